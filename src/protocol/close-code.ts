@@ -1,0 +1,34 @@
+/**
+ * Names the WebSocket close codes of the service (contract, section 7.3).
+ *
+ * @example
+ * ```ts
+ * import { CloseCode } from 'rx-trade-feed';
+ *
+ * CloseCode.connectionReplaced; // 4001
+ * ```
+ */
+export const CloseCode = {
+  /** The service shuts down: reconnect with backoff. */
+  serverShutdown: 1001,
+  /** The client sent a message: reconnect only after correction. */
+  serverPushOnly: 1008,
+  /** The client did not keep up with the stream. */
+  clientTooSlow: 1013,
+  /** Another valid connection of the user replaced this one: do not reconnect. */
+  connectionReplaced: 4001,
+  /** Access expired or was revoked; the reason tells which. */
+  accessLost: 4003,
+} as const;
+export type CloseCode = (typeof CloseCode)[keyof typeof CloseCode];
+
+/** Names the close reasons of the service, word for word (contract, section 7.3). */
+export const CloseReason = {
+  serverShutdown: 'server shutdown',
+  serverPushOnly: 'server push only',
+  clientTooSlow: 'client too slow',
+  connectionReplaced: 'connection replaced',
+  accessExpired: 'access expired',
+  accessRevoked: 'access revoked',
+} as const;
+export type CloseReason = (typeof CloseReason)[keyof typeof CloseReason];

@@ -1,0 +1,77 @@
+import type { TradeFeedError, Verdict } from './failure.js';
+import type { Feed } from './feed.js';
+import type { Frame } from './frame.js';
+
+/** A ticket is being requested (contract, section 4.1): an attempt begins. */
+export interface TicketRequested {
+  readonly type: 'ticket-requested';
+  /** When, in epoch ms. */
+  readonly at: number;
+  /** The feed that is asked for. */
+  readonly feed: Feed;
+}
+
+/** A ticket was issued; the handshake follows at once. The ticket itself is not shown. */
+export interface TicketIssued {
+  readonly type: 'ticket-issued';
+  readonly at: number;
+  /** The feed that the service selected. */
+  readonly feed: Feed;
+  /** The service's deadline for the handshake: an RFC 3339 timestamp. */
+  readonly expiresAt: string;
+}
+
+/** The connection is open; frames follow (contract, section 4.2). */
+export interface Opened {
+  readonly type: 'opened';
+  readonly at: number;
+  readonly feed: Feed;
+  /** Which connection of this subscription: 1, 2, … */
+  readonly connection: number;
+}
+
+/** An attempt ended, whether or not it had opened a connection, and another one follows. */
+export interface Disconnected {
+  readonly type: 'disconnected';
+  readonly at: number;
+  /** What ended it; `failure.stage` is `stream` when a connection was open. */
+  readonly failure: TradeFeedError;
+}
+
+/** The wait before the next attempt begins. */
+export interface Reconnecting {
+  readonly type: 'reconnecting';
+  readonly at: number;
+  /** How long the wait is, in ms. */
+  readonly delayMs: number;
+  /** Which reconnect this is since the last stable connection: 1, 2, … */
+  readonly attempt: number;
+  /** What the failure asked for. */
+  readonly verdict: Verdict;
+}
+
+/**
+ * Frames may be missing here: the service replays nothing (contract, section 6). Emitted after `opened` and before the first
+ * frame of the new connection, never before the first connection.
+ */
+export interface Gap {
+  readonly type: 'gap';
+  /** The end of the last open connection, in epoch ms; for a stalled one, when it was last heard. */
+  readonly from: number;
+  /** The opening of this connection, in epoch ms. */
+  readonly to: number;
+  /** The length of the gap in ms. */
+  readonly durationMs: number;
+  /** The failure that began the outage. */
+  readonly failure: TradeFeedError;
+}
+
+/** Everything but the frames. */
+export type LifecycleEvent = TicketRequested | TicketIssued | Opened | Disconnected | Reconnecting | Gap;
+
+/**
+ * What `tradeFeedEvents$` emits: the frames and what happens around them, in order. Told apart by `type`.
+ *
+ * A failure that stops the feed is the Observable's error, not an event. No event holds a secret.
+ */
+export type FeedEvent = LifecycleEvent | Frame;

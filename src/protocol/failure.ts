@@ -1,0 +1,137 @@
+/** Names the stage of an attempt: the ticket request, the handshake, the open stream. */
+export type Stage = 'ticket' | 'handshake' | 'stream';
+
+/**
+ * Says what a failure asks for: `stop` (the feed errors), `renew` (a fresh ticket at once if the last connection was
+ * stable, else backoff), `wait` (as long as the service says, then a fresh ticket), `backoff` (wait by the policy, then a
+ * fresh ticket).
+ */
+export type Verdict = 'stop' | 'renew' | 'wait' | 'backoff';
+
+/** Names every failure. Branch on these, never on a message. */
+export type FailureCode =
+  | 'invalid-options'
+  | 'api-key-unavailable'
+  | 'invalid-api-key'
+  | 'not-entitled'
+  | 'invalid-ticket-request'
+  | 'ticket-rate-limited'
+  | 'credential-service-unavailable'
+  | 'ticket-request-failed'
+  | 'ticket-request-rejected'
+  | 'ticket-endpoint-unreachable'
+  | 'untrusted-certificate'
+  | 'invalid-ticket'
+  | 'handshake-rejected'
+  | 'ticket-rejected'
+  | 'capacity-full'
+  | 'subprotocol-mismatch'
+  | 'handshake-failed'
+  | 'handshake-unreachable'
+  | 'ticket-expired'
+  | 'connection-replaced'
+  | 'policy-violation'
+  | 'access-expired'
+  | 'access-revoked'
+  | 'client-too-slow'
+  | 'server-shutdown'
+  | 'connection-lost'
+  | 'connection-stalled'
+  | 'invalid-frame'
+  | 'connection-closed'
+  | 'retries-exhausted';
+
+/**
+ * What was observed when an attempt ended. An HTTP status or a close code says it all; what the client saw by itself (a
+ * timeout, a bad frame) has neither and is named by its `code`.
+ */
+export interface FailureFacts {
+  readonly stage: Stage;
+  readonly code?: FailureCode | undefined;
+  /** HTTP status of the ticket response or of the handshake. */
+  readonly status?: number | undefined;
+  /** WebSocket close code (contract, section 7.3). */
+  readonly closeCode?: number | undefined;
+  /** The close reason, as sent. */
+  readonly reason?: string | undefined;
+  /** What the service asked for in `Retry-After`, in ms. */
+  readonly retryAfterMs?: number | undefined;
+  /** How long the connection had been open, in ms; 0 when it never opened. */
+  readonly uptimeMs?: number | undefined;
+  /** Frames that this connection had delivered. */
+  readonly framesReceived?: number | undefined;
+  /** When the attempt ended, in epoch ms; for a stalled connection when it was last heard. */
+  readonly endedAt?: number | undefined;
+  /** A few words more, put into the message: the bad field, the option's name. */
+  readonly detail?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/** The fields of a {@link TradeFeedError}. */
+export interface FailureFields extends Omit<FailureFacts, 'detail'> {
+  readonly code: FailureCode;
+  readonly message: string;
+  readonly verdict: Verdict;
+  readonly advice: string;
+  readonly previous?: TradeFeedError | undefined;
+}
+
+/**
+ * Whatever ended an attempt, and the only error that the feed itself raises.
+ *
+ * It holds everything that a reconnect policy needs, and no secret. {@link tradeFeedError} makes one from what was observed.
+ *
+ * @example
+ * ```ts
+ * import { TradeFeedError, tradeFeed$ } from 'rx-trade-feed';
+ *
+ * tradeFeed$('market').subscribe({
+ *   error: (error) => {
+ *     if (error instanceof TradeFeedError && error.code === 'connection-replaced') console.error(error.advice);
+ *   },
+ * });
+ * ```
+ */
+export class TradeFeedError extends Error {
+  override readonly name = 'TradeFeedError';
+  /** What happened, as a stable word to branch on. */
+  declare readonly code: FailureCode;
+  /** At which stage of the attempt. */
+  declare readonly stage: Stage;
+  /** What to do about it, as the policy sees it. */
+  declare readonly verdict: Verdict;
+  /** What to do about it, in one sentence for a person. */
+  declare readonly advice: string;
+  /** How long the connection had been open, in ms; 0 when it never opened. */
+  declare readonly uptimeMs: number;
+  /** Frames that this connection had delivered. */
+  declare readonly framesReceived: number;
+  /** When the attempt ended, in epoch ms; for a stalled connection when it was last heard. */
+  declare readonly endedAt: number;
+  /** HTTP status, when there was one. */
+  declare readonly status?: number;
+  /** WebSocket close code, when there was one. */
+  declare readonly closeCode?: number;
+  /** Close reason, when there was a close code. */
+  declare readonly reason?: string;
+  /** What the service asked for in `Retry-After`, in ms. */
+  declare readonly retryAfterMs?: number;
+  /** The failure before this one, when a reconnect led here. One link: it has no `previous` of its own. */
+  declare readonly previous?: TradeFeedError;
+
+  constructor({ message, cause, ...fields }: FailureFields) {
+    super(message, cause === undefined ? undefined : { cause });
+    const known = Object.entries(fields).filter(([, value]) => value !== undefined);
+    Object.assign(this, { uptimeMs: 0, framesReceived: 0, endedAt: Date.now() }, Object.fromEntries(known));
+  }
+
+  /** Makes the same failure with some fields changed. */
+  with(changes: Partial<Pick<FailureFields, 'verdict' | 'previous'>>): TradeFeedError {
+    return new TradeFeedError({ ...this, message: this.message, cause: this.cause, ...changes });
+  }
+
+  /** Gives the error as plain data, without its cause and stack. */
+  toJSON(): Record<string, unknown> {
+    return { ...(this as object), name: this.name, message: this.message };
+  }
+}

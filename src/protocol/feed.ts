@@ -1,0 +1,19 @@
+import * as t from 'io-ts';
+
+/**
+ * Names a feed of the service: `market` (the default) or `raw` (contract, section 2.2).
+ *
+ * The value is an io-ts codec, the type is the union of its two words.
+ *
+ * @example
+ * ```ts
+ * import { Feed } from 'rx-trade-feed';
+ *
+ * Feed.is('market'); // true
+ * ```
+ */
+export const Feed = t.keyof({ market: null, raw: null }, 'Feed');
+export type Feed = t.TypeOf<typeof Feed>;
+
+/** Lists the feeds, the default first. */
+export const feeds = Object.keys(Feed.keys) as readonly Feed[];

@@ -1,0 +1,46 @@
+import type { Feed } from './feed.js';
+
+/**
+ * One frame of the feed, exactly as the service pushed it (contract, section 6).
+ *
+ * The payload is opaque: nothing is parsed before `text()` or `json()` is called, and neither result is kept.
+ * `data` may share memory with the bytes read in the same turn: copy it (`Buffer.from(frame.data)`) to hold few frames for long.
+ *
+ * @example
+ * ```ts
+ * import { Frame } from 'rx-trade-feed';
+ *
+ * new Frame('market', Buffer.from('{"n":1}'), false, Date.now(), 1).json(); // { n: 1 }
+ * ```
+ */
+export class Frame {
+  readonly type = 'frame' as const;
+  /** The feed, as the ticket named it. */
+  readonly feed: Feed;
+  /** The payload's bytes. */
+  readonly data: Buffer;
+  /** Whether the service sent it as a binary message. */
+  readonly isBinary: boolean;
+  /** When its bytes were read, in epoch ms. */
+  readonly receivedAt: number;
+  /** Which connection of this subscription it came over: 1, 2, … */
+  readonly connection: number;
+
+  constructor(feed: Feed, data: Buffer, isBinary: boolean, receivedAt: number, connection: number) {
+    this.feed = feed;
+    this.data = data;
+    this.isBinary = isBinary;
+    this.receivedAt = receivedAt;
+    this.connection = connection;
+  }
+
+  /** Reads the payload as UTF-8. */
+  text(): string {
+    return this.data.toString('utf8');
+  }
+
+  /** Reads the payload as JSON; throws a `SyntaxError` when it is none. */
+  json(): unknown {
+    return JSON.parse(this.data.toString('utf8'));
+  }
+}

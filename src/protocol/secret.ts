@@ -1,0 +1,46 @@
+/**
+ * Wraps an API key or a ticket so that it cannot be printed by accident.
+ *
+ * String conversion, `JSON.stringify`, `util.inspect` and every property listing show `[secret]`; only {@link Secret.reveal}
+ * gives the value, and the library calls it in two places: the `X-API-Key` header of the ticket request and the
+ * `Authorization` header of the handshake (contract, section 5).
+ *
+ * @example
+ * ```ts
+ * import { Secret } from 'rx-trade-feed';
+ *
+ * String(new Secret('abc')); // '[secret]'
+ * ```
+ */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  /** Gives the wrapped value. */
+  reveal(): string {
+    return this.#value;
+  }
+
+  /** Replaces every occurrence of the value in a text that somebody else wrote, such as a close reason. */
+  redact(text: string): string {
+    return this.#value === '' ? text : text.replaceAll(this.#value, '[secret]');
+  }
+
+  toString(): string {
+    return '[secret]';
+  }
+
+  toJSON(): string {
+    return '[secret]';
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return '[secret]';
+  }
+}
+
+/** Tells whether a text can be sent as a credential in an HTTP header: one or more visible ASCII characters (RFC 9110, 5.5). */
+export const isCredential = (text: unknown): text is string => typeof text === 'string' && /^[\x21-\x7e]+$/.test(text);
