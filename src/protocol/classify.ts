@@ -348,6 +348,6 @@ const observed = ({ status, closeCode, reason, detail }: FailureFacts): string =
 export const tradeFeedError = ({ detail, ...facts }: FailureFacts): TradeFeedError => {
   const { code, verdict, meaning, advice } = meaningOf(facts);
   const seen = observed({ ...facts, detail });
-  const message = `${meaning}${seen && ` (${seen})`} ${advice}`;
+  const message = `${seen ? meaning.replace(/\.$/, ` (${seen}).`) : meaning} ${advice}`;
   return new TradeFeedError({ ...facts, code, verdict, advice, message });
 };

@@ -24,11 +24,6 @@ export class Secret {
     return this.#value;
   }
 
-  /** Replaces every occurrence of the value in a text that somebody else wrote, such as a close reason. */
-  redact(text: string): string {
-    return this.#value === '' ? text : text.replaceAll(this.#value, '[secret]');
-  }
-
   toString(): string {
     return '[secret]';
   }
@@ -41,6 +36,15 @@ export class Secret {
     return '[secret]';
   }
 }
+
+/** Hides secrets in a text that somebody else wrote: a close reason, the message of a network error. */
+export const redactor =
+  (...secrets: readonly unknown[]) =>
+  (text: string): string =>
+    secrets.reduce<string>(
+      (hidden, secret) => (secret instanceof Secret ? hidden.replaceAll(secret.reveal(), String(secret)) : hidden),
+      text,
+    );
 
 /** Tells whether a text can be sent as a credential in an HTTP header: one or more visible ASCII characters (RFC 9110, 5.5). */
 export const isCredential = (text: unknown): text is string => typeof text === 'string' && /^[\x21-\x7e]+$/.test(text);

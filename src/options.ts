@@ -1,0 +1,151 @@
+import type { Agent as HttpAgent } from 'node:http';
+import type { Agent as HttpsAgent } from 'node:https';
+import { type ConnectionOptions, createSecureContext, type SecureContextOptions } from 'node:tls';
+import type { Dispatcher } from 'undici';
+import type { TradeFeedError, Verdict } from './protocol/failure.js';
+import { isLoopback } from './protocol/loopback.js';
+import {
+  aFunction,
+  durationMs,
+  invalidOption,
+  objectWith,
+  oneOf,
+  positiveMs,
+  type Rule,
+  validated,
+} from './protocol/rules.js';
+import { isCredential, Secret } from './protocol/secret.js';
+import { type BackoffPolicy, resolveBackoff } from './reconnect/backoff.js';
+
+/** TLS of a private service, for the ticket request and the handshake alike. */
+export type TlsOptions = SecureContextOptions &
+  Pick<ConnectionOptions, 'servername' | 'checkServerIdentity' | 'rejectUnauthorized'>;
+
+/** Everything that can be set. All of it is optional where a default or an environment variable serves. */
+export interface TradeFeedOptions {
+  /**
+   * The HTTPS base address of the service; it may have a path. `http:` is accepted for a loopback host alone.
+   * @defaultValue the environment variable `TRADE_FEED_BASE_URL`
+   */
+  readonly baseUrl?: string | undefined;
+  /**
+   * The API key, or a function (it may be async) that is asked for it before every ticket, so that a key can rotate.
+   * @defaultValue the environment variable `TRADE_FEED_API_KEY`
+   */
+  readonly apiKey?: string | Secret | (() => string | Promise<string>) | undefined;
+  /** Absolute deadline of the ticket request, in ms. @defaultValue 10 000 */
+  readonly ticketTimeoutMs?: number | undefined;
+  /** Absolute deadline of the handshake, in ms; never later than the ticket's own expiry. @defaultValue 10 000 */
+  readonly handshakeTimeoutMs?: number | undefined;
+  /**
+   * Silence in ms after which a ping is sent; the connection is given up when the answer does not come within as long
+   * again, or 5 s if that is less. 0 turns both off. @defaultValue 30 000
+   */
+  readonly idleTimeoutMs?: number | undefined;
+  /** A larger frame ends the connection, in bytes. @defaultValue 16 777 216 (16 MiB) */
+  readonly maxFrameBytes?: number | undefined;
+  /** What differs from the default reconnect policy. */
+  readonly backoff?: Partial<BackoffPolicy> | undefined;
+  /** Overrides what a failure asks for; gets the failure and the verdict of the table. */
+  readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
+  /** A private CA and the like. It does not reach a `dispatcher`, which has its own. */
+  readonly tls?: TlsOptions | undefined;
+  /** Where sockets are read: on this thread. @defaultValue `'main'` */
+  readonly receiveIn?: 'main' | undefined;
+  /** An undici Dispatcher for the ticket request, for a proxy. */
+  readonly dispatcher?: Dispatcher | undefined;
+  /** An agent for the handshake, for a proxy. */
+  readonly agent?: HttpAgent | HttpsAgent | undefined;
+}
+
+/** The options after their one validation: defaults filled in, the key wrapped. Valid as options themselves. */
+export interface Settings extends TradeFeedOptions {
+  readonly apiKey?: Secret | (() => string | Promise<string>);
+  readonly ticketTimeoutMs: number;
+  readonly handshakeTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly maxFrameBytes: number;
+  readonly backoff: BackoffPolicy;
+}
+
+/** The settings of whoever requests a ticket. */
+export interface TicketSettings extends Settings {
+  readonly baseUrl: string;
+  readonly apiKey: Secret | (() => string | Promise<string>);
+}
+
+const defaults = Object.freeze({
+  ticketTimeoutMs: 10_000,
+  handshakeTimeoutMs: 10_000,
+  idleTimeoutMs: 30_000,
+  maxFrameBytes: 16 * 1024 * 1024,
+});
+
+const isBaseUrl = (value: unknown): boolean => {
+  if (typeof value !== 'string' || !URL.canParse(value)) return false;
+  const url = new URL(value);
+  const encrypted = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url));
+  return encrypted && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+};
+
+const isTls = (value: unknown): boolean => {
+  try {
+    createSecureContext(value as SecureContextOptions);
+    return typeof value === 'object' && value !== null;
+  } catch {
+    return false;
+  }
+};
+
+const rules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
+  baseUrl: {
+    allowed: 'an https: address (http: for a loopback host alone) without credentials, query or fragment',
+    is: isBaseUrl,
+  },
+  apiKey: {
+    allowed: 'a text of visible ASCII characters without spaces, or a function that gives one',
+    is: (v) => typeof v === 'function' || v instanceof Secret || isCredential(v),
+  },
+  ticketTimeoutMs: positiveMs,
+  handshakeTimeoutMs: positiveMs,
+  idleTimeoutMs: durationMs,
+  maxFrameBytes: {
+    allowed: 'a whole number of bytes above 0',
+    is: (v) => Number.isSafeInteger(v) && (v as number) > 0,
+  },
+  backoff: { allowed: 'an object', is: (v) => typeof v === 'object' && v !== null },
+  classify: aFunction,
+  tls: { allowed: 'an object of options for node:tls, with certificates and keys in PEM', is: isTls },
+  receiveIn: oneOf('main'),
+  dispatcher: objectWith('compose', 'a Dispatcher of undici 7'),
+  agent: objectWith('addRequest', 'an http.Agent or https.Agent'),
+};
+
+/**
+ * Validates options, reads the environment where one is missing, fills in the defaults and wraps the key.
+ *
+ * @throws TradeFeedError with code `invalid-options`, naming the option and what is allowed, never a text that was given
+ */
+export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
+  const { TRADE_FEED_BASE_URL: baseUrl, TRADE_FEED_API_KEY: apiKey } = process.env;
+  const given = validated<TradeFeedOptions>(options, rules);
+  const environment = validated<TradeFeedOptions>(
+    { baseUrl: given.baseUrl ?? (baseUrl || undefined), apiKey: given.apiKey ?? (apiKey || undefined) },
+    rules,
+  );
+  return {
+    ...defaults,
+    ...given,
+    ...environment,
+    ...(typeof environment.apiKey === 'string' && { apiKey: new Secret(environment.apiKey) }),
+    backoff: resolveBackoff(given.backoff),
+  } as Settings;
+};
+
+/** Does the same for whoever requests tickets, and needs an address and a key. */
+export const resolveTicketOptions = (options?: TradeFeedOptions): TicketSettings => {
+  const settings = resolveOptions(options);
+  if (settings.baseUrl === undefined) throw invalidOption('baseUrl', 'given, or be in TRADE_FEED_BASE_URL');
+  if (settings.apiKey === undefined) throw invalidOption('apiKey', 'given, or be in TRADE_FEED_API_KEY');
+  return settings as TicketSettings;
+};

@@ -1,0 +1,133 @@
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import { tradeFeedError } from '../protocol/classify.js';
+import { TradeFeedError } from '../protocol/failure.js';
+import {
+  aFunction,
+  clampMs,
+  durationMs,
+  invalidOption,
+  objectWith,
+  oneOf,
+  type Rule,
+  validated,
+} from '../protocol/rules.js';
+
+/** How the waits between reconnects grow, and when they end. Durations in ms. */
+export interface BackoffPolicy {
+  /** The longest first wait. @defaultValue 500 */
+  readonly initialDelayMs: number;
+  /** The longest wait of all. @defaultValue 30 000 */
+  readonly maxDelayMs: number;
+  /** By how much the longest wait grows with each reconnect. @defaultValue 2 */
+  readonly factor: number;
+  /** `full`: anywhere up to the longest wait; `equal`: in its upper half; `none`: just as long. @defaultValue `'full'` */
+  readonly jitter: 'full' | 'equal' | 'none';
+  /** A connection that lived this long is stable, and resets the attempts. @defaultValue 5 000 */
+  readonly stableAfterMs: number;
+  /** Reconnects in a row without a stable connection: 3 means one first attempt and three more. @defaultValue `Infinity` */
+  readonly maxAttempts: number;
+  /** Gives a number from 0 up to 1, for the jitter. @defaultValue `Math.random` */
+  readonly random: () => number;
+  /** Keeps the waits. @defaultValue `asyncScheduler` */
+  readonly scheduler: SchedulerLike;
+}
+
+/** The policy that holds where nothing else is said. */
+export const defaultBackoff: BackoffPolicy = Object.freeze({
+  initialDelayMs: 500,
+  maxDelayMs: 30_000,
+  factor: 2,
+  jitter: 'full',
+  stableAfterMs: 5_000,
+  maxAttempts: Infinity,
+  random: Math.random,
+  scheduler: asyncScheduler,
+});
+
+const rules: Readonly<Record<keyof BackoffPolicy, Rule>> = {
+  initialDelayMs: durationMs,
+  maxDelayMs: durationMs,
+  factor: { allowed: 'a number, 1 or more', is: (v) => typeof v === 'number' && v >= 1 },
+  jitter: oneOf('full', 'equal', 'none'),
+  stableAfterMs: durationMs,
+  maxAttempts: {
+    allowed: 'a whole number, 0 or more, or Infinity',
+    is: (v) => v === Infinity || (Number.isInteger(v) && (v as number) >= 0),
+  },
+  random: aFunction,
+  scheduler: objectWith('schedule', 'an RxJS scheduler'),
+};
+
+/** Fills a policy up with the defaults; throws a `TradeFeedError` with code `invalid-options` when it is not valid. */
+export const resolveBackoff = (given: Partial<BackoffPolicy> = {}): BackoffPolicy => {
+  const policy = { ...defaultBackoff, ...validated<Partial<BackoffPolicy>>(given, rules, 'backoff.') };
+  if (policy.initialDelayMs > policy.maxDelayMs) {
+    throw invalidOption('backoff.initialDelayMs', `at most maxDelayMs (${policy.maxDelayMs})`, policy.initialDelayMs);
+  }
+  return policy;
+};
+
+/** The decision to try again: after which failure, for which time in a row, and when. */
+export interface Reconnect {
+  /** What ended the last attempt; its `previous` is set when a reconnect had led there. */
+  readonly failure: TradeFeedError;
+  /** Which reconnect since the last stable connection: 1, 2, … */
+  readonly attempt: number;
+  /** How long to wait before it, in ms. */
+  readonly delayMs: number;
+  /** Whether the connection that ended had been stable. */
+  readonly afterStable: boolean;
+}
+
+/** The decision to give up, with the error that says why. */
+export interface Stop {
+  readonly stop: unknown;
+}
+
+/**
+ * Decides what follows a failure, from it and the decision before: the whole policy, as a fold (DESIGN: verdicts).
+ *
+ * Pure but for `policy.random`. What is no `TradeFeedError` is somebody's own exception, and stops as it is.
+ *
+ * @param policy - a resolved policy
+ * @param last - the decision before this one; `undefined` for the first failure
+ * @param error - what ended the attempt
+ */
+export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined, error: unknown): Reconnect | Stop => {
+  if (!(error instanceof TradeFeedError)) return { stop: error };
+  const failure = last ? error.with({ previous: last.failure.with({ previous: undefined }) }) : error;
+  if (failure.verdict === 'stop') return { stop: failure };
+
+  const afterStable = failure.stage === 'stream' && failure.uptimeMs >= policy.stableAfterMs;
+  const attempt = afterStable ? 1 : (last?.attempt ?? 0) + 1;
+  if (attempt > policy.maxAttempts) return { stop: exhausted(policy, failure) };
+
+  // One reconnect at once per stable connection: a second zero in a row would be a loop without a brake.
+  const mayRenewAtOnce = afterStable || (failure.stage !== 'stream' && last?.afterStable === true && last.delayMs > 0);
+  const atOnce = failure.verdict === 'renew' && mayRenewAtOnce;
+  const floorMs = failure.retryAfterMs ?? 0;
+  const askedToWait = failure.verdict === 'wait' && floorMs > 0;
+  const ownMs = atOnce || askedToWait ? 0 : jitteredMs(policy, attempt);
+  return { failure, attempt, delayMs: clampMs(Math.max(floorMs, ownMs)), afterStable };
+};
+
+const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: BackoffPolicy, attempt: number): number => {
+  const longestMs = Math.min(maxDelayMs, Math.max(1, initialDelayMs) * factor ** (attempt - 1));
+  const share = { full: () => random(), equal: () => (1 + random()) / 2, none: () => 1 }[jitter]();
+  return Math.max(1, Math.round(share * longestMs));
+};
+
+const exhausted = ({ maxAttempts }: BackoffPolicy, failure: TradeFeedError): TradeFeedError => {
+  const { stage, uptimeMs, framesReceived, endedAt, previous } = failure;
+  const detail = `maxAttempts is ${maxAttempts}; the last failure was ${failure.code}`;
+  const error = tradeFeedError({
+    stage,
+    code: 'retries-exhausted',
+    uptimeMs,
+    framesReceived,
+    endedAt,
+    detail,
+    cause: failure,
+  });
+  return previous ? error.with({ previous }) : error;
+};

@@ -1,0 +1,72 @@
+import { concatMap, noop, type Observable, scan, tap, throwError, timer } from 'rxjs';
+import { type BackoffPolicy, nextReconnect, type Reconnect, resolveBackoff, type Stop } from './backoff.js';
+
+/**
+ * Makes the notifier of `retryWhen`: waits after each failure as the policy says, then asks for another attempt.
+ *
+ * Emits when the wait is over; errors at once with the failure itself when its verdict is `stop` or when it is no
+ * `TradeFeedError`, and with `retries-exhausted` after `maxAttempts`; never completes. Its state belongs to a subscription.
+ *
+ * @param policy - what differs from the defaults of {@link BackoffPolicy}, durations in ms
+ * @param onReconnect - told of each decision before the wait begins
+ * @throws TradeFeedError with code `invalid-options`, from the call itself
+ * @example
+ * ```ts
+ * import { defer, of, retryWhen } from 'rxjs';
+ * import { backoff, openConnection, requestTicket } from 'rx-trade-feed';
+ *
+ * const frames$ = defer(() => of('market' as const)).pipe(
+ *   requestTicket(),
+ *   openConnection(),
+ *   retryWhen(backoff({ maxDelayMs: 10_000 })),
+ * );
+ * ```
+ */
+export const backoff = (
+  policy?: Partial<BackoffPolicy>,
+  onReconnect: (reconnect: Reconnect) => void = noop,
+): ((failures: Observable<unknown>) => Observable<unknown>) => {
+  const resolved = resolveBackoff(policy);
+  return (failures) =>
+    failures.pipe(
+      scan<unknown, Reconnect, undefined>(
+        (last, failure) => orThrow(nextReconnect(resolved, last, failure)),
+        undefined,
+      ),
+      tap(onReconnect),
+      concatMap(({ delayMs }) => timer(delayMs, resolved.scheduler)),
+    );
+};
+
+/**
+ * Makes the `delay` of RxJS 7's `retry`, by the same policy as {@link backoff}.
+ *
+ * It remembers the attempts, so make one per subscription: inside `defer`, as in the example.
+ *
+ * @param policy - what differs from the defaults of {@link BackoffPolicy}, durations in ms
+ * @throws TradeFeedError with code `invalid-options`, from the call itself
+ * @example
+ * ```ts
+ * import { defer, of, retry } from 'rxjs';
+ * import { openConnection, requestTicket, retryDelay } from 'rx-trade-feed';
+ *
+ * const frames$ = defer(() =>
+ *   of('market' as const).pipe(requestTicket(), openConnection(), retry({ delay: retryDelay() })),
+ * );
+ * ```
+ */
+export const retryDelay = (policy?: Partial<BackoffPolicy>): ((failure: unknown) => Observable<unknown>) => {
+  const resolved = resolveBackoff(policy);
+  let last: Reconnect | undefined;
+  return (failure) => {
+    const next = nextReconnect(resolved, last, failure);
+    if ('stop' in next) return throwError(() => next.stop);
+    last = next;
+    return timer(next.delayMs, resolved.scheduler);
+  };
+};
+
+const orThrow = (next: Reconnect | Stop): Reconnect => {
+  if ('stop' in next) throw next.stop;
+  return next;
+};

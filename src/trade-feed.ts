@@ -1,0 +1,94 @@
+import { defer, merge, noop, type Observable, of, retryWhen, Subject, tap } from 'rxjs';
+import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from './options.js';
+import type { FeedEvent, LifecycleEvent } from './protocol/event.js';
+import { Feed, feeds } from './protocol/feed.js';
+import type { Frame } from './protocol/frame.js';
+import { oneOf, validated } from './protocol/rules.js';
+import type { Reconnect } from './reconnect/backoff.js';
+import { backoff } from './reconnect/reconnect.js';
+import { withGaps } from './reconnect/with-gaps.js';
+import { openConnection } from './transport/open-connection.js';
+import { requestTicket } from './transport/request-ticket.js';
+
+/**
+ * Streams the frames of a feed, for as long as somebody is subscribed.
+ *
+ * Cold: each subscription requests a ticket, opens a connection of its own and reconnects, with a fresh ticket every time.
+ * **An account has one connection**: a second subscription evicts the first (`connection-replaced`); share one instead.
+ * Emits a {@link Frame} for each message of the service. Never completes. Errors with a `TradeFeedError` when reconnecting
+ * makes no sense (its `verdict` is `stop`) or `backoff.maxAttempts` is used up; branch on its `code`.
+ * Frames missed while disconnected are not replayed; {@link tradeFeedEvents$} tells of each such gap.
+ *
+ * @param feed - `market` or `raw` @defaultValue `'market'`
+ * @param options - see {@link TradeFeedOptions}; durations in ms
+ * @throws TradeFeedError with code `invalid-options`, from the call itself, before any I/O
+ * @see the contract, sections 4 and 6
+ * @example
+ * ```ts
+ * import { share } from 'rxjs';
+ * import { tradeFeed$ } from 'rx-trade-feed';
+ *
+ * const frames$ = tradeFeed$('market').pipe(share());
+ * frames$.subscribe({ next: (frame) => console.log(frame.text()), error: (failure) => console.error(failure.advice) });
+ * ```
+ */
+export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<Frame> =>
+  frames$(checked(feed), resolveTicketOptions(options), noop);
+
+/**
+ * Streams the frames of a feed and what happens around them, in order: see {@link FeedEvent}.
+ *
+ * The same feed as {@link tradeFeed$}, with the same errors; told apart by `type`.
+ *
+ * @param feed - `market` or `raw` @defaultValue `'market'`
+ * @param options - see {@link TradeFeedOptions}; durations in ms
+ * @throws TradeFeedError with code `invalid-options`, from the call itself, before any I/O
+ * @example
+ * ```ts
+ * import { tradeFeedEvents$ } from 'rx-trade-feed';
+ *
+ * tradeFeedEvents$('market').subscribe((event) => {
+ *   if (event.type === 'gap') console.warn(`${event.durationMs} ms of frames may be missing`);
+ * });
+ * ```
+ */
+export const tradeFeedEvents$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<FeedEvent> => {
+  const settings = resolveTicketOptions(options);
+  checked(feed);
+  return defer(() => {
+    const lifecycle = new Subject<LifecycleEvent>();
+    return merge(
+      lifecycle.pipe(withGaps()),
+      frames$(feed, settings, (event) => lifecycle.next(event)),
+    );
+  });
+};
+
+const frames$ = (feed: Feed, settings: TicketSettings, tell: (event: LifecycleEvent) => void): Observable<Frame> =>
+  defer(() =>
+    of(feed).pipe(
+      tap(() => tell({ type: 'ticket-requested', at: Date.now(), feed })),
+      requestTicket(settings),
+      tap((ticket) => tell({ type: 'ticket-issued', at: Date.now(), feed: ticket.feed, expiresAt: ticket.expires_at })),
+      openConnection(settings, numbered(tell)),
+      retryWhen(backoff(settings.backoff, reconnecting(tell))),
+    ),
+  );
+
+const numbered = (tell: (event: LifecycleEvent) => void) => {
+  let connection = 0;
+  return (feed: Feed): number => {
+    connection += 1;
+    tell({ type: 'opened', at: Date.now(), feed, connection });
+    return connection;
+  };
+};
+
+const reconnecting =
+  (tell: (event: LifecycleEvent) => void) =>
+  ({ failure, delayMs, attempt }: Reconnect): void => {
+    tell({ type: 'disconnected', at: Date.now(), failure });
+    tell({ type: 'reconnecting', at: Date.now(), delayMs, attempt, verdict: failure.verdict });
+  };
+
+const checked = (feed: Feed): Feed => validated({ feed }, { feed: oneOf(...feeds) }).feed;

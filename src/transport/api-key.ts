@@ -1,0 +1,29 @@
+import { catchError, defer, map, type Observable, of } from 'rxjs';
+import type { TicketSettings } from '../options.js';
+import { invalidOption } from '../protocol/rules.js';
+import { isCredential, Secret } from '../protocol/secret.js';
+import { deadline } from './deadline.js';
+import { failure } from './fail.js';
+
+/**
+ * Asks for the API key of this attempt, and wraps it.
+ *
+ * Emits once. Errors with `api-key-unavailable` when the user's function throws, rejects or takes longer than
+ * `ticketTimeoutMs`, and with `invalid-options` when it gives something that is no key.
+ */
+export const apiKey$ = (settings: TicketSettings): Observable<Secret> => {
+  const { apiKey, ticketTimeoutMs } = settings;
+  if (apiKey instanceof Secret) return of(apiKey);
+  const unavailable = (detail: string, cause?: unknown) =>
+    failure(settings, { stage: 'ticket', code: 'api-key-unavailable', detail, cause });
+  return defer(async () => apiKey()).pipe(
+    deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
+    catchError((cause: unknown) => {
+      throw unavailable(cause instanceof Error ? cause.message : 'it rejected', cause);
+    }),
+    map((key) => {
+      if (!isCredential(key)) throw invalidOption('apiKey', 'a function that gives a text of visible ASCII characters');
+      return new Secret(key);
+    }),
+  );
+};

@@ -1,0 +1,24 @@
+import type { Settings } from '../options.js';
+import { tradeFeedError } from '../protocol/classify.js';
+import type { FailureFacts, Verdict } from '../protocol/failure.js';
+import { invalidOption } from '../protocol/rules.js';
+
+const verdicts: readonly Verdict[] = ['stop', 'renew', 'wait', 'backoff'];
+
+/**
+ * Makes the error of an attempt, with the user's own verdict where the option `classify` gives one.
+ *
+ * What that function throws is the consumer's own exception, and is given back as it is.
+ */
+export const failure = ({ classify }: Pick<Settings, 'classify'>, facts: FailureFacts): unknown => {
+  const error = tradeFeedError(facts);
+  if (classify === undefined) return error;
+  try {
+    const verdict = classify(error, error.verdict);
+    return verdicts.includes(verdict)
+      ? error.with({ verdict })
+      : invalidOption('classify', `a function that gives ${verdicts.join(', ')}`);
+  } catch (thrown) {
+    return thrown;
+  }
+};

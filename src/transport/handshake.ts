@@ -1,0 +1,102 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { noop, Observable, type Subscriber } from 'rxjs';
+import { WebSocket } from 'ws';
+import type { Settings } from '../options.js';
+import type { FailureFacts } from '../protocol/failure.js';
+import { retryAfterMs } from '../protocol/retry-after.js';
+import { redactor } from '../protocol/secret.js';
+import type { Ticket } from '../protocol/ticket.js';
+import { deadline } from './deadline.js';
+import { failure } from './fail.js';
+import { networkFailure } from './network-failure.js';
+
+/** How long the closing handshake may take, in ms, before ws destroys the socket; its types do not know the option yet. */
+const closing = { closeTimeout: 1_000 };
+
+/** An open connection: the WebSocket, and the socket that its bytes are read from. */
+export interface OpenSocket {
+  readonly webSocket: WebSocket;
+  readonly tcp: Socket;
+}
+
+/**
+ * Opens a WebSocket with a ticket (contract, section 4.2).
+ *
+ * Emits once, when the connection is open, and stays: the connection lives as long as the subscription. Errors with a
+ * `TradeFeedError` of stage `handshake`. Unsubscribing closes the connection, within a bounded time, and mutes it.
+ */
+export const handshake$ = (ticket: Ticket, settings: Settings): Observable<OpenSocket> => {
+  const { handshakeTimeoutMs } = settings;
+  const leftMs = ticket.deadlineMs === undefined ? Infinity : ticket.deadlineMs - performance.now();
+  const late: FailureFacts =
+    leftMs <= handshakeTimeoutMs
+      ? { stage: 'handshake', code: 'ticket-expired' }
+      : { stage: 'handshake', code: 'handshake-unreachable', detail: `no answer in ${handshakeTimeoutMs} ms` };
+  return new Observable<OpenSocket>((subscriber) => {
+    const fail = (facts: FailureFacts) => subscriber.error(failure(settings, facts));
+    if (leftMs <= 0) return fail(late);
+    return open(ticket, settings, subscriber, fail);
+  }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), () => failure(settings, late)));
+};
+
+const open = (
+  ticket: Ticket,
+  settings: Settings,
+  subscriber: Subscriber<OpenSocket>,
+  fail: (facts: FailureFacts) => void,
+): (() => void) => {
+  let upgraded: IncomingMessage | undefined;
+  const webSocket = connect(ticket, settings, fail);
+  if (webSocket === undefined) return noop;
+  webSocket
+    .on('upgrade', (response) => {
+      upgraded = response;
+      const agreed = response.headers['sec-websocket-protocol'];
+      if (agreed !== ticket.subprotocol) fail({ stage: 'handshake', code: 'subprotocol-mismatch' });
+    })
+    .on('unexpected-response', (_request, { statusCode: status, headers }: IncomingMessage) => {
+      fail({ stage: 'handshake', status, retryAfterMs: retryAfterMs(headers['retry-after'], headers.date) });
+    })
+    .on('error', (error) => {
+      fail(
+        upgraded
+          ? { stage: 'handshake', status: 101, detail: error.message }
+          : networkFailure('handshake', error, redactor(ticket.ticket, settings.apiKey)),
+      );
+    })
+    .on('open', () => subscriber.next({ webSocket, tcp: (upgraded as IncomingMessage).socket }));
+  return () => release(webSocket);
+};
+
+const connect = (
+  ticket: Ticket,
+  { tls, agent, maxFrameBytes }: Settings,
+  fail: (facts: FailureFacts) => void,
+): WebSocket | undefined => {
+  try {
+    return new WebSocket(ticket.wss_url, [ticket.subprotocol], {
+      ...tls,
+      agent,
+      followRedirects: false,
+      perMessageDeflate: false,
+      maxPayload: maxFrameBytes,
+      ...closing,
+      // Set here and not in `headers`: an agent would be handed those, and Node's own debug log prints what it is handed.
+      finishRequest: (request) => {
+        request.setHeader('authorization', `Bearer ${ticket.ticket.reveal()}`);
+        request.end();
+      },
+    });
+  } catch (cause) {
+    fail({ stage: 'handshake', code: 'invalid-options', detail: (cause as Error).message, cause });
+    return undefined;
+  }
+};
+
+// A socket that is still open says goodbye; any other one is destroyed. In both cases nobody hears of it again.
+const release = (webSocket: WebSocket): void => {
+  webSocket.removeAllListeners().on('error', noop);
+  if (webSocket.readyState === WebSocket.OPEN) webSocket.close(1000);
+  else webSocket.terminate();
+};

@@ -1,0 +1,98 @@
+import { Observable, type OperatorFunction, switchMap } from 'rxjs';
+import { WebSocket } from 'ws';
+import { resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
+import type { FailureFacts } from '../protocol/failure.js';
+import type { Feed } from '../protocol/feed.js';
+import { Frame } from '../protocol/frame.js';
+import { redactor } from '../protocol/secret.js';
+import type { Ticket } from '../protocol/ticket.js';
+import { failure } from './fail.js';
+import { handshake$, type OpenSocket } from './handshake.js';
+import { stalled$ } from './liveness.js';
+import { plainCause } from './network-failure.js';
+
+/**
+ * Turns each `Ticket` into the frames of a connection opened with it (contract, sections 4.2 and 6).
+ *
+ * Emits frames once, in order, unchanged, all that came before a close before its failure. A later ticket replaces the
+ * connection of an earlier one. Never completes while connected: every end is an error, a `TradeFeedError` of stage
+ * `handshake` (`handshake-rejected`, `ticket-rejected`, `capacity-full`, `subprotocol-mismatch`, `handshake-failed`,
+ * `handshake-unreachable`, `untrusted-certificate`, `ticket-expired`) or `stream` (`connection-replaced`,
+ * `policy-violation`, `access-expired`, `access-revoked`, `client-too-slow`, `server-shutdown`, `connection-lost`,
+ * `connection-stalled`, `invalid-frame`, `connection-closed`). Never retries, never sends a message.
+ * Unsubscribing closes the connection; a closing handshake that takes longer than 1 s is cut.
+ *
+ * @param options - see {@link TradeFeedOptions}; `handshakeTimeoutMs`, `idleTimeoutMs`, `maxFrameBytes`, `tls`, `agent` and `classify` count here
+ * @param onOpen - called when a connection opens, before its first frame; gives the number that its frames carry.
+ * By default every connection is number 1.
+ * @throws TradeFeedError with code `invalid-options`, from the call itself
+ * @example
+ * ```ts
+ * import { of } from 'rxjs';
+ * import { openConnection, requestTicket } from 'rx-trade-feed';
+ *
+ * of('market' as const)
+ *   .pipe(requestTicket(), openConnection())
+ *   .subscribe({ next: (frame) => console.log(frame.text()), error: (failure) => console.error(failure) });
+ * ```
+ */
+export const openConnection = (
+  options?: TradeFeedOptions,
+  onOpen: (feed: Feed) => number = () => 1,
+): OperatorFunction<Ticket, Frame> => {
+  const settings = resolveOptions(options);
+  return switchMap((ticket) =>
+    handshake$(ticket, settings).pipe(switchMap((socket) => frames$(socket, ticket, settings, onOpen(ticket.feed)))),
+  );
+};
+
+const frames$ = (
+  { webSocket, tcp }: OpenSocket,
+  ticket: Ticket,
+  settings: Settings,
+  connection: number,
+): Observable<Frame> =>
+  new Observable((subscriber) => {
+    const { feed } = ticket;
+    const redact = redactor(ticket.ticket, settings.apiKey);
+    const openedMs = performance.now();
+    let heardAtMs = openedMs;
+    let readAt = Date.now();
+    let framesReceived = 0;
+    const end = (facts: Omit<FailureFacts, 'stage'>, endedMs = performance.now()) =>
+      subscriber.error(
+        failure(settings, { stage: 'stream', uptimeMs: Math.round(endedMs - openedMs), framesReceived, ...facts }),
+      );
+
+    const onRead = () => {
+      heardAtMs = performance.now();
+      readAt = Date.now();
+    };
+    // ws tells of a close only when the socket is gone; a server that leaves it open must not delay the reconnect.
+    const onParsed = () => {
+      if (webSocket.readyState === WebSocket.CLOSING) closing ??= setImmediate(() => webSocket.terminate());
+    };
+    let closing: NodeJS.Immediate | undefined;
+    tcp.prependListener('data', onRead).on('data', onParsed);
+
+    webSocket
+      .removeAllListeners('error')
+      .on('message', (data: Buffer, isBinary: boolean) => {
+        framesReceived += 1;
+        subscriber.next(new Frame(feed, data, isBinary, readAt, connection));
+      })
+      .on('error', (error) => end({ code: 'invalid-frame', detail: error.message, cause: plainCause(error, redact) }))
+      .on('close', (closeCode, reason) => end({ closeCode, reason: redact(reason.toString('utf8')) }));
+
+    const pulse = { heardAtMs: () => heardAtMs, ping: () => webSocket.ping() };
+    subscriber.add(
+      stalled$(pulse, settings.idleTimeoutMs).subscribe(() => {
+        webSocket.terminate();
+        end({ code: 'connection-stalled', endedAt: readAt }, heardAtMs);
+      }),
+    );
+    return () => {
+      clearImmediate(closing);
+      tcp.off('data', onRead).off('data', onParsed);
+    };
+  });
