@@ -3,7 +3,8 @@ import { type FailureCode, type FailureFacts, type Stage, TradeFeedError, type V
 
 /** One row of the table: what is observed, and what it means. */
 export interface Meaning {
-  readonly stage: Stage;
+  /** The stage that the row is for; absent: any. */
+  readonly stage?: Stage;
   /** The HTTP status that the row is for: a number, a class such as `5xx`, or any other one. */
   readonly status?: number | '5xx' | 'other';
   /** The close code that the row is for. */
@@ -108,13 +109,6 @@ export const meanings: readonly Meaning[] = [
     verdict: 'backoff',
     meaning: 'The `apiKey` function gave no key.',
     advice: 'See the cause: the function is yours; it is asked again with backoff.',
-  },
-  {
-    stage: 'ticket',
-    code: 'invalid-options',
-    verdict: 'stop',
-    meaning: 'The options are not valid.',
-    advice: 'Correct the option that is named here.',
   },
   {
     stage: 'ticket',
@@ -274,26 +268,29 @@ export const meanings: readonly Meaning[] = [
     meaning: 'The connection was closed.',
     advice: 'Nothing to do: the feed reconnects with backoff.',
   },
+  {
+    code: 'invalid-options',
+    verdict: 'stop',
+    meaning: 'The options are not valid.',
+    advice: 'Correct the option that is named here.',
+  },
+  {
+    code: 'retries-exhausted',
+    verdict: 'stop',
+    meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
+    advice: 'See the cause for the last failure; raise `backoff.maxAttempts` to go on longer.',
+  },
 ];
-
-/** The policy's own end, at whatever stage the last failure was. */
-const retriesExhausted: Omit<Meaning, 'stage'> = {
-  code: 'retries-exhausted',
-  verdict: 'stop',
-  meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
-  advice: 'See the cause for the last failure; raise `backoff.maxAttempts` to go on longer.',
-};
 
 const fits = (pattern: number | string | undefined, value: number | undefined): boolean =>
   pattern === value || (value !== undefined && (pattern === 'other' || pattern === `${Math.floor(value / 100)}xx`));
 
 const isObserved = ({ status, closeCode }: Meaning): boolean => status !== undefined || closeCode !== undefined;
 
-const meaningOf = ({ stage, code, status, closeCode, reason }: FailureFacts): Omit<Meaning, 'stage'> => {
-  if (code === 'retries-exhausted') return retriesExhausted;
+const meaningOf = ({ stage, code, status, closeCode, reason }: FailureFacts): Meaning => {
   const row = meanings.find(
     (row) =>
-      row.stage === stage &&
+      (row.stage ?? stage) === stage &&
       (code === undefined ? isObserved(row) : row.code === code) &&
       fits(row.status, status) &&
       fits(row.closeCode, closeCode) &&

@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer as createHttp, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttps } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Certificate } from './certificate.js';
+
+/**
+ * A service whose every byte the test decides: it shares no code with src, not even with src/testing, and speaks WebSocket
+ * by hand. The n-th ticket request and the n-th handshake are answered by the n-th step of a script (the last one repeats).
+ */
+export interface Wire extends AsyncDisposable {
+  readonly baseUrl: string;
+  readonly wssUrl: string;
+  /** What arrived at the ticket endpoint. */
+  readonly tickets: readonly Request[];
+  /** What arrived as a handshake. */
+  readonly handshakes: readonly Request[];
+  /** The opcodes of the WebSocket frames that the client sent, over all connections: 8 close, 9 ping, 10 pong. */
+  readonly opcodes: readonly number[];
+  /** TCP connections that are open now. */
+  readonly open: ReadonlySet<Socket>;
+  /** How many TCP connections there have been. */
+  readonly connections: number;
+}
+
+export interface Request {
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+  readonly at: number;
+}
+
+export type TicketStep = (response: ServerResponse, wire: Wire, n: number) => void;
+export type HandshakeStep = (peer: Peer, wire: Wire, n: number) => void;
+
+export interface WireScript {
+  readonly ticket?: readonly TicketStep[];
+  readonly handshake?: readonly HandshakeStep[];
+  readonly tls?: Certificate;
+}
+
+/** The other end of a handshake. */
+export interface Peer {
+  readonly socket: Duplex;
+  readonly request: IncomingMessage;
+}
+
+export const subprotocol = 'mmp.trade-batch.v1';
+
+/** The body of a good ticket response. */
+export const ticketBody = (wire: Wire, n: number) => ({
+  ticket: `planted-ticket-${n}`,
+  token_type: 'Bearer',
+  expires_at: new Date(Date.now() + 60_000).toISOString(),
+  wss_url: wire.wssUrl,
+  feed: 'market',
+  subprotocol,
+});
+
+/** Answers 200 with a ticket, some of its fields replaced. */
+export const issue =
+  (fields: object | ((wire: Wire) => object) = {}, headers: Record<string, string> = {}): TicketStep =>
+  (response, wire, n) => {
+    const replaced = typeof fields === 'function' ? fields(wire) : fields;
+    response.writeHead(200, { 'content-type': 'application/json', ...headers });
+    response.end(JSON.stringify({ ...ticketBody(wire, n), ...replaced }));
+  };
+
+/** Answers a ticket request with a status. */
+export const refuse =
+  (status: number, headers: Record<string, string> = {}, body = '{"error":"refused"}'): TicketStep =>
+  (response) => {
+    response.writeHead(status, headers).end(body);
+  };
+
+/** Answers a handshake with plain HTTP. */
+export const refuseHandshake =
+  (status: number, headers: Record<string, string> = {}, body = ''): HandshakeStep =>
+  ({ socket }) => {
+    const lines = Object.entries({ 'content-length': String(body.length), connection: 'close', ...headers });
+    socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n${body}`);
+  };
+
+/** The head of a good 101. */
+export const switching = ({ request }: Peer, protocol: string | undefined = subprotocol): string => {
+  const accept = createHash('sha1')
+    .update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+    .digest('base64');
+  const chosen = protocol === '' ? '' : `Sec-WebSocket-Protocol: ${protocol}\r\n`;
+  return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n${chosen}\r\n`;
+};
+
+/** Accepts a handshake and sends these WebSocket frames in the same write. */
+export const accept =
+  (...frames: readonly Buffer[]): HandshakeStep =>
+  (peer) => {
+    peer.socket.write(Buffer.concat([Buffer.from(switching(peer)), ...frames]));
+  };
+
+/** One WebSocket frame of a server (RFC 6455, 5.2): unmasked. */
+export const wsFrame = (opcode: number, payload: string | Buffer = '', fin = true): Buffer => {
+  const data = Buffer.from(payload);
+  const size = data.length;
+  const head =
+    size < 126
+      ? Buffer.from([0, size])
+      : size < 65_536
+        ? Buffer.from([0, 126, size >> 8, size & 255])
+        : Buffer.concat([Buffer.from([0, 127, 0, 0, 0, 0]), uint32(size)]);
+  head[0] = (fin ? 0x80 : 0) | opcode;
+  return Buffer.concat([head, data]);
+};
+
+export const text = (payload: string): Buffer => wsFrame(1, payload);
+export const binary = (payload: Buffer): Buffer => wsFrame(2, payload);
+export const pong = (payload = ''): Buffer => wsFrame(10, payload);
+export const close = (code?: number, reason = ''): Buffer =>
+  wsFrame(8, code === undefined ? '' : Buffer.concat([Buffer.from([code >> 8, code & 255]), Buffer.from(reason)]));
+
+const uint32 = (n: number): Buffer => {
+  const buffer = Buffer.alloc(4);
+  buffer.writeUInt32BE(n);
+  return buffer;
+};
+
+const step = <T>(steps: readonly T[], n: number): T => steps[Math.min(n, steps.length) - 1] as T;
+
+/** Starts the scripted service on loopback. */
+export const startWire = async ({
+  ticket = [issue()],
+  handshake = [accept()],
+  tls,
+}: WireScript = {}): Promise<Wire> => {
+  const tickets: Request[] = [];
+  const handshakes: Request[] = [];
+  const opcodes: number[] = [];
+  const open = new Set<Socket>();
+  let connections = 0;
+
+  const server = tls ? createHttps(tls) : createHttp();
+  server
+    .on(tls ? 'secureConnection' : 'connection', (socket: Socket) => {
+      connections += 1;
+      open.add(socket);
+      socket.on('close', () => open.delete(socket)).on('error', () => undefined);
+    })
+    .on('request', (request: IncomingMessage, response: ServerResponse) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        tickets.push(seen(request, Buffer.concat(chunks).toString()));
+        step(ticket, tickets.length)(response, wire, tickets.length);
+      });
+    })
+    .on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      handshakes.push(seen(request, ''));
+      collectOpcodes(socket, head, opcodes);
+      step(handshake, handshakes.length)({ socket, request }, wire, handshakes.length);
+    })
+    .listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const host = `127.0.0.1:${port}`;
+
+  const wire: Wire = {
+    baseUrl: `${tls ? 'https' : 'http'}://${host}`,
+    wssUrl: `${tls ? 'wss' : 'ws'}://${host}/ws`,
+    tickets,
+    handshakes,
+    opcodes,
+    open,
+    get connections() {
+      return connections;
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of open) socket.destroy();
+      server.closeAllConnections();
+      if (server.listening) {
+        server.close();
+        await once(server, 'close');
+      }
+    },
+  };
+  return wire;
+};
+
+const seen = ({ method, url, headers }: IncomingMessage, body: string): Request => ({
+  method,
+  url,
+  headers,
+  body,
+  at: performance.now(),
+});
+
+// Client frames are masked and, as control frames, short.
+const collectOpcodes = (socket: Duplex, head: Buffer, opcodes: number[]): void => {
+  let rest = head;
+  socket.on('data', (chunk: Buffer) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 6 && rest.length >= 6 + ((rest[1] as number) & 127)) {
+      opcodes.push((rest[0] as number) & 15);
+      rest = rest.subarray(6 + ((rest[1] as number) & 127));
+    }
+  });
+};

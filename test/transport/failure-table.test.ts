@@ -1,0 +1,406 @@
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { Agent as HttpsAgent } from 'node:https';
+import { type FailureCode, type Stage, tradeFeed$, type TradeFeedOptions, type Verdict } from '../../src/index.js';
+import { type Meaning, meanings } from '../../src/protocol/classify.js';
+import { certificateFor } from '../support/certificate.js';
+import { optionsFor, outcomeOf, plantedKey } from '../support/feed.js';
+import {
+  accept,
+  close,
+  type HandshakeStep,
+  issue,
+  refuse,
+  refuseHandshake,
+  startWire,
+  switching,
+  text,
+  type TicketStep,
+  type WireScript,
+  wsFrame,
+} from '../support/wire.js';
+
+/**
+ * Every row of the failure table of the design, driven through a real service on the wire. The rows are written from the
+ * design, not from src; the last test holds them against the table of src, so that neither can lack a row.
+ */
+interface Row extends WireScript {
+  readonly stage: Stage;
+  readonly what: string;
+  readonly code: FailureCode;
+  readonly verdict: Verdict;
+  readonly status?: number;
+  readonly closeCode?: number;
+  readonly reason?: string;
+  readonly retryAfterMs?: number;
+  readonly options?: TradeFeedOptions;
+}
+
+const silence = (): void => undefined;
+const reset: TicketStep = (response) => response.socket?.destroy();
+const resetHandshake: HandshakeStep = ({ socket }) => socket.destroy();
+const untrusted = await certificateFor();
+const otherName = await certificateFor('elsewhere.example');
+
+const ticketRow = (status: number, code: FailureCode, verdict: Verdict, headers?: Record<string, string>): Row => ({
+  stage: 'ticket',
+  what: `${status}${headers ? ` with ${Object.keys(headers).join()}` : ''}`,
+  status,
+  code,
+  verdict,
+  ticket: [refuse(status, headers)],
+});
+
+const handshakeRow = (status: number, code: FailureCode, verdict: Verdict, headers?: Record<string, string>): Row => ({
+  stage: 'handshake',
+  what: `${status}${headers ? ` with ${Object.keys(headers).join()}` : ''}`,
+  status,
+  code,
+  verdict,
+  handshake: [refuseHandshake(status, headers)],
+});
+
+const closeRow = (closeCode: number | undefined, reason: string, code: FailureCode, verdict: Verdict): Row => ({
+  stage: 'stream',
+  what: `${closeCode ?? 'no code'} ${reason}`,
+  closeCode: closeCode ?? 1005,
+  reason,
+  code,
+  verdict,
+  handshake: [accept(text('frame'), close(closeCode, reason))],
+});
+
+const badFrameRow = (what: string, frame: Buffer, options?: TradeFeedOptions): Row => ({
+  stage: 'stream',
+  what,
+  code: 'invalid-frame',
+  verdict: 'backoff',
+  handshake: [accept(text('frame'), frame)],
+  ...(options && { options }),
+});
+
+const ticketFieldRow = (field: string, value: unknown): Row => ({
+  stage: 'ticket',
+  what: `200 with a bad ${field}`,
+  code: 'invalid-ticket',
+  verdict: 'stop',
+  ticket: [issue({ [field]: value })],
+});
+
+const rows: readonly Row[] = [
+  ticketRow(401, 'invalid-api-key', 'stop'),
+  ticketRow(403, 'not-entitled', 'stop'),
+  ticketRow(422, 'invalid-ticket-request', 'stop'),
+  { ...ticketRow(429, 'ticket-rate-limited', 'wait', { 'retry-after': '7' }), retryAfterMs: 7_000 },
+  ticketRow(429, 'ticket-rate-limited', 'wait'),
+  ticketRow(503, 'credential-service-unavailable', 'backoff'),
+  { ...ticketRow(503, 'credential-service-unavailable', 'backoff', { 'retry-after': '3' }), retryAfterMs: 3_000 },
+  ticketRow(408, 'ticket-request-failed', 'backoff'),
+  ticketRow(500, 'ticket-request-failed', 'backoff'),
+  ticketRow(502, 'ticket-request-failed', 'backoff'),
+  ticketRow(301, 'ticket-request-rejected', 'stop', { location: '/v1/wss/tickets' }),
+  ticketRow(307, 'ticket-request-rejected', 'stop', { location: '/v1/wss/tickets' }),
+  ticketRow(204, 'ticket-request-rejected', 'stop'),
+  ticketRow(404, 'ticket-request-rejected', 'stop'),
+  { stage: 'ticket', what: 'reset', code: 'ticket-endpoint-unreachable', verdict: 'backoff', ticket: [reset] },
+  {
+    stage: 'ticket',
+    what: 'no HTTP at all',
+    code: 'ticket-endpoint-unreachable',
+    verdict: 'backoff',
+    ticket: [(response) => response.socket?.end(`garbage ${plantedKey}\r\n\r\n`)],
+  },
+  {
+    stage: 'ticket',
+    what: 'nobody listens',
+    code: 'ticket-endpoint-unreachable',
+    verdict: 'backoff',
+    options: { baseUrl: 'http://127.0.0.1:1' },
+  },
+  {
+    stage: 'ticket',
+    what: 'no answer',
+    code: 'ticket-endpoint-unreachable',
+    verdict: 'backoff',
+    ticket: [silence],
+    options: { ticketTimeoutMs: 30 },
+  },
+  {
+    stage: 'ticket',
+    what: 'a body cut off',
+    code: 'ticket-endpoint-unreachable',
+    verdict: 'backoff',
+    ticket: [
+      (response) => {
+        response.writeHead(200, { 'content-length': '900' }).write('{"ticket":', () => response.socket?.destroy());
+      },
+    ],
+  },
+  { stage: 'ticket', what: 'an unknown CA', code: 'untrusted-certificate', verdict: 'stop', tls: untrusted },
+  {
+    stage: 'ticket',
+    what: 'a certificate for another host',
+    code: 'untrusted-certificate',
+    verdict: 'stop',
+    tls: otherName,
+    options: { tls: { ca: otherName.cert } },
+  },
+  {
+    stage: 'ticket',
+    what: 'a key function that rejects',
+    code: 'api-key-unavailable',
+    verdict: 'backoff',
+    options: { apiKey: () => Promise.reject(new Error('the vault is sealed')) },
+  },
+  {
+    stage: 'ticket',
+    what: 'a key function that throws',
+    code: 'api-key-unavailable',
+    verdict: 'backoff',
+    options: {
+      apiKey: () => {
+        throw new Error('the vault is sealed');
+      },
+    },
+  },
+  {
+    stage: 'ticket',
+    what: 'a key function that never answers',
+    code: 'api-key-unavailable',
+    verdict: 'backoff',
+    options: { apiKey: () => new Promise<string>(silence), ticketTimeoutMs: 30 },
+  },
+  {
+    stage: 'ticket',
+    what: 'a key function that gives no key',
+    code: 'invalid-options',
+    verdict: 'stop',
+    options: { apiKey: () => '' },
+  },
+  {
+    stage: 'ticket',
+    what: '200 without JSON',
+    code: 'invalid-ticket',
+    verdict: 'stop',
+    ticket: [refuse(200, {}, 'planted-ticket-1')],
+  },
+  {
+    stage: 'ticket',
+    what: '200 with an endless body',
+    code: 'invalid-ticket',
+    verdict: 'stop',
+    ticket: [refuse(200, {}, ' '.repeat(70_000))],
+  },
+  ticketFieldRow('ticket', ''),
+  ticketFieldRow('ticket', 'two words'),
+  ticketFieldRow('token_type', 'Basic'),
+  ticketFieldRow('expires_at', 'tomorrow'),
+  ticketFieldRow('wss_url', 'ws://feed.example/ws'),
+  ticketFieldRow('feed', 'other'),
+  ticketFieldRow('subprotocol', 'a b'),
+  handshakeRow(400, 'handshake-rejected', 'stop'),
+  handshakeRow(401, 'ticket-rejected', 'renew'),
+  handshakeRow(503, 'capacity-full', 'backoff'),
+  { ...handshakeRow(503, 'capacity-full', 'backoff', { 'retry-after': '4' }), retryAfterMs: 4_000 },
+  handshakeRow(500, 'handshake-failed', 'backoff'),
+  handshakeRow(302, 'handshake-failed', 'stop', { location: '/elsewhere' }),
+  handshakeRow(200, 'handshake-failed', 'stop'),
+  handshakeRow(404, 'handshake-failed', 'stop'),
+  {
+    stage: 'handshake',
+    what: 'a 101 with a wrong Sec-WebSocket-Accept',
+    status: 101,
+    code: 'handshake-failed',
+    verdict: 'stop',
+    handshake: [(peer) => peer.socket.write(switching(peer).replace(/Accept: .*/, 'Accept: bm8='))],
+  },
+  {
+    stage: 'handshake',
+    what: 'no subprotocol in the answer',
+    code: 'subprotocol-mismatch',
+    verdict: 'stop',
+    handshake: [(peer) => peer.socket.write(switching(peer, ''))],
+  },
+  {
+    stage: 'handshake',
+    what: 'another subprotocol in the answer',
+    code: 'subprotocol-mismatch',
+    verdict: 'stop',
+    handshake: [(peer) => peer.socket.write(switching(peer, 'mmp.other.v1'))],
+  },
+  { stage: 'handshake', what: 'reset', code: 'handshake-unreachable', verdict: 'backoff', handshake: [resetHandshake] },
+  {
+    stage: 'handshake',
+    what: 'no answer',
+    code: 'handshake-unreachable',
+    verdict: 'backoff',
+    handshake: [silence],
+    options: { handshakeTimeoutMs: 30 },
+  },
+  {
+    stage: 'handshake',
+    what: 'nobody listens',
+    code: 'handshake-unreachable',
+    verdict: 'backoff',
+    ticket: [issue({ wss_url: 'ws://127.0.0.1:1/ws' })],
+  },
+  {
+    stage: 'handshake',
+    what: 'an agent for another scheme',
+    code: 'invalid-options',
+    verdict: 'stop',
+    options: { agent: new HttpsAgent() },
+  },
+  {
+    stage: 'handshake',
+    what: 'a ticket that is dead on arrival',
+    code: 'ticket-expired',
+    verdict: 'renew',
+    ticket: [issue({ expires_at: '2031-01-01T00:00:00Z' }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })],
+  },
+  {
+    stage: 'handshake',
+    what: 'a ticket that runs out in the handshake',
+    code: 'ticket-expired',
+    verdict: 'renew',
+    ticket: [issue({ expires_at: '2031-01-01T00:00:00.05Z' }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })],
+    handshake: [silence],
+  },
+  closeRow(4001, 'connection replaced', 'connection-replaced', 'stop'),
+  closeRow(1008, 'server push only', 'policy-violation', 'stop'),
+  closeRow(4003, 'access expired', 'access-expired', 'renew'),
+  closeRow(4003, 'access revoked', 'access-revoked', 'renew'),
+  closeRow(4003, 'something else', 'connection-closed', 'renew'),
+  closeRow(1013, 'client too slow', 'client-too-slow', 'backoff'),
+  closeRow(1001, 'server shutdown', 'server-shutdown', 'backoff'),
+  closeRow(1000, 'bye', 'connection-closed', 'backoff'),
+  closeRow(undefined, '', 'connection-closed', 'backoff'),
+  closeRow(1011, 'server error', 'connection-closed', 'backoff'),
+  closeRow(4999, 'unknown', 'connection-closed', 'backoff'),
+  {
+    stage: 'stream',
+    what: 'reset',
+    closeCode: 1006,
+    code: 'connection-lost',
+    verdict: 'renew',
+    handshake: [
+      (peer, wire, n) => {
+        accept(text('frame'))(peer, wire, n);
+        for (const socket of wire.open) if (socket === peer.socket) socket.resetAndDestroy();
+      },
+    ],
+  },
+  {
+    stage: 'stream',
+    what: 'an end without a close frame',
+    closeCode: 1006,
+    code: 'connection-lost',
+    verdict: 'renew',
+    handshake: [
+      (peer) => {
+        peer.socket.end(switching(peer));
+      },
+    ],
+  },
+  {
+    stage: 'stream',
+    what: 'silence, and no answer to a ping',
+    code: 'connection-stalled',
+    verdict: 'renew',
+    handshake: [accept(text('frame'))],
+    options: { idleTimeoutMs: 20 },
+  },
+  badFrameRow('a frame over maxFrameBytes', text('x'.repeat(101)), { maxFrameBytes: 100 }),
+  badFrameRow('text that is not UTF-8', wsFrame(1, Buffer.from([0xc3, 0x28]))),
+  badFrameRow('a reserved opcode', wsFrame(3, 'x')),
+  badFrameRow('a reserved bit', Buffer.from([0xc1, 0x01, 0x78])),
+  badFrameRow('a masked frame', Buffer.from([0x81, 0x81, 1, 2, 3, 4, 0x79])),
+  badFrameRow('a continuation of nothing', wsFrame(0, 'x')),
+];
+
+/** Rows that need two services: the ticket comes from one, the handshake goes to the other. */
+const handshakeTlsRows = [
+  { what: 'an unknown CA', tls: untrusted, options: {} },
+  { what: 'a certificate for another host', tls: otherName, options: { tls: { ca: otherName.cert } } },
+] as const;
+
+const hit = new Set<Meaning>();
+const rowOf = ({ stage, code, status, closeCode, reason }: Row): Meaning | undefined => {
+  const ofCode = meanings.filter((row) => (row.stage ?? stage) === stage && row.code === code);
+  const exact = (row: Meaning) =>
+    (row.status ?? row.closeCode) === (status ?? closeCode) && (row.reason === undefined || row.reason === reason);
+  return (
+    ofCode.find(exact) ??
+    ofCode.find((row) => row.status === '5xx' && (status ?? 0) >= 500) ??
+    ofCode.find((row) => (row.status ?? row.closeCode) === 'other') ??
+    ofCode.find((row) => row.code === code)
+  );
+};
+
+describe('the failure table, on the wire', () => {
+  it.each(rows)('$stage: $what is $code, $verdict', async (row) => {
+    await using wire = await startWire(row);
+
+    const { failure, goesOn, delayMs, events } = await outcomeOf(optionsFor(wire, row.options));
+
+    expect(failure).toMatchObject({
+      name: 'TradeFeedError',
+      stage: row.stage,
+      code: row.code,
+      verdict: row.verdict,
+      framesReceived: events.filter(({ type }) => type === 'frame').length,
+      ...(row.retryAfterMs !== undefined && { retryAfterMs: row.retryAfterMs }),
+      ...(row.reason && { reason: row.reason }),
+    });
+    expect({ status: failure.status, closeCode: failure.closeCode }).toEqual({
+      status: row.status,
+      closeCode: row.closeCode,
+    });
+    expect(goesOn).toBe(row.verdict !== 'stop');
+    if (goesOn) expect(delayMs).toBeGreaterThanOrEqual(row.retryAfterMs ?? 1);
+    expect(failure.message).toContain(failure.advice);
+    // One attempt is one ticket request and at most one handshake: nothing was followed, nothing was tried twice.
+    expect(wire.tickets.length).toBeLessThanOrEqual(1);
+    expect(wire.handshakes.length).toBeLessThanOrEqual(1);
+    expect(wire.opcodes.filter((opcode) => opcode < 8)).toEqual([]);
+    const meaning = rowOf(row);
+    if (meaning) hit.add(meaning);
+  });
+
+  it.each(handshakeTlsRows)('handshake: $what is untrusted-certificate, stop', async ({ tls, options }) => {
+    await using secure = await startWire({ tls });
+    await using wire = await startWire({ ticket: [issue({ wss_url: secure.wssUrl })] });
+
+    const { failure, goesOn } = await outcomeOf(optionsFor(wire, options));
+
+    expect(failure).toMatchObject({ stage: 'handshake', code: 'untrusted-certificate', verdict: 'stop' });
+    expect(goesOn).toBe(false);
+    expect(secure.handshakes).toEqual([]);
+    hit.add(meanings.find(({ stage, code }) => stage === 'handshake' && code === 'untrusted-certificate') as Meaning);
+  });
+
+  it('gives up with retries-exhausted after one first attempt and maxAttempts more', async () => {
+    await using wire = await startWire({ ticket: [refuse(500)] });
+
+    const error = await new Promise((resolve) => {
+      tradeFeed$('market', optionsFor(wire, { backoff: { maxAttempts: 3 } })).subscribe({ error: resolve });
+    });
+
+    expect(error).toMatchObject({
+      code: 'retries-exhausted',
+      stage: 'ticket',
+      verdict: 'stop',
+      cause: { code: 'ticket-request-failed', status: 500 },
+      previous: { code: 'ticket-request-failed', status: 500 },
+    });
+    expect(wire.tickets).toHaveLength(4);
+    hit.add(meanings.find(({ code }) => code === 'retries-exhausted') as Meaning);
+  });
+
+  afterAll(() => {
+    // A row of the library's table that no row above has driven is a hole in this test.
+    const missing = meanings.filter((row) => !hit.has(row));
+    expect(
+      missing.map(({ stage, code, status, closeCode, reason }) => ({ stage, code, status, closeCode, reason })),
+    ).toEqual([]);
+  });
+});
