@@ -74,6 +74,7 @@ export interface FailureFields extends Omit<FailureFacts, 'detail'> {
   readonly verdict: Verdict;
   readonly advice: string;
   readonly previous?: TradeFeedError | undefined;
+  readonly stack?: string | undefined;
 }
 
 /**
@@ -119,15 +120,17 @@ export class TradeFeedError extends Error {
   /** The failure before this one, when a reconnect led here. One link: it has no `previous` of its own. */
   declare readonly previous?: TradeFeedError;
 
-  constructor({ message, cause, ...fields }: FailureFields) {
+  constructor({ message, cause, stack, ...fields }: FailureFields) {
     super(message, cause === undefined ? undefined : { cause });
     const known = Object.entries(fields).filter(([, value]) => value !== undefined);
+    // Until it is read, a stack keeps every object alive that was on it: a closed socket, the failure before, and so on.
+    this.stack = stack ?? String(this.stack);
     Object.assign(this, { uptimeMs: 0, framesReceived: 0, endedAt: Date.now() }, Object.fromEntries(known));
   }
 
   /** Makes the same failure with some fields changed. */
   with(changes: Partial<Pick<FailureFields, 'verdict' | 'previous'>>): TradeFeedError {
-    return new TradeFeedError({ ...this, message: this.message, cause: this.cause, ...changes });
+    return new TradeFeedError({ ...this, message: this.message, cause: this.cause, stack: this.stack, ...changes });
   }
 
   /** Gives the error as plain data, without its cause and stack. */

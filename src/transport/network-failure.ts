@@ -36,6 +36,7 @@ const unreachable = { ticket: 'ticket-endpoint-unreachable', handshake: 'handsha
 
 interface NetworkError {
   readonly message: string;
+  readonly stack?: string;
   readonly code?: string;
 }
 
@@ -50,8 +51,8 @@ const firstOf = (error: unknown): NetworkError => {
  * hold a ticket.
  */
 export const plainCause = (error: unknown, redact: (text: string) => string): Error => {
-  const { message, code } = firstOf(error);
-  return Object.assign(new Error(redact(message)), code !== undefined && { code });
+  const { message, code, stack = message } = firstOf(error);
+  return Object.assign(new Error(redact(message)), { stack: redact(stack), ...(code !== undefined && { code }) });
 };
 
 /** Says what a network error means: an untrusted certificate, or nobody there. */

@@ -53,6 +53,8 @@ const frames$ = (
   connection: number,
 ): Observable<Frame> =>
   new Observable((subscriber) => {
+    // Whoever was told of the opening may have unsubscribed there and then.
+    if (subscriber.closed) return undefined;
     const { feed } = ticket;
     const redact = redactor(ticket.ticket, settings.apiKey);
     const openedMs = performance.now();
@@ -70,7 +72,8 @@ const frames$ = (
     };
     // ws tells of a close only when the socket is gone; a server that leaves it open must not delay the reconnect.
     const onParsed = () => {
-      if (webSocket.readyState === WebSocket.CLOSING) closing ??= setImmediate(() => webSocket.terminate());
+      if (!subscriber.closed && webSocket.readyState === WebSocket.CLOSING)
+        closing ??= setImmediate(() => webSocket.terminate());
     };
     let closing: NodeJS.Immediate | undefined;
     tcp.prependListener('data', onRead).on('data', onParsed);

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { lastValueFrom, type Observable, type Subscription, takeWhile, toArray } from 'rxjs';
 import type { FeedEvent, TradeFeedError, TradeFeedOptions } from '../../src/index.js';
 import { tradeFeedEvents$ } from '../../src/index.js';
@@ -55,5 +54,5 @@ export const until = <T>(source$: Observable<T>, last: (value: T) => boolean): P
 
 /** Waits until a socket is closed. */
 export const closed = async (socket: { readonly closed: boolean } & NodeJS.EventEmitter): Promise<void> => {
-  if (!socket.closed) await once(socket, 'close');
+  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
 };

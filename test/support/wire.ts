@@ -40,6 +40,8 @@ export interface WireScript {
   readonly ticket?: readonly TicketStep[];
   readonly handshake?: readonly HandshakeStep[];
   readonly tls?: Certificate;
+  /** Leaves a close frame of the client unanswered. */
+  readonly ignoresClose?: boolean;
 }
 
 /** The other end of a handshake. */
@@ -133,6 +135,7 @@ export const startWire = async ({
   ticket = [issue()],
   handshake = [accept()],
   tls,
+  ignoresClose,
 }: WireScript = {}): Promise<Wire> => {
   const tickets: Request[] = [];
   const handshakes: Request[] = [];
@@ -157,7 +160,12 @@ export const startWire = async ({
     })
     .on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       handshakes.push(seen(request, ''));
-      collectOpcodes(socket, head, opcodes);
+      collectOpcodes(socket, head, (opcode) => {
+        opcodes.push(opcode);
+        if (opcode === 8 && !ignoresClose) socket.end();
+      });
+      // An HTTP server leaves its half of a connection open, also after an upgrade.
+      socket.on('end', () => socket.end());
       step(handshake, handshakes.length)({ socket, request }, wire, handshakes.length);
     })
     .listen(0, '127.0.0.1');
@@ -196,12 +204,12 @@ const seen = ({ method, url, headers }: IncomingMessage, body: string): Request 
 });
 
 // Client frames are masked and, as control frames, short.
-const collectOpcodes = (socket: Duplex, head: Buffer, opcodes: number[]): void => {
+const collectOpcodes = (socket: Duplex, head: Buffer, onFrame: (opcode: number) => void): void => {
   let rest = head;
   socket.on('data', (chunk: Buffer) => {
     rest = Buffer.concat([rest, chunk]);
     while (rest.length >= 6 && rest.length >= 6 + ((rest[1] as number) & 127)) {
-      opcodes.push((rest[0] as number) & 15);
+      onFrame((rest[0] as number) & 15);
       rest = rest.subarray(6 + ((rest[1] as number) & 127));
     }
   });

@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { plantedKey } from '../support/feed.js';
+import { runProgram } from '../support/run-program.js';
+import { accept, close, refuse, startWire, text, type Wire } from '../support/wire.js';
+
+const env = ({ baseUrl }: Wire) => ({ TRADE_FEED_BASE_URL: baseUrl, TRADE_FEED_API_KEY: plantedKey });
+
+describe('a process whose only work was a feed', () => {
+  it('exits by itself after its last frame', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'), text('b'), text('c'), text('d'))] });
+    await expect(runProgram('take-three.mjs', [], env(wire))).resolves.toEqual({
+      code: 0,
+      signal: null,
+      stdout: 'a\nb\nc\n',
+      stderr: '',
+    });
+  });
+
+  it.each(['ticket-requested', 'ticket-issued', 'opened', 'reconnecting'])(
+    'exits by itself when it unsubscribes in %s',
+    async (type) => {
+      await using wire = await startWire(
+        type === 'reconnecting' ? { ticket: [refuse(429, { 'retry-after': '600' })] } : {},
+      );
+      await expect(runProgram('unsubscribe-in.mjs', [type], env(wire))).resolves.toMatchObject({
+        code: 0,
+        stdout: `${type}\n`,
+        stderr: '',
+      });
+    },
+  );
+
+  it('leaves no listener, timer or socket behind in 1,000 reconnects, and keeps its heap flat', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'), close(1001, 'server shutdown'))] });
+    const { stdout, stderr } = await runProgram('reconnect.mjs', ['200', '1000'], env(wire), ['--expose-gc']);
+    expect(stderr).toBe('');
+    const { connection, heapGrowth, before, after, warnings } = JSON.parse(stdout) as {
+      readonly connection: number;
+      readonly heapGrowth: number;
+      readonly before: readonly string[];
+      readonly after: readonly string[];
+      readonly warnings: readonly string[];
+    };
+    expect({ connection, after, warnings }).toEqual({ connection: 1_200, after: before, warnings: [] });
+    // 1,000 reconnects that kept one small object each would be well above this.
+    expect(heapGrowth).toBeLessThan(400_000);
+    expect(wire.handshakes.length).toBeGreaterThanOrEqual(1_200);
+  }, 60_000);
+});

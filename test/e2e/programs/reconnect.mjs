@@ -1,0 +1,39 @@
+// Reconnects many times, and says what is left behind: active resources by kind, and the heap before and after.
+import { setImmediate as turn } from 'node:timers/promises';
+import { filter, firstValueFrom, share } from 'rxjs';
+import { tradeFeedEvents$ } from 'rx-trade-feed';
+
+const [warmUp, reconnects] = process.argv.slice(2).map(Number);
+const resources = () =>
+  process
+    .getActiveResourcesInfo()
+    .filter((kind) => /Timeout|TCP|TLS|HTTP|Pipe/.test(kind))
+    .sort();
+// A collection in a turn of its own: weak references hold on to what the current turn has looked at.
+const heap = async () => {
+  for (let i = 0; i < 8; i += 1) {
+    await turn();
+    globalThis.gc();
+  }
+  return process.memoryUsage().heapUsed;
+};
+
+const warnings = [];
+process.on('warning', (warning) => warnings.push(String(warning)));
+const before = resources();
+const backoff = { initialDelayMs: 1, maxDelayMs: 1 };
+const opened$ = tradeFeedEvents$('market', { backoff }).pipe(
+  filter((event) => event.type === 'opened'),
+  share(),
+);
+const subscription = opened$.subscribe();
+const nth = (n) => firstValueFrom(opened$.pipe(filter(({ connection }) => connection >= n)));
+
+await nth(warmUp);
+const heapBefore = await heap();
+const { connection } = await nth(warmUp + reconnects);
+const heapAfter = await heap();
+subscription.unsubscribe();
+for (const deadline = performance.now() + 3_000; performance.now() < deadline && resources().length > before.length;)
+  await turn();
+console.log(JSON.stringify({ connection, heapGrowth: heapAfter - heapBefore, before, after: resources(), warnings }));

@@ -1,0 +1,447 @@
+import { createServer as createTcp, type AddressInfo, type Server } from 'node:net';
+import { once } from 'node:events';
+import { describe, expect, it, jest } from '@jest/globals';
+import {
+  config,
+  defer,
+  firstValueFrom,
+  map,
+  mergeMap,
+  of,
+  retryWhen,
+  type Subscription,
+  take,
+  tap,
+  toArray,
+} from 'rxjs';
+import {
+  backoff,
+  type Feed,
+  type FeedEvent,
+  openConnection,
+  requestTicket,
+  tradeFeed$,
+  type TradeFeedError,
+  tradeFeedEvents$,
+  type TradeFeedOptions,
+} from '../../src/index.js';
+import { closed, optionsFor, until } from '../support/feed.js';
+import {
+  accept,
+  close,
+  type HandshakeStep,
+  issue,
+  refuse,
+  refuseHandshake,
+  startWire,
+  subprotocol,
+  text,
+  type Wire,
+} from '../support/wire.js';
+
+const noJitter: TradeFeedOptions = { backoff: { jitter: 'none', initialDelayMs: 1, maxDelayMs: 64 } };
+
+const turns = async (count: number): Promise<void> => {
+  for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+const allClosed = (wire: Wire): Promise<unknown> => Promise.all([...wire.open].map(closed));
+
+/** Runs until the condition on the events so far holds, then unsubscribes. */
+const eventsUntil = (wire: Wire, last: (events: readonly FeedEvent[]) => boolean, options?: TradeFeedOptions) => {
+  const events: FeedEvent[] = [];
+  return until(tradeFeedEvents$('market', optionsFor(wire, options)), (event) =>
+    last([...events, event].slice(0, events.push(event))),
+  );
+};
+
+const count = (events: readonly FeedEvent[], type: FeedEvent['type']): number =>
+  events.filter((event) => event.type === type).length;
+
+describe('rule 1: one attempt, of which nothing outlives it', () => {
+  it('uses every ticket once, also after failed handshakes', async () => {
+    await using wire = await startWire({
+      handshake: [
+        refuseHandshake(401),
+        refuseHandshake(503),
+        accept(close(1001)),
+        accept(close(4003, 'access expired')),
+        accept(text('a')),
+      ],
+    });
+    await firstValueFrom(tradeFeed$('market', optionsFor(wire)));
+    expect(wire.handshakes.map(({ headers }) => headers.authorization)).toEqual(
+      [1, 2, 3, 4, 5].map((n) => `Bearer planted-ticket-${n}`),
+    );
+    expect(wire.tickets).toHaveLength(5);
+  });
+
+  it('destroys a stalled connection before the next attempt begins', async () => {
+    let openAtSecond: number | undefined;
+    await using wire = await startWire({
+      ticket: [
+        issue(),
+        (response, wire, n) => {
+          void turns(3).then(() => {
+            openAtSecond = wire.open.size;
+            issue()(response, wire, n);
+          });
+        },
+      ],
+      handshake: [accept(), accept(text('a'))],
+    });
+    await firstValueFrom(tradeFeed$('market', optionsFor(wire, { idleTimeoutMs: 10 })));
+    expect(openAtSecond).toBe(1);
+  });
+
+  it('hears nothing more of a connection that is over', async () => {
+    let old: Parameters<HandshakeStep>[0]['socket'] | undefined;
+    await using wire = await startWire({
+      handshake: [
+        (peer, wire, n) => {
+          old = peer.socket;
+          accept(text('1'), close(1001))(peer, wire, n);
+        },
+        (peer, wire, n) => {
+          old?.write(Buffer.concat([text('late'), close(4001, 'connection replaced')]));
+          accept(text('2'))(peer, wire, n);
+          void turns(10).then(() => peer.socket.write(text('3')));
+        },
+      ],
+    });
+    const frames = await firstValueFrom(tradeFeed$('market', optionsFor(wire)).pipe(take(3), toArray()));
+    expect(frames.map((frame) => [frame.text(), frame.connection])).toEqual([
+      ['1', 1],
+      ['2', 2],
+      ['3', 2],
+    ]);
+  });
+});
+
+describe('rule 3: what the ticket says is used as it says', () => {
+  it.each(['ws://example.com/ws', 'http://127.0.0.1/ws', 'wss://user:word@example.com/ws', 'wss://example.com/#x'])(
+    'refuses %s',
+    async (wss_url) => {
+      await using wire = await startWire({ ticket: [issue({ wss_url })] });
+      await expect(firstValueFrom(tradeFeed$('market', optionsFor(wire)))).rejects.toMatchObject({
+        code: 'invalid-ticket',
+      });
+    },
+  );
+});
+
+describe('rule 4: unsubscribing releases everything', () => {
+  const releasedAfter = async (
+    wire: Wire,
+    ready: (event: FeedEvent | undefined) => boolean | Promise<boolean>,
+    options?: TradeFeedOptions,
+  ): Promise<void> => {
+    const events: FeedEvent[] = [];
+    const subscription = tradeFeedEvents$('market', optionsFor(wire, options)).subscribe((event) => events.push(event));
+    while (!(await ready(events.at(-1)))) await turns(1);
+    const { connections } = wire;
+    const seen = events.length;
+    subscription.unsubscribe();
+    await allClosed(wire);
+    await turns(20);
+    expect(wire.connections).toBe(connections);
+    expect(events).toHaveLength(seen);
+  };
+
+  it('in the ticket request', async () => {
+    await using wire = await startWire({ ticket: [() => undefined] });
+    await releasedAfter(wire, () => wire.tickets.length === 1);
+    expect(wire.open.size).toBe(0);
+  });
+
+  it('in the body of the ticket', async () => {
+    await using wire = await startWire({ ticket: [(response) => void response.writeHead(200).write('{')] });
+    await releasedAfter(wire, () => wire.tickets.length === 1);
+  });
+
+  it('in the key function', async () => {
+    await using wire = await startWire();
+    let give: (key: string) => void = () => undefined;
+    const apiKey = () => new Promise<string>((resolve) => (give = resolve));
+    await releasedAfter(wire, (event) => event?.type === 'ticket-requested', { apiKey });
+    give('late-key');
+    await turns(20);
+    expect(wire.connections).toBe(0);
+  });
+
+  it('in the handshake', async () => {
+    await using wire = await startWire({ handshake: [() => undefined] });
+    await releasedAfter(wire, () => wire.handshakes.length === 1);
+  });
+
+  it('in a backoff', async () => {
+    await using wire = await startWire({ ticket: [refuse(503, { 'retry-after': '1' })] });
+    await releasedAfter(wire, (event) => event?.type === 'reconnecting');
+    expect(wire.tickets).toHaveLength(1);
+  });
+
+  it('in the open stream, with a close frame', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'))] });
+    await releasedAfter(wire, (event) => event?.type === 'frame');
+    expect(wire.opcodes).toEqual([8]);
+  });
+
+  it.each(['http', 'https'])('while the connection to the ticket endpoint is still being made: %s', async (scheme) => {
+    const { server, port, sockets } = await silentServer();
+    const subscription = tradeFeed$('market', { baseUrl: `${scheme}://127.0.0.1:${port}`, apiKey: 'k' }).subscribe();
+    while (sockets.length === 0) await turns(1);
+    subscription.unsubscribe();
+    await Promise.all(sockets.map(closed));
+    server.close();
+  });
+
+  it('ends with its deadline a connection that is still being made', async () => {
+    const { server, port, sockets } = await silentServer();
+    const options = {
+      baseUrl: `https://127.0.0.1:${port}`,
+      apiKey: 'k',
+      ticketTimeoutMs: 40,
+      backoff: { maxAttempts: 0 },
+    };
+    await expect(firstValueFrom(tradeFeed$('market', options))).rejects.toMatchObject({
+      code: 'retries-exhausted',
+      cause: { code: 'ticket-endpoint-unreachable' },
+    });
+    await Promise.all(sockets.map(closed));
+    server.close();
+  });
+
+  it.each<FeedEvent['type']>(['ticket-requested', 'ticket-issued', 'opened', 'frame'])(
+    'inside `next`, on %s',
+    async (type) => {
+      await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
+      const events = await until(tradeFeedEvents$('market', optionsFor(wire)), (event) => event.type === type);
+      expect(events.at(-1)?.type).toBe(type);
+      await allClosed(wire);
+      await turns(10);
+      expect(wire.tickets.length).toBe(type === 'ticket-requested' ? 0 : 1);
+      expect(wire.handshakes.length).toBe(type === 'opened' || type === 'frame' ? 1 : 0);
+    },
+  );
+
+  it('destroys the socket when the closing handshake is not answered', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'))], ignoresClose: true });
+    await firstValueFrom(tradeFeed$('market', optionsFor(wire)));
+    const started = performance.now();
+    await allClosed(wire);
+    expect(wire.opcodes).toEqual([8]);
+    expect(performance.now() - started).toBeGreaterThan(900);
+    expect(performance.now() - started).toBeLessThan(3_000);
+  });
+});
+
+/** Accepts TCP connections and never says a word. */
+const silentServer = async () => {
+  const sockets: import('node:net').Socket[] = [];
+  const server: Server = createTcp((socket) => sockets.push(socket.on('error', () => undefined).resume())).listen(
+    0,
+    '127.0.0.1',
+  );
+  await once(server, 'listening');
+  return { server, sockets, port: (server.address() as AddressInfo).port };
+};
+
+describe('rule 5: frames arrive once, in order, and none after unsubscribing', () => {
+  it('delivers no frame after `take(1)`, though more came in the same segment', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'), text('b'), text('c'))] });
+    const seen: string[] = [];
+    await tradeFeed$('market', optionsFor(wire))
+      .pipe(
+        tap((frame) => seen.push(frame.text())),
+        take(1),
+      )
+      .forEach(() => undefined);
+    await allClosed(wire);
+    expect(seen).toEqual(['a']);
+  });
+
+  it('allows to resubscribe inside `next`', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'), text('b')), accept(text('c'))] });
+    const feed$ = tradeFeed$('market', optionsFor(wire));
+    const seen: string[] = [];
+    await new Promise<void>((resolve) => {
+      const first: Subscription = feed$.subscribe((frame) => {
+        seen.push(frame.text());
+        first.unsubscribe();
+        feed$.pipe(take(1)).subscribe({ next: (other) => seen.push(other.text()), complete: resolve });
+      });
+    });
+    expect(seen).toEqual(['a', 'c']);
+    await allClosed(wire);
+  });
+
+  it('tells of a gap after `opened`, before the first frame, and never before the first connection', async () => {
+    await using wire = await startWire({
+      ticket: [refuse(503), issue(), refuse(500), issue()],
+      handshake: [accept(text('a'), close(1001, 'server shutdown')), accept(text('b'))],
+    });
+    const events = await eventsUntil(wire, (all) => count(all, 'frame') === 2);
+    expect(events.map(({ type }) => type)).toEqual([
+      'ticket-requested',
+      'disconnected',
+      'reconnecting',
+      'ticket-requested',
+      'ticket-issued',
+      'opened',
+      'frame',
+      'disconnected',
+      'reconnecting',
+      'ticket-requested',
+      'disconnected',
+      'reconnecting',
+      'ticket-requested',
+      'ticket-issued',
+      'opened',
+      'gap',
+      'frame',
+    ]);
+    const [gap] = events.filter((event) => event.type === 'gap');
+    const opened = events.filter((event) => event.type === 'opened');
+    const lost = events.filter((event) => event.type === 'disconnected')[1];
+    expect(gap).toMatchObject({ failure: { code: 'server-shutdown' }, from: lost?.failure.endedAt, to: opened[1]?.at });
+    expect(gap?.durationMs).toBe((gap?.to ?? 0) - (gap?.from ?? 0));
+    expect(opened.map(({ connection }) => connection)).toEqual([1, 2]);
+  });
+});
+
+describe('rule 7: no reconnect loop without a brake', () => {
+  it('waits longer and longer for a connection that opens and drops at once', async () => {
+    await using wire = await startWire({ handshake: [accept(close(1001))] });
+    const events = await eventsUntil(wire, (all) => count(all, 'reconnecting') === 7, noJitter);
+    const waits = events.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64]);
+  });
+
+  it('renews at once after a stable connection, and waits when that leads nowhere', async () => {
+    await using wire = await startWire({
+      handshake: [accept(close(4003, 'access expired')), refuseHandshake(401)],
+    });
+    const stable = { backoff: { ...noJitter.backoff, stableAfterMs: 0 } };
+    const events = await eventsUntil(wire, (all) => count(all, 'reconnecting') === 3, stable);
+    const waits = events.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
+    expect(waits).toEqual([0, 2, 4]);
+  });
+
+  it('waits at least as long as the service asks', async () => {
+    await using wire = await startWire({
+      ticket: [refuse(429, { 'retry-after': '1' }), issue()],
+      handshake: [accept(text('a'))],
+    });
+    await firstValueFrom(tradeFeed$('market', optionsFor(wire)));
+    const [first, second] = wire.tickets;
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(995);
+  });
+
+  it('lets the fresh ticket decide after access was revoked', async () => {
+    await using wire = await startWire({
+      ticket: [issue(), refuse(403)],
+      handshake: [accept(close(4003, 'access revoked'))],
+    });
+    const error: unknown = await firstValueFrom(tradeFeed$('market', optionsFor(wire))).catch(
+      (error: unknown) => error,
+    );
+    expect(error).toMatchObject({ code: 'not-entitled', previous: { code: 'access-revoked', closeCode: 4003 } });
+    expect((error as TradeFeedError).previous?.previous).toBeUndefined();
+  });
+});
+
+describe("rule 8: the consumer's own exception is the consumer's", () => {
+  const mine = new Error('mine');
+  const explode = (): never => {
+    throw mine;
+  };
+
+  it('reaches the error channel and is not retried, from an operator behind the feed', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'))] });
+    await expect(firstValueFrom(tradeFeed$('market', optionsFor(wire)).pipe(map(explode)))).rejects.toBe(mine);
+    await allClosed(wire);
+    expect(wire.tickets).toHaveLength(1);
+  });
+
+  it.each<FeedEvent['type']>(['ticket-requested', 'opened', 'disconnected', 'reconnecting'])(
+    'reaches the error channel from an operator behind the events, on %s',
+    async (type) => {
+      await using wire = await startWire({ handshake: [accept(close(1001))] });
+      const thrown$ = tradeFeedEvents$('market', optionsFor(wire)).pipe(
+        tap((event) => {
+          if (event.type === type) explode();
+        }),
+      );
+      await expect(thrown$.forEach(() => undefined)).rejects.toBe(mine);
+      await allClosed(wire);
+      expect(wire.tickets.length).toBeLessThanOrEqual(1);
+    },
+  );
+
+  it('is not retried from an operator put into a feed of their own', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'))] });
+    const own$ = defer(() => of<Feed>('market')).pipe(
+      requestTicket(optionsFor(wire)),
+      openConnection(optionsFor(wire)),
+      map(explode),
+      retryWhen(backoff({ initialDelayMs: 1 })),
+    );
+    await expect(firstValueFrom(own$)).rejects.toBe(mine);
+    expect(wire.tickets).toHaveLength(1);
+  });
+
+  it('goes to the unhandled-error hook of RxJS from a throwing observer, and the feed goes on', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
+    const unhandled = jest.fn();
+    const before = config.onUnhandledError;
+    config.onUnhandledError = unhandled;
+    const seen: string[] = [];
+    await new Promise<void>((resolve) => {
+      const subscription = tradeFeed$('market', optionsFor(wire)).subscribe((frame) => {
+        seen.push(frame.text());
+        if (seen.length === 1) throw mine;
+        subscription.unsubscribe();
+        resolve();
+      });
+    });
+    await allClosed(wire);
+    await new Promise((resolve) => setTimeout(resolve));
+    config.onUnhandledError = before;
+    expect(seen).toEqual(['a', 'b']);
+    expect(unhandled.mock.calls).toEqual([[mine]]);
+    expect(wire.tickets).toHaveLength(1);
+  });
+});
+
+describe('rule 9: two subscriptions know nothing of each other', () => {
+  it('gives each its own tickets, connections and numbers', async () => {
+    await using wire = await startWire({ handshake: [accept(close(1001)), accept(text('a'))] });
+    const feed$ = tradeFeed$('market', optionsFor(wire));
+    const first = await firstValueFrom(feed$);
+    const [second, third] = await Promise.all([firstValueFrom(feed$), firstValueFrom(feed$)]);
+    expect([first.connection, second.connection, third.connection]).toEqual([2, 1, 1]);
+    expect(new Set(wire.handshakes.map(({ headers }) => headers.authorization)).size).toBe(4);
+  });
+});
+
+describe('before any I/O', () => {
+  it.each<[string, () => unknown]>([
+    ['feed', () => tradeFeed$('x' as Feed)],
+    ['backoff.maxDelayMs', () => tradeFeed$('market', { backoff: { maxDelayMs: -1 } })],
+    ['baseUrl', () => tradeFeedEvents$('market', { baseUrl: 'http://example.com', apiKey: 'k' })],
+    ['apiKey', () => tradeFeed$('market', { baseUrl: 'https://example.com' })],
+  ])('names %s when it is wrong, from the call itself', (name, call) => {
+    expect(call).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(`\`${name}\` must be`) }),
+    );
+  });
+
+  it('does nothing until subscribed', async () => {
+    await using wire = await startWire();
+    tradeFeed$('market', optionsFor(wire));
+    tradeFeedEvents$('market', optionsFor(wire)).pipe(mergeMap(() => []));
+    await turns(20);
+    expect(wire.connections).toBe(0);
+    expect(subprotocol).toBe('mmp.trade-batch.v1');
+  });
+});

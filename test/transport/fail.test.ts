@@ -1,0 +1,46 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { tradeFeedError } from '../../src/protocol/classify.js';
+import { type FailureFacts, TradeFeedError, type Verdict } from '../../src/protocol/failure.js';
+import { failure } from '../../src/transport/fail.js';
+
+const facts: FailureFacts = { stage: 'ticket', status: 503, retryAfterMs: 5, endedAt: 1, cause: new Error('below') };
+
+describe('failure', () => {
+  it.each([[{}], [{ classify: undefined }]])('is what the table says where nobody says otherwise: %j', (settings) => {
+    const error = failure(settings, facts);
+    expect(error).toBeInstanceOf(TradeFeedError);
+    expect({ ...(error as object) }).toEqual({ ...tradeFeedError(facts) });
+  });
+
+  it.each<Verdict>(['stop', 'renew', 'wait', 'backoff'])('takes the verdict of the user: %s', (verdict) => {
+    const error = failure({ classify: () => verdict }, facts) as TradeFeedError;
+    expect(error.toJSON()).toEqual({ ...tradeFeedError(facts).toJSON(), verdict });
+    expect(error.cause).toBe(facts.cause);
+  });
+
+  it('shows the function the failure and the verdict of the table, once', () => {
+    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
+    failure({ classify }, facts);
+    expect(classify).toHaveBeenCalledTimes(1);
+    const [error, verdict] = classify.mock.calls[0]!;
+    expect(error.toJSON()).toEqual(tradeFeedError(facts).toJSON());
+    expect(verdict).toBe('backoff');
+  });
+
+  it.each([[new Error('mine')], ['text'], [undefined], [null]])('gives back what the function throws: %p', (thrown) => {
+    const classify = () => {
+      // eslint-disable-next-line @typescript-eslint/only-throw-error -- as a user's function may
+      throw thrown;
+    };
+    expect(failure({ classify }, facts)).toBe(thrown);
+  });
+
+  it.each(['retry', '', undefined, null, true, Promise.resolve('stop'), 'toString'])(
+    'stops when the function gives %p, which is no verdict',
+    (given) => {
+      const error = failure({ classify: () => given as Verdict }, facts) as TradeFeedError;
+      expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
+      expect(error.message).toContain('`classify` must be a function that gives stop, renew, wait, backoff)');
+    },
+  );
+});

@@ -1,0 +1,358 @@
+import { stat } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { firstValueFrom, map, of, Subject, take, toArray } from 'rxjs';
+import { type Feed, type Frame, openConnection, requestTicket, type TradeFeedOptions } from '../../src/index.js';
+import { certificateFor } from '../support/certificate.js';
+import { closed, optionsFor } from '../support/feed.js';
+import {
+  accept,
+  binary,
+  close,
+  type HandshakeStep,
+  issue,
+  pong,
+  startWire,
+  switching,
+  text,
+  type Wire,
+  wsFrame,
+} from '../support/wire.js';
+
+const frames$ = (wire: Wire, options?: TradeFeedOptions) =>
+  of<Feed>('market').pipe(requestTicket(optionsFor(wire, options)), openConnection(optionsFor(wire, options)));
+
+const texts = (wire: Wire, count: number, options?: TradeFeedOptions): Promise<string[]> =>
+  firstValueFrom(
+    frames$(wire, options).pipe(
+      map((frame) => frame.text()),
+      take(count),
+      toArray(),
+    ),
+  );
+
+/** Accepts, then writes these pieces, each in a turn of its own so that they arrive one by one. */
+const inPieces =
+  (...pieces: readonly Buffer[]): HandshakeStep =>
+  (peer) => {
+    const rest = [Buffer.from(switching(peer)), ...pieces];
+    const next = () => {
+      const piece = rest.shift();
+      if (piece && !peer.socket.destroyed) peer.socket.write(piece, () => setImmediate(next));
+    };
+    next();
+  };
+
+describe('openConnection', () => {
+  it('sends the ticket in Authorization and the subprotocol, and nothing else that is secret', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'))] });
+    await texts(wire, 1);
+    expect(wire.handshakes).toMatchObject([
+      {
+        url: '/ws',
+        headers: { authorization: 'Bearer planted-ticket-1', 'sec-websocket-protocol': 'mmp.trade-batch.v1' },
+      },
+    ]);
+    expect(wire.handshakes[0]?.headers['x-api-key']).toBeUndefined();
+    expect(wire.handshakes[0]?.headers['sec-websocket-extensions']).toBeUndefined();
+  });
+
+  it('uses wss_url, feed and subprotocol exactly as returned', async () => {
+    const fields = (wire: Wire) => ({
+      wss_url: `${wire.wssUrl}/a%20b?x=1&y=%2F`,
+      feed: 'raw',
+      subprotocol: 'some.other.v9',
+    });
+    await using wire = await startWire({
+      ticket: [issue(fields)],
+      handshake: [
+        (peer) => {
+          peer.socket.write(Buffer.concat([Buffer.from(switching(peer, 'some.other.v9')), text('a')]));
+        },
+      ],
+    });
+    const frame = await firstValueFrom(frames$(wire));
+    expect(wire.handshakes).toMatchObject([
+      { url: '/ws/a%20b?x=1&y=%2F', headers: { 'sec-websocket-protocol': 'some.other.v9' } },
+    ]);
+    expect(frame.feed).toBe('raw');
+  });
+
+  it('delivers the frames that arrive in the same segment as the 101', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
+    await expect(texts(wire, 2)).resolves.toEqual(['a', 'b']);
+  });
+
+  it('delivers text, binary, empty and fragmented frames as they were sent', async () => {
+    const bytes = Buffer.from([0, 255, 10, 13]);
+    await using wire = await startWire({
+      handshake: [
+        accept(
+          text('a'),
+          binary(bytes),
+          text(''),
+          wsFrame(1, 'fra', false),
+          pong(),
+          wsFrame(0, 'gment', false),
+          wsFrame(0, 'ed'),
+        ),
+      ],
+    });
+    const before = Date.now();
+    const frames = await firstValueFrom(frames$(wire).pipe(take(4), toArray()));
+    expect(frames.map(({ data, isBinary }) => [data.toString('latin1'), isBinary])).toEqual([
+      ['a', false],
+      [bytes.toString('latin1'), true],
+      ['', false],
+      ['fragmented', false],
+    ]);
+    for (const frame of frames) {
+      expect(frame).toMatchObject({ type: 'frame', feed: 'market', connection: 1 });
+      expect(frame.receivedAt).toBeGreaterThanOrEqual(before);
+      expect(frame.receivedAt).toBeLessThanOrEqual(Date.now());
+    }
+  });
+
+  it('delivers a frame of 16 MiB, and by default none that is larger', async () => {
+    const largest = 16 * 1024 * 1024;
+    await using wire = await startWire({
+      handshake: [accept(binary(Buffer.alloc(largest, 7)), binary(Buffer.alloc(largest + 1)))],
+    });
+    const sizes: number[] = [];
+    await expect(
+      frames$(wire).forEach(({ data }) => {
+        sizes.push(data.length);
+      }),
+    ).rejects.toMatchObject({ code: 'invalid-frame', framesReceived: 1 });
+    expect(sizes).toEqual([largest]);
+  });
+
+  it('delivers any frames unchanged and in order, however the bytes are cut', async () => {
+    const frame = fc.record({
+      payload: fc.uint8Array({ maxLength: 300 }),
+      isBinary: fc.boolean(),
+      fragments: fc.integer({ min: 1, max: 3 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(frame, { minLength: 1, maxLength: 12 }),
+        fc.infiniteStream(fc.integer({ min: 1, max: 200 })),
+        async (sent, cuts) => {
+          const payloads = sent.map(({ payload, isBinary }) =>
+            isBinary ? Buffer.from(payload) : Buffer.from(Buffer.from(payload).toString('latin1')),
+          );
+          const bytes = Buffer.concat(
+            sent.flatMap(({ isBinary, fragments }, i) => {
+              const payload = payloads[i] as Buffer;
+              const size = Math.ceil(payload.length / fragments);
+              return Array.from({ length: fragments }, (_, part) =>
+                wsFrame(
+                  part > 0 ? 0 : isBinary ? 2 : 1,
+                  payload.subarray(part * size, (part + 1) * size),
+                  part === fragments - 1,
+                ),
+              );
+            }),
+          );
+          const pieces: Buffer[] = [];
+          for (let at = 0; at < bytes.length;) {
+            const size = cuts.next().value;
+            pieces.push(bytes.subarray(at, at + size));
+            at += size;
+          }
+          await using wire = await startWire({ handshake: [inPieces(...pieces)] });
+          const frames = await firstValueFrom(frames$(wire).pipe(take(sent.length), toArray()));
+          expect(frames.map(({ data }) => data.toString('hex'))).toEqual(
+            payloads.map((payload) => payload.toString('hex')),
+          );
+          expect(frames.map(({ isBinary }) => isBinary)).toEqual(sent.map(({ isBinary }) => isBinary));
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+
+  it('delivers all that came before a close, then its failure, at once, though the server keeps the socket open', async () => {
+    const after = text('after the close');
+    await using wire = await startWire({
+      handshake: [accept(text('a'), text('b'), close(1001, 'server shutdown'), after)],
+      ignoresClose: true,
+    });
+    const seen: string[] = [];
+    const started = performance.now();
+    await expect(
+      frames$(wire).forEach((frame) => {
+        seen.push(frame.text());
+      }),
+    ).rejects.toMatchObject({ code: 'server-shutdown', framesReceived: 2 });
+    expect(seen).toEqual(['a', 'b']);
+    expect(performance.now() - started).toBeLessThan(900);
+    await Promise.all([...wire.open].map(closed));
+    expect(wire.opcodes).toEqual([8]);
+  });
+
+  it('says how long the connection had lived', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'))] });
+    const ended = frames$(wire).forEach(() => {
+      setTimeout(() => [...wire.open].at(-1)?.end(close(1000)), 60);
+    });
+    await expect(ended).rejects.toMatchObject({ uptimeMs: expect.any(Number) });
+    const { uptimeMs } = (await ended.catch((error: unknown) => error)) as { uptimeMs: number };
+    expect(uptimeMs).toBeGreaterThanOrEqual(55);
+    expect(uptimeMs).toBeLessThan(5_000);
+  });
+
+  it('stamps a frame with the time its bytes were read, also when the consumer was slow with the one before', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
+    const frames: Frame[] = [];
+    await new Promise<void>((resolve) => {
+      frames$(wire)
+        .pipe(take(2))
+        .subscribe({
+          next: (frame) => {
+            frames.push(frame);
+            for (const end = Date.now() + 30; Date.now() < end;);
+          },
+          complete: resolve,
+        });
+    });
+    expect(frames[1]?.receivedAt).toBe(frames[0]?.receivedAt);
+  });
+
+  it('keeps its absolute deadline while the answer to the handshake drips', async () => {
+    await using wire = await startWire({
+      handshake: [
+        ({ socket }) => {
+          socket.write('HTTP/1.1 101 Switching Protocols\r\nx-filler: ');
+          const timer = setInterval(() => socket.write('x'), 2);
+          socket.on('close', () => clearInterval(timer)).on('error', () => undefined);
+        },
+      ],
+    });
+    const started = performance.now();
+    await expect(texts(wire, 1, { handshakeTimeoutMs: 60 })).rejects.toMatchObject({ code: 'handshake-unreachable' });
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+
+  it('uses a ticket that the local clock would call dead', async () => {
+    const ticket = issue({ expires_at: '2001-01-01T00:01:00Z' }, { date: 'Mon, 01 Jan 2001 00:00:00 GMT' });
+    await using wire = await startWire({ ticket: [ticket], handshake: [accept(text('a'))] });
+    await expect(texts(wire, 1)).resolves.toEqual(['a']);
+  });
+
+  it('tries no handshake with a ticket that is dead by the clock of the service', async () => {
+    const ticket = issue({ expires_at: '2031-01-01T00:00:00Z' }, { date: 'Wed, 01 Jan 2031 00:00:01 GMT' });
+    await using wire = await startWire({ ticket: [ticket] });
+    await expect(texts(wire, 1)).rejects.toMatchObject({ code: 'ticket-expired' });
+    expect(wire.handshakes).toEqual([]);
+    expect(wire.connections).toBe(1);
+  });
+
+  it('trusts a private CA for the ticket request and the handshake', async () => {
+    const certificate = await certificateFor();
+    await using wire = await startWire({ tls: certificate, handshake: [accept(text('over TLS'))] });
+    await expect(texts(wire, 1, { tls: { ca: certificate.cert } })).resolves.toEqual(['over TLS']);
+  });
+
+  it('lets a later ticket replace the connection of an earlier one', async () => {
+    await using wire = await startWire({ handshake: [accept(text('1')), accept(text('2'))] });
+    const feeds = new Subject<Feed>();
+    const seen: string[] = [];
+    const subscription = feeds
+      .pipe(requestTicket(optionsFor(wire)), openConnection(optionsFor(wire)))
+      .subscribe((frame) => {
+        seen.push(frame.text());
+        if (seen.length === 1) feeds.next('raw');
+        else subscription.unsubscribe();
+      });
+    await new Promise((resolve) => {
+      subscription.add(() => resolve(undefined));
+      feeds.next('market');
+    });
+    expect(seen).toEqual(['1', '2']);
+    expect(wire.handshakes).toHaveLength(2);
+  });
+});
+
+describe('liveness, on the wire', () => {
+  it('sends no ping while bytes arrive', async () => {
+    await using wire = await startWire({
+      handshake: [
+        (peer) => {
+          peer.socket.write(switching(peer));
+          const timer = setInterval(() => peer.socket.write(text('tick')), 10);
+          peer.socket.on('close', () => clearInterval(timer));
+        },
+      ],
+    });
+    await texts(wire, 15, { idleTimeoutMs: 60 });
+    expect(wire.opcodes).not.toContain(9);
+  });
+
+  it('keeps a quiet connection that still answers', async () => {
+    let pings = 0;
+    await using wire = await startWire({
+      handshake: [
+        (peer) => {
+          peer.socket.write(switching(peer));
+          peer.socket.on('data', (chunk: Buffer) => {
+            if (((chunk[0] as number) & 15) !== 9) return;
+            pings += 1;
+            peer.socket.write(pings < 4 ? pong() : text('still here'));
+          });
+        },
+      ],
+    });
+    await expect(texts(wire, 1, { idleTimeoutMs: 25 })).resolves.toEqual(['still here']);
+    expect(wire.handshakes).toHaveLength(1);
+    expect(wire.opcodes.filter((opcode) => opcode === 9)).toHaveLength(4);
+  });
+
+  it('finds a half-open connection and destroys it', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'))] });
+    const heardAt = Date.now();
+    const failure: unknown = await frames$(wire, { idleTimeoutMs: 30 })
+      .forEach(() => undefined)
+      .catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: 'connection-stalled', framesReceived: 1 });
+    // The gap that follows begins where the connection was last heard, not where it was given up.
+    expect((failure as { endedAt: number }).endedAt - heardAt).toBeLessThan(Date.now() - heardAt - 50);
+    await Promise.all([...wire.open].map(closed));
+  });
+
+  it('never sends a ping with idleTimeoutMs 0', async () => {
+    await using wire = await startWire({ handshake: [accept()] });
+    const subscription = frames$(wire, { idleTimeoutMs: 0 }).subscribe();
+    while (wire.handshakes.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    for (const end = performance.now() + 60; performance.now() < end;)
+      await new Promise((resolve) => setImmediate(resolve));
+    subscription.unsubscribe();
+    await Promise.all([...wire.open].map(closed));
+    expect(wire.opcodes).toEqual([8]);
+  });
+
+  it.each(['an I/O callback', 'a timer'])('does not take an event loop blocked in %s for silence', async (where) => {
+    await using wire = await startWire({ handshake: [accept(text('before'))] });
+    const seen: string[] = [];
+    const block = () => {
+      [...wire.open].at(-1)?.write(text('while blocked'));
+      for (const end = performance.now() + 200; performance.now() < end;);
+    };
+    await new Promise<void>((resolve, reject) => {
+      const subscription = frames$(wire, { idleTimeoutMs: 60 }).subscribe({
+        next: (frame) => {
+          seen.push(frame.text());
+          if (seen.length === 1) where === 'a timer' ? setTimeout(block, 5) : stat('.', block);
+          else {
+            subscription.unsubscribe();
+            resolve();
+          }
+        },
+        error: reject,
+      });
+    });
+    expect(seen).toEqual(['before', 'while blocked']);
+    await Promise.all([...wire.open].map(closed));
+    expect(wire.opcodes).toEqual([8]);
+  });
+});
