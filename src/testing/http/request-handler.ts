@@ -1,0 +1,42 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServiceState } from '../service/service-state.js';
+import { answerTicketRequest } from '../ticket/ticket-endpoint.js';
+import { hasCredential } from './credential-in-url.js';
+import { type Answer, refusalAnswer, sendAnswer } from './http-answer.js';
+import type { HttpHandlers } from './http-server.js';
+import { firstRefusal, type Refusal } from './refusal.js';
+import { readBody } from './request-body.js';
+import { pathOf, requestTooLarge, routeRules, shuttingDown, ticketPath, upgradeRequired } from './route-rules.js';
+
+/** Makes the handler of plain HTTP requests: the ticket endpoint, and the refusal of all else. */
+export const createRequestHandler = (state: ServiceState): HttpHandlers['onRequest'] => {
+  const { settings, tell } = state;
+  const refuse = (response: ServerResponse, refusal: Refusal): void =>
+    sendAnswer(response, refusalAnswer(refusal, settings.errorBody));
+
+  const answerOf = async (request: IncomingMessage): Promise<Answer | undefined> => {
+    const body = await readBody(request, settings.limits.requestBytes);
+    if (body === 'aborted') return undefined;
+    if (body === 'too-large') return refusalAnswer(requestTooLarge, settings.errorBody);
+    // Looked at after the body: a shutdown may have begun meanwhile.
+    if (state.isShuttingDown) return refusalAnswer(shuttingDown, settings.errorBody);
+    // Of a header that is sent twice Node makes one, which is no key then.
+    const apiKey = request.headers['x-api-key'] as string | undefined;
+    return answerTicketRequest(state, { apiKey, contentType: request.headers['content-type'], body });
+  };
+
+  const answerTicket = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const answer = await answerOf(request);
+    if (answer) sendAnswer(response, answer);
+  };
+
+  return (request, response) => {
+    const path = pathOf(request.url);
+    if (hasCredential(state, request.url)) tell({ type: 'violation', rule: 'credential-in-url' });
+    const refusal = firstRefusal(routeRules, { path, method: request.method });
+    if (refusal) tell({ type: 'violation', rule: refusal.status === 404 ? 'unknown-path' : 'wrong-method' });
+    if (refusal) refuse(response, refusal);
+    else if (path === ticketPath) void answerTicket(request, response);
+    else refuse(response, upgradeRequired);
+  };
+};

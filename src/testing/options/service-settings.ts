@@ -1,0 +1,88 @@
+import { isObservable } from 'rxjs';
+import { feeds } from '../../protocol/feed.js';
+import { defaultErrorBody } from '../http/refusal.js';
+import {
+  type Check,
+  checkOptions,
+  count,
+  given,
+  type Group,
+  numberIn,
+  scheduler,
+  wholeNumberIn,
+} from './check-options.js';
+import type { ServiceLimits, ServiceSettings, TradeFeedServiceOptions } from './service-options.js';
+import { systemScheduler } from './system-scheduler.js';
+
+/** The defaults of every option of the service. */
+export const serviceDefaults: ServiceSettings = Object.freeze({
+  port: 0,
+  tls: undefined,
+  sources: Object.freeze({}),
+  limits: Object.freeze({
+    ticketLifetimeMs: 60_000,
+    windowMs: 60_000,
+    ticketsPerWindow: 60,
+    capacity: Infinity,
+    backlogBytes: 1024 * 1024,
+    freeDelayMs: 500,
+    requestBytes: 16 * 1024,
+    requestTimeoutMs: 10_000,
+    closeTimeoutMs: 10_000,
+    shutdownTimeoutMs: 1_000,
+  }),
+  subprotocols: Object.freeze({ market: 'mmp.trade-batch.v1', raw: 'mmp.pending-transaction.v1' }),
+  errorBody: defaultErrorBody,
+  scheduler: systemScheduler,
+});
+
+/**
+ * Checks the options and fills the defaults in; the caller's object is not changed.
+ *
+ * @throws TypeError that names the option and what is allowed
+ */
+export const serviceSettings = (options: TradeFeedServiceOptions = {}): ServiceSettings => {
+  checkOptions(options, { within: checks });
+  return {
+    ...serviceDefaults,
+    ...given(options),
+    limits: { ...serviceDefaults.limits, ...given(options.limits) },
+    subprotocols: { ...serviceDefaults.subprotocols, ...given(options.subprotocols) },
+  };
+};
+
+const longestMs = 2 ** 31 - 1;
+const duration = numberIn(0, longestMs, 'ms');
+const positive = numberIn(1, longestMs, 'ms');
+const pem: Check = [(value) => typeof value === 'string' || value instanceof Uint8Array, 'a PEM text or a Buffer'];
+const observable: Check = [isObservable, 'an Observable of strings or bytes'];
+// RFC 9110, 5.6.2: a subprotocol is a token.
+const token: Check = [
+  (value) => typeof value === 'string' && /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(value),
+  'a token of RFC 9110, such as "mmp.trade-batch.v1"',
+];
+
+const limitChecks: Readonly<Record<keyof ServiceLimits, Check>> = {
+  ticketLifetimeMs: duration,
+  windowMs: positive,
+  ticketsPerWindow: count,
+  capacity: count,
+  backlogBytes: count,
+  freeDelayMs: duration,
+  requestBytes: count,
+  requestTimeoutMs: positive,
+  closeTimeoutMs: duration,
+  shutdownTimeoutMs: duration,
+};
+
+const perFeed = (check: Check): Group => ({ within: Object.fromEntries(feeds.map((feed) => [feed, check])) });
+
+const checks: Readonly<Record<keyof TradeFeedServiceOptions, Check | Group>> = {
+  port: wholeNumberIn(0, 65_535),
+  tls: { within: { key: pem, cert: pem }, all: true },
+  sources: perFeed(observable),
+  limits: { within: limitChecks },
+  subprotocols: perFeed(token),
+  errorBody: [(value) => typeof value === 'function', 'a function'],
+  scheduler,
+};

@@ -1,0 +1,107 @@
+import { Subject } from 'rxjs';
+import { feeds } from '../../protocol/feed.js';
+import { createConnectionRegistry } from '../connection/connection-registry.js';
+import { encodeFrame } from '../connection/encode-frame.js';
+import { createUpgrades } from '../connection/upgrade.js';
+import { startHttpServer } from '../http/http-server.js';
+import { createRequestHandler } from '../http/request-handler.js';
+import { streamPath } from '../http/route-rules.js';
+import { boolean, checkValue, count, oneOf } from '../options/check-options.js';
+import type { TradeFeedServiceOptions } from '../options/service-options.js';
+import { serviceSettings } from '../options/service-settings.js';
+import { checkPayload, runSources } from '../sources/run-sources.js';
+import { createTicketBook } from '../ticket/ticket-book.js';
+import { createAccount } from './create-account.js';
+import type { ServiceEvent } from './service-event.js';
+import type { ServiceState } from './service-state.js';
+import type { TradeFeedService } from './trade-feed-service.js';
+
+/**
+ * Starts a service that keeps the whole contract, on 127.0.0.1: for tests of this library, for tests of your own program, and
+ * for `rx-trade-feed serve`.
+ *
+ * Several can run at once; they know nothing of each other.
+ *
+ * @param options - see {@link TradeFeedServiceOptions}; what the contract does not show is an option there, with a stand-in
+ * @returns the running service; rejects with a TypeError that names the option when one is not allowed, or with the system's
+ *   error when the port cannot be listened on
+ * @see the contract, all sections
+ * @example
+ * ```ts
+ * import { startTradeFeedService } from 'rx-trade-feed/testing';
+ *
+ * const service = await startTradeFeedService({ limits: { freeDelayMs: 0 } });
+ * const apiKey = service.createAccount().createApiKey();
+ * const response = await fetch(`${service.baseUrl}/v1/wss/tickets`, {
+ *   method: 'POST',
+ *   headers: { 'X-API-Key': apiKey },
+ * });
+ * console.log(response.status); // 200
+ * await service.shutdown();
+ * ```
+ */
+export const startTradeFeedService = async (options: TradeFeedServiceOptions = {}): Promise<TradeFeedService> => {
+  const settings = serviceSettings(options);
+  const { limits, scheduler } = settings;
+  const events = new Subject<ServiceEvent>();
+  const tell: ServiceState['tell'] = (event) => events.next({ at: Math.trunc(scheduler.now()), ...event });
+  const state: ServiceState = {
+    settings,
+    keys: new Map(),
+    accounts: new Map(),
+    tickets: createTicketBook(limits.ticketLifetimeMs, () => scheduler.now()),
+    connections: createConnectionRegistry(),
+    tell,
+    capacity: limits.capacity,
+    credentialsFail: false,
+    isShuttingDown: false,
+    wssUrl: '',
+  };
+  const upgrades = createUpgrades(state);
+  const http = await startHttpServer(settings, {
+    onRequest: createRequestHandler(state),
+    onUpgrade: upgrades.onUpgrade,
+  });
+  const host = `${settings.tls ? 's' : ''}://127.0.0.1:${http.port}`;
+  state.wssUrl = `ws${host}${streamPath}`;
+
+  const push: TradeFeedService['push'] = (feed, payload) => {
+    checkValue('feed', feed, oneOf(...feeds));
+    const connections = state.connections.on(feed);
+    const frame = encodeFrame(checkPayload(payload));
+    for (const connection of connections) connection.send(frame);
+  };
+  const sources = runSources(settings.sources, push, tell);
+
+  let stopped: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    state.isShuttingDown = true;
+    sources.unsubscribe();
+    for (const connection of state.connections.all()) connection.signal('shutdown');
+    await Promise.all([http.close(limits.shutdownTimeoutMs), upgrades.close()]);
+    events.complete();
+  };
+  const shutdown = (): Promise<void> => (stopped ??= stop());
+
+  return {
+    baseUrl: `http${host}`,
+    events$: events.asObservable(),
+    createAccount: (accountOptions) => createAccount(state, accountOptions),
+    revokeTicket: (ticket) => {
+      const revoked = state.tickets.revoke(ticket);
+      if (revoked) tell({ type: 'ticket-revoked', account: revoked.account, feed: revoked.feed });
+      return revoked !== undefined;
+    },
+    setCapacity: (users) => {
+      checkValue('capacity', users, count);
+      state.capacity = users;
+    },
+    failCredentials: (isFailing) => {
+      checkValue('isFailing', isFailing, boolean);
+      state.credentialsFail = isFailing;
+    },
+    push,
+    shutdown,
+    [Symbol.asyncDispose]: shutdown,
+  };
+};

@@ -1,0 +1,52 @@
+import type { Observable } from 'rxjs';
+import { checkOptions } from '../options/check-options.js';
+import { systemScheduler } from '../options/system-scheduler.js';
+import { paced$ } from './paced.js';
+import { below, hashMaker, hexBytes, pick, poolOf, type Random, seededRandom } from './seeded-random.js';
+import { type SourceOptions, sourceChecks } from './source-options.js';
+
+/**
+ * Emits plausible pending transactions, one JSON object a frame: a source for the `raw` feed. Never completes.
+ *
+ * The contract does not show the payload (section 6, rule 5): this one is a stand-in in the shape of a node's pending
+ * transaction. It holds no time, so that a seed says all.
+ *
+ * @param options - see {@link SourceOptions}
+ * @throws TypeError when an option is not allowed
+ * @example
+ * ```ts
+ * import { pendingTransactions$, startTradeFeedService } from 'rx-trade-feed/testing';
+ *
+ * const service = await startTradeFeedService({ sources: { raw: pendingTransactions$({ rate: 100, seed: 7 }) } });
+ * await service.shutdown();
+ * ```
+ */
+export const pendingTransactions$ = (options: SourceOptions = {}): Observable<string> => {
+  checkOptions(options, { within: sourceChecks });
+  const { rate = 20, seed = 1, scheduler = systemScheduler } = options;
+  return paced$(rate, () => transactionMaker(seededRandom(seed)), scheduler);
+};
+
+const gwei = 1e9;
+const selectors = ['0xa9059cbb', '0x095ea7b3', '0x38ed1739', '0x7ff36ab5'] as const;
+const hex = (value: number): string => `0x${value.toString(16)}`;
+
+const transactionMaker = (random: Random): (() => string) => {
+  const hash = hashMaker(random);
+  const addresses = poolOf(512, () => hexBytes(random, 20));
+  const values = poolOf(512, () => hex(below(random, 1_000_000) * gwei * 1_000));
+  // A plain transfer has no input and costs 21 000; a call has a selector and an argument.
+  const calls = poolOf(256, () =>
+    random() % 2 === 0
+      ? `"gas":"0x5208","input":"0x"`
+      : `"gas":"${hex(60_000 + below(random, 240_000))}","input":"${pick(random, selectors)}${hexBytes(random, 32).slice(2)}"`,
+  );
+  const fees = poolOf(256, () => {
+    const tip = (1 + below(random, 30)) * (gwei / 10);
+    return `"maxPriorityFeePerGas":"${hex(tip)}","maxFeePerGas":"${hex(tip + (10 + below(random, 40)) * gwei)}"`;
+  });
+  return () =>
+    `{"hash":"${hash()}","type":"0x2","chainId":"0x1","from":"${pick(random, addresses)}",` +
+    `"to":"${pick(random, addresses)}","nonce":"${hex(below(random, 5_000))}","value":"${pick(random, values)}",` +
+    `${pick(random, fees)},${pick(random, calls)}}`;
+};

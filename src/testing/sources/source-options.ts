@@ -1,0 +1,19 @@
+import type { SchedulerLike } from 'rxjs';
+import { type Checks, scheduler, wholeNumberIn } from '../options/check-options.js';
+
+/** What the built-in sources share. */
+export interface SourceOptions {
+  /** Frames a second: above 0, up to 100 000. @defaultValue 20 */
+  readonly rate?: number | undefined;
+  /** A whole number from 0 to 2^32-1. The same seed gives the same payloads in the same order. @defaultValue 1 */
+  readonly seed?: number | undefined;
+  /** The time of the rate. @defaultValue real time */
+  readonly scheduler?: SchedulerLike | undefined;
+}
+
+/** The checks of the shared options. */
+export const sourceChecks: Checks = {
+  rate: [(value) => typeof value === 'number' && value > 0 && value <= 100_000, 'a number above 0, up to 100000'],
+  seed: wholeNumberIn(0, 2 ** 32 - 1),
+  scheduler,
+};

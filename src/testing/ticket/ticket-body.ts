@@ -1,0 +1,27 @@
+import { type Either, left, right } from 'fp-ts/lib/Either.js';
+import { Feed } from '../../protocol/feed.js';
+
+/** Why a body is refused with 422. */
+export type BodyFault = 'invalid-body' | 'unknown-feed';
+
+/**
+ * Reads the optional body of a ticket request (contract, section 2.2): no body, or no `feed`, selects `market`.
+ *
+ * A body must be UTF-8 JSON, an object, and sent as `application/json` (section 4.1); fields other than `feed` are ignored.
+ */
+export const readTicketBody = (contentType: string | undefined, body: Uint8Array): Either<BodyFault, Feed> => {
+  if (body.byteLength === 0) return right('market');
+  if (!/^application\/json *(;|$)/i.test(contentType ?? '')) return left('invalid-body');
+  const json = parseJson(body);
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) return left('invalid-body');
+  const feed = 'feed' in json ? json.feed : 'market';
+  return Feed.is(feed) ? right(feed) : left('unknown-feed');
+};
+
+const parseJson = (body: Uint8Array): unknown => {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,68 @@
+import { type Either, isLeft } from 'fp-ts/lib/Either.js';
+import type { Feed } from '../../protocol/feed.js';
+import type { RefusalRule } from '../http/refusal.js';
+import type { BodyFault } from './ticket-body.js';
+
+/** What a ticket request is judged by. */
+export interface TicketFacts {
+  readonly credentialsFail: boolean;
+  /** The account of the key in `X-API-Key`; `undefined` when the key is missing or unknown. */
+  readonly account: { readonly active: boolean; readonly entitled: boolean } | undefined;
+  /** Set when the account's window has no room. */
+  readonly retryAfterSeconds: number | undefined;
+  readonly body: Either<BodyFault, Feed>;
+}
+
+const isFault = ({ body }: TicketFacts, fault: BodyFault): boolean => isLeft(body) && body.left === fault;
+
+/**
+ * The refusals of the ticket endpoint (contract, section 7.1), in the order in which they are looked at.
+ *
+ * The contract gives no order. Without the credential service no key can be judged, so its 503 comes first; the window
+ * belongs to an account, so 429 comes after 401 and 403; it limits requests, not tickets, so 422 comes last and counts.
+ */
+export const ticketRules: readonly RefusalRule<TicketFacts>[] = [
+  {
+    status: 503,
+    code: 'credential-service-unavailable',
+    message: 'The credential service is not available.',
+    when: ({ credentialsFail }) => credentialsFail,
+  },
+  {
+    status: 401,
+    code: 'invalid-api-key',
+    message: 'The X-API-Key header is missing or holds no valid key.',
+    headers: { 'WWW-Authenticate': 'ApiKey' },
+    when: ({ account }) => account === undefined,
+  },
+  {
+    status: 403,
+    code: 'account-inactive',
+    message: 'The account is not active.',
+    when: ({ account }) => account?.active === false,
+  },
+  {
+    status: 403,
+    code: 'not-entitled',
+    message: 'The account is not entitled to the stream.',
+    when: ({ account }) => account?.entitled === false,
+  },
+  {
+    status: 429,
+    code: 'rate-limited',
+    message: 'Too many ticket requests in this window.',
+    when: ({ retryAfterSeconds }) => retryAfterSeconds !== undefined,
+  },
+  {
+    status: 422,
+    code: 'invalid-body',
+    message: 'The body must be a JSON object, sent as application/json.',
+    when: (facts) => isFault(facts, 'invalid-body'),
+  },
+  {
+    status: 422,
+    code: 'unknown-feed',
+    message: 'The feed must be "market" or "raw".',
+    when: (facts) => isFault(facts, 'unknown-feed'),
+  },
+];

@@ -1,0 +1,213 @@
+import type { EventEmitter } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { filter, firstValueFrom, ReplaySubject, take, toArray } from 'rxjs';
+import { Agent, request } from 'undici';
+import WebSocket from 'ws';
+import type { ServiceEvent, TradeFeedService } from 'rx-trade-feed/testing';
+
+/** A ticket response as it came: the tests check its form themselves. */
+export interface BareTicket {
+  readonly ticket: string;
+  readonly token_type: string;
+  readonly expires_at: string;
+  readonly wss_url: string;
+  readonly feed: string;
+  readonly subprotocol: string;
+}
+
+/** An HTTP answer, its body parsed. */
+export interface BareAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: unknown;
+}
+
+/** The code of the stand-in error body. */
+export const errorCode = ({ body }: BareAnswer): unknown => (body as { error: { code: unknown } }).error.code;
+
+/** Waits for `close`, also when an error comes first, which `once` of `node:events` takes for the end. */
+export const closeOf = (emitter: EventEmitter): Promise<unknown[]> =>
+  new Promise((resolve) => {
+    emitter.on('error', () => undefined);
+    emitter.once('close', (...details: unknown[]) => {
+      resolve(details);
+    });
+  });
+
+/** Sends one HTTP request over a connection of its own. */
+export const send = async (
+  url: string,
+  { ca, ...options }: Parameters<typeof request>[1] & { readonly ca?: string } = {},
+): Promise<BareAnswer> => {
+  const dispatcher = new Agent({ pipelining: 0, ...(ca === undefined ? {} : { connect: { ca } }) });
+  const { statusCode, headers, body } = await request(url, { ...options, dispatcher });
+  const text = await body.text();
+  await dispatcher.close();
+  return { status: statusCode, headers, body: text === '' ? undefined : (JSON.parse(text) as unknown) };
+};
+
+/** Posts a ticket request. */
+export const postTicket = (
+  { baseUrl }: TradeFeedService,
+  apiKey?: string,
+  body?: unknown,
+  ca?: string,
+): Promise<BareAnswer> =>
+  send(`${baseUrl}/v1/wss/tickets`, {
+    method: 'POST',
+    headers: {
+      ...(apiKey === undefined ? {} : { 'X-API-Key': apiKey }),
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    ...(ca === undefined ? {} : { ca }),
+  });
+
+/** Takes a ticket that must be granted. */
+export const takeTicket = async (service: TradeFeedService, apiKey: string, feed?: string): Promise<BareTicket> => {
+  const { status, body } = await postTicket(service, apiKey, feed === undefined ? undefined : { feed });
+  if (status !== 200) throw new Error(`The ticket was refused with ${status}.`);
+  return body as BareTicket;
+};
+
+/** A bare ws client: what it received is kept from the first byte on. */
+export interface BareSocket {
+  readonly ws: WebSocket;
+  readonly messages: { readonly data: Buffer; readonly isBinary: boolean }[];
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
+  /** Gives the first messages as text, as soon as there are that many. */
+  first(count: number): Promise<string[]>;
+}
+
+/** What a handshake is made with; by default what the ticket says. */
+export interface HandshakeOptions {
+  readonly url?: string;
+  readonly protocols?: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly ca?: string;
+}
+
+/** Tries a handshake: gives the open socket, or the refusal. */
+export const tryHandshake = async (
+  { ticket, wss_url, subprotocol }: Pick<BareTicket, 'ticket' | 'wss_url' | 'subprotocol'>,
+  { url = wss_url, protocols = [subprotocol], headers, ca }: HandshakeOptions = {},
+): Promise<BareSocket | BareAnswer> => {
+  const ws = new WebSocket(url, [...protocols], {
+    headers: headers ?? { Authorization: `Bearer ${ticket}` },
+    perMessageDeflate: false,
+    ...(ca === undefined ? {} : { ca }),
+  });
+  const messages: BareSocket['messages'] = [];
+  const arrived = new ReplaySubject<string>();
+  ws.on('message', (data: Buffer, isBinary) => {
+    messages.push({ data, isBinary });
+    arrived.next(data.toString());
+  });
+  const closed = closeOf(ws).then(([code, reason]) => ({ code: Number(code), reason: String(reason) }));
+  return new Promise((resolve) => {
+    ws.on('open', () => {
+      resolve({ ws, messages, closed, first: (count) => firstValueFrom(arrived.pipe(take(count), toArray())) });
+    });
+    ws.on('unexpected-response', (outgoing, response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      response.on('end', () => {
+        outgoing.destroy();
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: text === '' ? undefined : (JSON.parse(text) as unknown),
+        });
+      });
+    });
+  });
+};
+
+/** Makes a handshake that must succeed. */
+export const openSocket = async (ticket: BareTicket, options?: HandshakeOptions): Promise<BareSocket> => {
+  const result = await tryHandshake(ticket, options);
+  if ('status' in result) throw new Error(`The handshake was refused with ${result.status}.`);
+  return result;
+};
+
+/** Makes a handshake that must be refused. */
+export const refusedHandshake = async (
+  ticket: Pick<BareTicket, 'ticket' | 'wss_url' | 'subprotocol'>,
+  options?: HandshakeOptions,
+): Promise<BareAnswer> => {
+  const result = await tryHandshake(ticket, options);
+  if ('status' in result) return result;
+  result.ws.terminate();
+  throw new Error('The handshake was not refused.');
+};
+
+/** Takes a ticket and opens a connection with it. */
+export const connectAs = async (service: TradeFeedService, apiKey: string, feed?: string): Promise<BareSocket> =>
+  openSocket(await takeTicket(service, apiKey, feed));
+
+/** Waits for the next event of a type. */
+export const nextEvent = <T extends ServiceEvent['type']>(
+  { events$ }: TradeFeedService,
+  type: T,
+): Promise<Extract<ServiceEvent, { type: T }>> =>
+  firstValueFrom(events$.pipe(filter((event): event is Extract<ServiceEvent, { type: T }> => event.type === type)));
+
+/** Keeps every event of a service from now on. */
+export const recordEvents = ({ events$ }: TradeFeedService): ServiceEvent[] => {
+  const events: ServiceEvent[] = [];
+  events$.subscribe((event) => events.push(event));
+  return events;
+};
+
+/** Sends raw bytes over TCP and gives all that comes back until the service ends the connection. */
+export const sendRaw = async ({ baseUrl }: TradeFeedService, ...lines: string[]): Promise<string> => {
+  const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1');
+  let text = '';
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
+  const closed = closeOf(socket);
+  socket.write([...lines, '', ''].join('\r\n'));
+  await closed;
+  return text;
+};
+
+/** The lines of a handshake that is right but for some changes. */
+export const handshakeLines = (
+  ticket: string,
+  changes: Readonly<Record<string, string | undefined>> = {},
+  target = 'GET /ws',
+): string[] => {
+  const headers: Record<string, string | undefined> = {
+    Host: '127.0.0.1',
+    Connection: 'Upgrade',
+    Upgrade: 'websocket',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    Authorization: `Bearer ${ticket}`,
+    ...changes,
+  };
+  const lines = Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]));
+  return [`${target} HTTP/1.1`, ...lines];
+};
+
+/** A TCP connection whose handshake was accepted: what it sends and answers is up to the test. */
+export interface RawSocket {
+  readonly socket: Socket;
+  /** Gives all bytes that came, once the connection is over. */
+  readonly received: Promise<Buffer>;
+}
+
+/** Opens a data connection over plain TCP. */
+export const openRaw = async (
+  service: TradeFeedService,
+  { ticket, subprotocol }: BareTicket,
+  options: { readonly allowHalfOpen?: boolean } = {},
+): Promise<RawSocket> => {
+  const socket = connect({ ...options, port: Number(new URL(service.baseUrl).port), host: '127.0.0.1' });
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const received = closeOf(socket).then(() => Buffer.concat(chunks));
+  const accepted = nextEvent(service, 'handshake-accepted');
+  socket.write([...handshakeLines(ticket, { 'Sec-WebSocket-Protocol': subprotocol }), '', ''].join('\r\n'));
+  await accepted;
+  return { socket, received };
+};

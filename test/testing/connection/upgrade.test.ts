@@ -1,0 +1,309 @@
+import { connect } from 'node:net';
+import { describe, expect, it } from '@jest/globals';
+import type { TradeFeedService } from 'rx-trade-feed/testing';
+import {
+  type BareTicket,
+  closeOf,
+  connectAs,
+  errorCode,
+  handshakeLines,
+  type HandshakeOptions,
+  nextEvent,
+  openSocket,
+  recordEvents,
+  refusedHandshake,
+  sendRaw,
+  takeTicket,
+} from '../bare-client.js';
+import { serviceFactory, stoodClock } from '../service-under-test.js';
+
+const start = serviceFactory();
+
+const newTicket = async (feed?: string, service?: TradeFeedService) => {
+  const running = service ?? (await start());
+  const account = running.createAccount();
+  const key = account.createApiKey();
+  return { service: running, account, key, ticket: await takeTicket(running, key, feed) };
+};
+
+describe('101: the handshake (contract 4.2, 7.2)', () => {
+  it.each(['market', 'raw'])('opens the %s feed with its subprotocol and no extension', async (feed) => {
+    const { ticket } = await newTicket(feed);
+    const { ws } = await openSocket(ticket);
+    expect([ws.protocol, ws.extensions]).toEqual([ticket.subprotocol, '']);
+  });
+
+  it('accepts the scheme in any case, as HTTP does', async () => {
+    const { ticket } = await newTicket();
+    await openSocket(ticket, { headers: { Authorization: `bearer  ${ticket.ticket}` } });
+  });
+
+  it('delivers from the event of its acceptance on, with no subscribe message', async () => {
+    const { service, ticket } = await newTicket();
+    const accepted = nextEvent(service, 'handshake-accepted');
+    const opened = openSocket(ticket);
+    expect(await accepted).toMatchObject({ account: 'account-1', feed: 'market', connection: 1 });
+    service.createAccount();
+    service.push('market', 'first');
+    expect((await opened).messages).toEqual([]);
+  });
+
+  it('delivers what is pushed while the event is told', async () => {
+    const service = await start({ limits: { freeDelayMs: 0 } });
+    service.events$.subscribe(({ type }) => {
+      if (type === 'handshake-accepted') service.push('market', 'at once');
+    });
+    const { first } = await connectAs(service, service.createAccount().createApiKey());
+    expect(await first(1)).toEqual(['at once']);
+  });
+
+  it('is accepted without a requested subprotocol, which is told', async () => {
+    const { service, ticket } = await newTicket();
+    const violation = nextEvent(service, 'violation');
+    const { ws } = await openSocket(ticket, { protocols: [] });
+    expect(ws.protocol).toBe('');
+    expect(await violation).toMatchObject({ rule: 'no-subprotocol', account: 'account-1', feed: 'market' });
+  });
+
+  it('tells of an API key in it; the key is no credential there', async () => {
+    const { service, ticket, key } = await newTicket();
+    const violation = nextEvent(service, 'violation');
+    await openSocket(ticket, { headers: { Authorization: `Bearer ${ticket.ticket}`, 'X-API-Key': key } });
+    expect(await violation).toMatchObject({ rule: 'api-key-in-handshake' });
+  });
+});
+
+describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
+  type Place = (ticket: string, key: string) => HandshakeOptions & { query?: string };
+  const places: [string, string, Place][] = [
+    ['missing', 'ticket-missing', () => ({ headers: {} })],
+    [
+      'in the query',
+      'ticket-missing',
+      (ticket) => ({ headers: {}, query: `?ticket=${ticket}&access_token=${ticket}` }),
+    ],
+    ['without a scheme', 'ticket-missing', (ticket) => ({ headers: { Authorization: ticket } })],
+    ['with the scheme Basic', 'ticket-missing', (ticket) => ({ headers: { Authorization: `Basic ${ticket}` } })],
+    ['empty', 'ticket-missing', () => ({ headers: { Authorization: 'Bearer ' } })],
+    ['in another header', 'ticket-missing', (ticket) => ({ headers: { 'X-API-Key': ticket, Cookie: `t=${ticket}` } })],
+    ['unknown', 'ticket-unknown', () => ({ headers: { Authorization: 'Bearer ticket_0' } })],
+    ['an API key as Bearer', 'ticket-unknown', (_, key) => ({ headers: { Authorization: `Bearer ${key}` } })],
+    ['only an API key', 'ticket-missing', (_, key) => ({ headers: { 'X-API-Key': key } })],
+  ];
+  it.each(places)('%s: %s; the ticket stays good', async (_, code, place) => {
+    const { ticket, key } = await newTicket();
+    const { query = '', ...options } = place(ticket.ticket, key);
+    const answer = await refusedHandshake(ticket, { ...options, url: ticket.wss_url + query });
+    expect([answer.status, errorCode(answer), answer.headers['www-authenticate']]).toEqual([401, code, 'Bearer']);
+    expect(answer.headers).toMatchObject({ connection: 'close', 'content-type': 'application/json' });
+    expect(Math.abs(Date.parse(String(answer.headers['date'])) - Date.now())).toBeLessThan(5_000);
+    await openSocket(ticket);
+  });
+
+  it('already consumed, whether its connection is open or gone', async () => {
+    const { ticket, service } = await newTicket();
+    const { ws } = await openSocket(ticket);
+    expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-consumed');
+    const closed = nextEvent(service, 'connection-closed');
+    ws.terminate();
+    await closed;
+    const answer = await refusedHandshake(ticket);
+    expect([answer.status, errorCode(answer)]).toEqual([401, 'ticket-consumed']);
+  });
+
+  it('of two handshakes at once, one is accepted', async () => {
+    const { ticket, service } = await newTicket();
+    const events = recordEvents(service);
+    await Promise.allSettled([openSocket(ticket), openSocket(ticket)]);
+    expect(events.map(({ type }) => type).sort()).toEqual(['handshake-accepted', 'handshake-refused']);
+  });
+
+  it.each([
+    [59_999, 'accepted'],
+    [60_000, 'ticket-expired'],
+    [119_000, 'ticket-expired'],
+  ])('after %d ms: %s', async (ms, expected) => {
+    const { scheduler, advance } = stoodClock();
+    const { ticket } = await newTicket('market', await start({ scheduler }));
+    advance(ms);
+    if (expected === 'accepted') await openSocket(ticket);
+    else {
+      const answer = await refusedHandshake(ticket);
+      expect([answer.status, errorCode(answer)]).toEqual([401, expected]);
+    }
+  });
+
+  it('revoked, which is told once', async () => {
+    const { service, ticket } = await newTicket('raw');
+    const events = recordEvents(service);
+    expect(service.revokeTicket(ticket.ticket)).toBe(true);
+    expect(service.revokeTicket(ticket.ticket)).toBe(false);
+    expect(service.revokeTicket('ticket_0')).toBe(false);
+    const answer = await refusedHandshake(ticket);
+    expect([answer.status, errorCode(answer)]).toEqual([401, 'ticket-revoked']);
+    expect(events).toMatchObject([
+      { type: 'ticket-revoked', account: 'account-1', feed: 'raw' },
+      { type: 'handshake-refused', status: 401, code: 'ticket-revoked', account: 'account-1', feed: 'raw' },
+    ]);
+  });
+
+  it('issued before its account lost access', async () => {
+    const { account, ticket } = await newTicket();
+    account.revokeAccess();
+    account.restoreAccess();
+    expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-revoked');
+  });
+
+  it('of another service', async () => {
+    const { ticket } = await newTicket();
+    const { ticket: other } = await newTicket();
+    const answer = await refusedHandshake({ ...other, ticket: ticket.ticket });
+    expect([answer.status, errorCode(answer)]).toEqual([401, 'ticket-unknown']);
+  });
+});
+
+describe('400: the feed or the subprotocol (contract 7.2)', () => {
+  const rows: [string, string, string, (ticket: BareTicket) => HandshakeOptions][] = [
+    ['market', 'the subprotocol of raw', 'subprotocol-mismatch', () => ({ protocols: ['mmp.pending-transaction.v1'] })],
+    ['raw', 'the subprotocol of market', 'subprotocol-mismatch', () => ({ protocols: ['mmp.trade-batch.v1'] })],
+    ['market', 'an unknown subprotocol', 'subprotocol-mismatch', () => ({ protocols: ['graphql-ws'] })],
+    [
+      'market',
+      'another one beside it',
+      'subprotocol-mismatch',
+      ({ subprotocol }) => ({ protocols: [subprotocol, 'graphql-ws'] }),
+    ],
+    ['market', 'another feed in the address', 'address-mismatch', ({ wss_url }) => ({ url: `${wss_url}?feed=raw` })],
+    ['market', 'no feed in the address', 'address-mismatch', ({ wss_url }) => ({ url: `${wss_url}?feed=candles` })],
+    ['market', 'anything added to the address', 'address-mismatch', ({ wss_url }) => ({ url: `${wss_url}?x=1` })],
+  ];
+  it.each(rows)('%s ticket, %s: %s, and the ticket is used up', async (feed, _, code, options) => {
+    const { ticket } = await newTicket(feed);
+    const answer = await refusedHandshake(ticket, options(ticket));
+    expect([answer.status, errorCode(answer)]).toEqual([400, code]);
+    const again = await refusedHandshake(ticket);
+    expect([again.status, errorCode(again)]).toEqual([401, 'ticket-consumed']);
+  });
+
+  it('a subprotocol header that is empty', async () => {
+    const { service, ticket } = await newTicket();
+    const answer = await sendRaw(service, ...handshakeLines(ticket.ticket, { 'Sec-WebSocket-Protocol': '' }));
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*subprotocol-mismatch/);
+  });
+
+  it('tells of a credential in the address', async () => {
+    const { service, ticket } = await newTicket();
+    const violation = nextEvent(service, 'violation');
+    await refusedHandshake(ticket, { url: `${ticket.wss_url}?t=${ticket.ticket}` });
+    expect(await violation).toMatchObject({ rule: 'credential-in-url' });
+  });
+});
+
+describe('503: capacity (contract 7.2)', () => {
+  it('refuses a new user while it is full, uses the ticket up, and disturbs nobody', async () => {
+    const service = await start({ limits: { capacity: 1, freeDelayMs: 0 } });
+    const live = await connectAs(service, service.createAccount().createApiKey());
+    const { ticket } = await newTicket('market', service);
+    const answer = await refusedHandshake(ticket);
+    expect([answer.status, errorCode(answer)]).toEqual([503, 'capacity-full']);
+    expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-consumed');
+    service.push('market', 'still here');
+    expect(await live.first(1)).toEqual(['still here']);
+  });
+
+  it('never refuses the connection that replaces the same user', async () => {
+    const service = await start({ limits: { capacity: 1 } });
+    const account = service.createAccount();
+    const old = await connectAs(service, account.createApiKey());
+    service.setCapacity(0);
+    await connectAs(service, account.createApiKey(), 'raw');
+    expect((await old.closed).code).toBe(4001);
+  });
+
+  it('has room again when a user leaves, or when there is more', async () => {
+    const service = await start({ limits: { capacity: 1 } });
+    const [one, two] = [service.createAccount().createApiKey(), service.createAccount().createApiKey()];
+    const { ws } = await connectAs(service, one);
+    expect((await refusedHandshake(await takeTicket(service, two))).status).toBe(503);
+    const left = nextEvent(service, 'connection-closed');
+    ws.close();
+    await left;
+    await connectAs(service, two);
+    expect((await refusedHandshake(await takeTicket(service, one))).status).toBe(503);
+    service.setCapacity(2);
+    await connectAs(service, one);
+  });
+});
+
+describe('a handshake that is refused (contract 3.2)', () => {
+  it('does not affect the connection that the user has', async () => {
+    const service = await start({ limits: { freeDelayMs: 0 } });
+    const key = service.createAccount().createApiKey();
+    const live = await connectAs(service, key);
+    const used = await takeTicket(service, key);
+    await refusedHandshake(used, { protocols: ['graphql-ws'] });
+    await refusedHandshake(used);
+    await refusedHandshake(used, { headers: {} });
+    service.push('market', 'still here');
+    expect(await live.first(1)).toEqual(['still here']);
+    expect(live.ws.readyState).toBe(live.ws.OPEN);
+  });
+});
+
+describe('a client that goes away during its handshake', () => {
+  it('disturbs nobody', async () => {
+    const { service, ticket } = await newTicket();
+    const port = Number(new URL(service.baseUrl).port);
+    for (let tried = 0; tried < 20; tried += 1) {
+      const refused = nextEvent(service, 'handshake-refused');
+      const socket = connect(port, '127.0.0.1');
+      const closed = closeOf(socket);
+      socket.write([...handshakeLines('ticket_0'), '', ''].join('\r\n'), () => socket.resetAndDestroy());
+      await Promise.all([refused, closed]);
+    }
+    await openSocket(ticket);
+  });
+});
+
+describe('what is no WebSocket handshake (RFC 6455 4.2)', () => {
+  interface Row {
+    readonly name: string;
+    readonly status: number;
+    readonly changes?: Record<string, string | undefined>;
+    readonly target?: string;
+    readonly header?: RegExp;
+  }
+  const rows: Row[] = [
+    { name: 'no key', status: 400, changes: { 'Sec-WebSocket-Key': undefined } },
+    { name: 'a short key', status: 400, changes: { 'Sec-WebSocket-Key': 'abc' } },
+    { name: 'another protocol', status: 400, changes: { Upgrade: 'h2c' } },
+    {
+      name: 'no version',
+      status: 426,
+      changes: { 'Sec-WebSocket-Version': undefined },
+      header: /^sec-websocket-version: 13\r$/im,
+    },
+    {
+      name: 'an old version',
+      status: 426,
+      changes: { 'Sec-WebSocket-Version': '8' },
+      header: /^sec-websocket-version: 13\r$/im,
+    },
+    { name: 'another method', status: 405, target: 'PUT /ws', header: /^allow: GET\r$/im },
+    { name: 'another path', status: 404, target: 'GET /stream' },
+    { name: 'the ticket endpoint, GET', status: 405, target: 'GET /v1/wss/tickets', header: /^allow: POST\r$/im },
+    { name: 'the ticket endpoint, POST', status: 400, target: 'POST /v1/wss/tickets' },
+  ];
+  it.each(rows)(
+    '$name: $status, and no ticket is reserved',
+    async ({ status, changes, target, header = /^date: /im }) => {
+      const { service, ticket } = await newTicket();
+      const refused = nextEvent(service, 'handshake-refused');
+      const answer = await sendRaw(service, ...handshakeLines(ticket.ticket, changes, target));
+      expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+      expect(answer).toMatch(header);
+      expect(await refused).toMatchObject({ status, account: undefined });
+      await openSocket(ticket);
+    },
+  );
+});

@@ -1,0 +1,37 @@
+import { afterEach } from '@jest/globals';
+import { VirtualTimeScheduler } from 'rxjs';
+import { startTradeFeedService, type TradeFeedService, type TradeFeedServiceOptions } from 'rx-trade-feed/testing';
+
+/** Starts services that are shut down after each test. */
+export const serviceFactory = (): ((options?: TradeFeedServiceOptions) => Promise<TradeFeedService>) => {
+  const running: TradeFeedService[] = [];
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((service) => service.shutdown()));
+  });
+  return async (options) => {
+    const service = await startTradeFeedService(options);
+    running.push(service);
+    return service;
+  };
+};
+
+/** A clock that stands until a test moves it. */
+export interface StoodClock {
+  readonly scheduler: VirtualTimeScheduler;
+  /** Moves the time on, and runs what is due. */
+  advance(ms: number): void;
+}
+
+/** Makes a clock that stands at 0. */
+export const stoodClock = (): StoodClock => {
+  const scheduler = new VirtualTimeScheduler();
+  return {
+    scheduler,
+    advance: (ms) => {
+      const until = scheduler.frame + ms;
+      scheduler.maxFrames = until;
+      scheduler.flush();
+      scheduler.frame = until;
+    },
+  };
+};

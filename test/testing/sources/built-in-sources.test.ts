@@ -1,0 +1,113 @@
+import { describe, expect, it } from '@jest/globals';
+import { firstValueFrom, type Observable, take, toArray } from 'rxjs';
+import { marketBatches$, pendingTransactions$, type SourceOptions } from 'rx-trade-feed/testing';
+import { stoodClock } from '../service-under-test.js';
+
+const firstOf = async (source$: Observable<string>, count = 50): Promise<string[]> =>
+  firstValueFrom(source$.pipe(take(count), toArray()));
+
+const fast = { rate: 50_000 };
+
+const sources: [string, (options?: SourceOptions) => Observable<string>][] = [
+  ['pendingTransactions$', pendingTransactions$],
+  ['marketBatches$', marketBatches$],
+];
+
+describe.each(sources)('%s', (_, source$) => {
+  it('gives the same payloads for the same seed, to each subscriber', async () => {
+    const source = source$({ ...fast, seed: 7 });
+    const payloads = await firstOf(source);
+    expect(await firstOf(source)).toEqual(payloads);
+    expect(await firstOf(source$({ rate: 20_000, seed: 7 }))).toEqual(payloads);
+    expect(await firstOf(source$({ ...fast, seed: 8 }))).not.toEqual(payloads);
+    expect(await firstOf(source$(fast), 1)).toEqual(await firstOf(source$({ ...fast, seed: 1 }), 1));
+  });
+
+  it('never gives a payload twice', async () => {
+    expect(new Set(await firstOf(source$(fast), 2_000)).size).toBe(2_000);
+  });
+
+  it.each([
+    [1, 10_000, 10],
+    [20, 10_000, 200],
+    [3, 10_000, 30],
+    [333, 3_000, 999],
+    [50_000, 1_000, 50_000],
+  ])('emits %d a second: in %d ms %d', (rate, ms, expected) => {
+    const { scheduler, advance } = stoodClock();
+    let count = 0;
+    const subscription = source$({ rate, scheduler }).subscribe(() => (count += 1));
+    expect(count).toBe(0);
+    advance(ms);
+    subscription.unsubscribe();
+    expect(count).toBe(expected);
+    advance(ms);
+    expect(count).toBe(expected);
+  });
+
+  it('emits 20 a second by default', () => {
+    const { scheduler, advance } = stoodClock();
+    let count = 0;
+    source$({ scheduler })
+      .pipe(take(1_000))
+      .subscribe(() => (count += 1));
+    advance(1_000);
+    expect(count).toBe(20);
+  });
+
+  it.each<[object, string]>([
+    [{ rate: 0 }, '`rate` must be a number above 0, up to 100000; got 0.'],
+    [{ rate: NaN }, '`rate` must be a number above 0, up to 100000; got NaN.'],
+    [{ rate: '1' }, '`rate` must be a number above 0, up to 100000; got string.'],
+    [{ seed: -1 }, '`seed` must be a whole number from 0 to 4294967295; got -1.'],
+    [{ seed: 0.5 }, '`seed` must be a whole number from 0 to 4294967295; got 0.5.'],
+    [{ scheduler: 1 }, '`scheduler` must be a SchedulerLike of RxJS; got 1.'],
+    [{ speed: 1 }, '`speed` is not an option; allowed are'],
+  ])('refuses %j', (options, message) => {
+    expect(() => source$(options)).toThrow(message);
+  });
+});
+
+describe('a payload', () => {
+  it('of the raw feed is one pending transaction', async () => {
+    for (const payload of await firstOf(pendingTransactions$(fast), 500)) {
+      expect(JSON.parse(payload)).toEqual({
+        hash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+        type: '0x2',
+        chainId: '0x1',
+        from: expect.stringMatching(/^0x[0-9a-f]{40}$/),
+        to: expect.stringMatching(/^0x[0-9a-f]{40}$/),
+        nonce: expect.stringMatching(/^0x[0-9a-f]+$/),
+        value: expect.stringMatching(/^0x[0-9a-f]+$/),
+        gas: expect.stringMatching(/^0x[0-9a-f]+$/),
+        maxPriorityFeePerGas: expect.stringMatching(/^0x[0-9a-f]+$/),
+        maxFeePerGas: expect.stringMatching(/^0x[0-9a-f]+$/),
+        input: expect.stringMatching(/^0x([0-9a-f]{72})?$/),
+      });
+    }
+  });
+
+  it('of the market feed is a batch of trades, counted', async () => {
+    const payloads = await firstOf(marketBatches$({ ...fast, batchSize: 3 }), 100);
+    const trade = {
+      transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+      market: expect.stringMatching(/^[A-Z]+-USD$/),
+      side: expect.stringMatching(/^(buy|sell)$/),
+      price: expect.stringMatching(/^\d+\.\d\d$/),
+      amount: expect.stringMatching(/^\d+\.\d{3}$/),
+    };
+    expect(payloads.map((payload) => JSON.parse(payload) as unknown)).toEqual(
+      payloads.map((_, index) => ({ batch: index + 1, trades: [trade, trade, trade] })),
+    );
+  });
+
+  it('of the market feed holds 8 trades by default', async () => {
+    const { trades } = JSON.parse(await firstValueFrom(marketBatches$())) as { trades: unknown[] };
+    expect(trades).toHaveLength(8);
+    expect(await firstValueFrom(pendingTransactions$())).toContain('"hash"');
+  });
+
+  it('of the market feed holds as many trades as asked for', () => {
+    expect(() => marketBatches$({ batchSize: 0 })).toThrow('`batchSize` must be a whole number from 1 to 1000; got 0.');
+  });
+});
