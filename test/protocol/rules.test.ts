@@ -1,0 +1,139 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { TradeFeedError } from '../../src/protocol/failure.js';
+import {
+  aFunction,
+  clampMs,
+  durationMs,
+  invalidOption,
+  MAX_TIMER_MS,
+  objectWith,
+  oneOf,
+  positiveMs,
+  validated,
+} from '../../src/protocol/rules.js';
+
+const thrownBy = (call: () => unknown): TradeFeedError => {
+  try {
+    call();
+  } catch (error) {
+    expect(error).toBeInstanceOf(TradeFeedError);
+    return error as TradeFeedError;
+  }
+  throw new Error('nothing was thrown');
+};
+
+const holds = [
+  {
+    name: 'durationMs',
+    rule: durationMs,
+    yes: [0, 0.5, 1, Infinity],
+    no: [-1, -Infinity, NaN, '1', null, undefined, 1n],
+  },
+  { name: 'positiveMs', rule: positiveMs, yes: [0.5, 1, Infinity], no: [0, -0, -1, NaN, '1', null, undefined, true] },
+  { name: 'aFunction', rule: aFunction, yes: [() => 1, class {}], no: [{}, null, undefined, 'x'] },
+  {
+    name: 'objectWith',
+    rule: objectWith('go', 'a thing that goes'),
+    yes: [{ go: () => 1 }, Object.create({ go: () => 1 }) as unknown],
+    no: [{}, { go: 1 }, null, undefined, 'go', Object.assign(() => 1, { go: () => 1 })],
+  },
+  { name: 'oneOf', rule: oneOf('a', 'b'), yes: ['a', 'b'], no: ['', 'c', 'A', ['a'], null, undefined, 0] },
+] as const;
+
+describe.each(holds)('$name', ({ rule, yes, no }) => {
+  it.each(yes.map((value) => [value]))('accepts %p', (value) => {
+    expect(rule.is(value)).toBe(true);
+  });
+
+  it.each(no.map((value) => [value]))('refuses %p', (value) => {
+    expect(rule.is(value)).toBe(false);
+  });
+});
+
+describe('the words of a rule', () => {
+  it('say what is allowed', () => {
+    expect(
+      [durationMs, positiveMs, aFunction, objectWith('go', 'a goer'), oneOf('a', 'b')].map((r) => r.allowed),
+    ).toEqual(['a number of ms, 0 or more', 'a number of ms above 0', 'a function', 'a goer', "'a' or 'b'"]);
+  });
+});
+
+describe('clampMs', () => {
+  it('keeps what a timer keeps, and shortens the rest to that', () => {
+    expect(MAX_TIMER_MS).toBe(2_147_483_647);
+    expect([0, 1, 2_147_483_647, 2_147_483_648, 1e300, Infinity].map(clampMs)).toEqual([
+      0, 1, 2_147_483_647, 2_147_483_647, 2_147_483_647, 2_147_483_647,
+    ]);
+  });
+});
+
+describe('invalidOption', () => {
+  it('names the option, what is allowed, and a number or boolean that was given', () => {
+    expect(invalidOption('x', 'a b', -1).message).toContain('`x` must be a b, got -1)');
+    expect(invalidOption('x', 'a b', 0).message).toContain('`x` must be a b, got 0)');
+    expect(invalidOption('x', 'a b', true).message).toContain('`x` must be a b, got true)');
+  });
+
+  it.each(['sk-planted', NaN, null, undefined, { key: 'sk-planted' }, ['sk-planted']])('does not show %p', (value) => {
+    expect(invalidOption('x', 'a b', value).message).toContain('`x` must be a b)');
+  });
+
+  it('is a failure that stops', () => {
+    expect(invalidOption('x', 'a b')).toMatchObject({ code: 'invalid-options', verdict: 'stop', stage: 'ticket' });
+  });
+});
+
+describe('validated', () => {
+  const rules = { wait: durationMs, word: oneOf('a') };
+  interface Options {
+    wait?: number | undefined;
+    word?: string | undefined;
+  }
+  const check = (given: unknown, prefix?: string) => validated<Options>(given as Options, rules, prefix);
+
+  it('gives a copy without what is undefined, and leaves the original alone', () => {
+    const given = Object.freeze({ wait: 5, word: undefined });
+    expect(Object.entries(check(given))).toEqual([['wait', 5]]);
+    expect(check(given)).not.toBe(given);
+  });
+
+  it('names the option that is wrong, behind its prefix', () => {
+    expect(thrownBy(() => check({ wait: -1 })).message).toContain('`wait` must be a number of ms, 0 or more, got -1');
+    expect(thrownBy(() => check({ wait: -1 }, 'in.')).message).toContain('`in.wait` must be');
+  });
+
+  it('names an option that it does not know, and those that it does', () => {
+    const { code, message } = thrownBy(() => check({ wiat: 5 }, 'in.'));
+    expect(code).toBe('invalid-options');
+    expect(message).toContain('`in.wiat` must be left out: the options are wait, word');
+  });
+
+  it.each(['toString', 'constructor', 'hasOwnProperty'])(
+    'does not take %s, which every object inherits, for a rule',
+    (name) => {
+      expect(thrownBy(() => check({ [name]: 5 })).message).toContain(`\`${name}\` must be left out`);
+    },
+  );
+
+  it('lets an unknown option pass when it is undefined', () => {
+    expect(check({ wiat: undefined })).toEqual({});
+  });
+
+  it.each([null, undefined, 5, 'text', true, () => 1])('says that %p is no object', (given) => {
+    expect(thrownBy(() => check(given)).message).toContain('`options` must be an object)');
+    expect(thrownBy(() => check(given, 'backoff.')).message).toContain('`backoff` must be an object)');
+  });
+
+  it('throws a failure of its own or nothing, at whatever it is given', () => {
+    fc.assert(
+      fc.property(fc.anything(), (given) => {
+        try {
+          check(given);
+        } catch (error) {
+          expect((error as TradeFeedError).code).toBe('invalid-options');
+        }
+      }),
+    );
+  });
+});

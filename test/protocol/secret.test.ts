@@ -1,0 +1,117 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { serialize } from 'node:v8';
+import { format, inspect } from 'node:util';
+import { isCredential, redactor, Secret } from '../../src/protocol/secret.js';
+
+const marker = 'sk-planted-4711';
+const secret = new Secret(marker);
+
+describe('Secret', () => {
+  it('reveals its value to who asks for it', () => {
+    expect(secret.reveal()).toBe(marker);
+  });
+
+  it.each<[string, (secret: Secret) => string]>([
+    ['String()', (s) => String(s)],
+    ['toString()', (s) => s.toString()],
+    // eslint-disable-next-line @typescript-eslint/restrict-template-expressions -- what a careless log line does
+    ['a template', (s) => `${s}`],
+    ['util.inspect', (s) => inspect(s)],
+    ['util.format', (s) => format('%s', s)],
+    ['util.inspect with hidden properties', (s) => inspect(s, { showHidden: true, depth: null, getters: true })],
+  ])('is printed as [secret] by %s', (_how, print) => {
+    expect(print(secret)).toBe('[secret]');
+  });
+
+  it('is [secret] in JSON, however deep', () => {
+    expect(JSON.stringify(secret)).toBe('"[secret]"');
+    expect(JSON.stringify({ ticket: { deep: [secret] } })).toBe('{"ticket":{"deep":["[secret]"]}}');
+  });
+
+  it.each<[string, (secret: Secret) => unknown]>([
+    ['its keys', (s) => Object.keys(s)],
+    ['its entries', (s) => Object.entries(s)],
+    ['all of its own properties', (s) => Reflect.ownKeys(s).map((key) => Reflect.get(s, key) as unknown)],
+    ['a copy by spread', (s) => ({ ...s })],
+    ['a copy by assign', (s) => Object.assign({}, s)],
+    ['a structured clone', (s) => structuredClone(s)],
+    ['a serialization by v8', (s) => serialize(s).toString('latin1')],
+    ['util.inspect, nested', (s) => inspect({ a: { b: { c: { d: [s] } } } }, { showHidden: true, depth: null })],
+    ['util.inspect without its own method', (s) => inspect(s, { customInspect: false, showHidden: true, depth: null })],
+    ['the text of an error made with it', (s) => inspect(new Error('x', { cause: s }), { showHidden: true })],
+  ])('is not in %s', (_what, list) => {
+    expect(inspect(list(secret), { customInspect: false, showHidden: true, depth: null })).not.toContain(marker);
+  });
+
+  it('is never shown, whatever the value', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 12 }), (value) => {
+        const shown = [String(new Secret(value)), JSON.stringify(new Secret(value)), inspect(new Secret(value))];
+        expect(shown).toEqual(['[secret]', '"[secret]"', '[secret]']);
+      }),
+    );
+  });
+});
+
+describe('redactor', () => {
+  it('hides every occurrence of every secret, and nothing else', () => {
+    const redact = redactor(secret, new Secret('tkt'));
+    expect(redact(`a ${marker} b tkt c ${marker}`)).toBe('a [secret] b [secret] c [secret]');
+    expect(redact('nothing here')).toBe('nothing here');
+  });
+
+  it('takes a secret by the letter: no pattern in it means anything', () => {
+    expect(redactor(new Secret('$&.*'))('a $&.* b')).toBe('a [secret] b');
+  });
+
+  it('leaves what is no Secret alone: a key function is asked elsewhere', () => {
+    expect(redactor(undefined, () => 'key', 'text')('key and text')).toBe('key and text');
+  });
+
+  it('leaves no secret behind, in any text', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), fc.stringMatching(/^[!-Z^-~]{8,}$/), (before, after, value) => {
+        const hidden = redactor(new Secret(value))(before + value + after);
+        expect(hidden).not.toContain(value);
+        expect(hidden).toContain('[secret]');
+      }),
+    );
+  });
+});
+
+describe('isCredential', () => {
+  it.each(['a', '!', '~', 'sk_live_123', 'Bearer', '"quoted"', 'a'.repeat(10_000)])('accepts %j', (text) => {
+    expect(isCredential(text)).toBe(true);
+  });
+
+  it.each([
+    '',
+    ' ',
+    'a b',
+    'a\n',
+    '\na',
+    'a\r\nb: c',
+    'a\tb',
+    '\u0000',
+    '\u007f',
+    'é',
+    '漢',
+    5,
+    null,
+    undefined,
+    {},
+    ['a'],
+  ])('refuses %j', (value) => {
+    expect(isCredential(value)).toBe(false);
+  });
+
+  it('accepts nothing that could end a header line', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const visible = [...text].every((char) => char > ' ' && char < '\u007f');
+        expect(isCredential(text)).toBe(text !== '' && visible);
+      }),
+    );
+  });
+});

@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { inspect } from 'node:util';
+import { isObservable } from 'rxjs';
+import { type Feed, TradeFeedError, type TradeFeedOptions } from '../src/index.js';
+import { tradeFeed$, tradeFeedEvents$ } from '../src/trade-feed.js';
+
+const names = ['TRADE_FEED_BASE_URL', 'TRADE_FEED_API_KEY'] as const;
+const environment = names.map((name) => [name, process.env[name]] as const);
+beforeEach(() => {
+  for (const name of names) Reflect.deleteProperty(process.env, name);
+});
+afterEach(() => {
+  for (const [name, value] of environment) {
+    if (value === undefined) Reflect.deleteProperty(process.env, name);
+    else process.env[name] = value;
+  }
+});
+
+const given: TradeFeedOptions = { baseUrl: 'https://feed.example.com', apiKey: 'planted-key' };
+
+const refusalOf = (call: () => unknown): TradeFeedError => {
+  try {
+    call();
+  } catch (error) {
+    expect(error).toBeInstanceOf(TradeFeedError);
+    return error as TradeFeedError;
+  }
+  throw new Error('nothing was thrown');
+};
+
+describe.each([
+  ['tradeFeed$', tradeFeed$],
+  ['tradeFeedEvents$', tradeFeedEvents$],
+] as const)('%s', (_name, feed$) => {
+  it.each([[undefined], ['market'], ['raw']] as [Feed | undefined][])('gives an Observable for %p', (feed) => {
+    expect(isObservable(feed$(feed, given))).toBe(true);
+  });
+
+  it.each(['', 'x', 'Market', 'planted-key', 'toString', null, 5, {}, ['raw']])(
+    'refuses the feed %p from the call itself',
+    (feed) => {
+      const error = refusalOf(() => feed$(feed as Feed, given));
+      const got = typeof feed === 'number' ? `, got ${feed}` : '';
+      expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
+      expect(error.message).toContain(`\`feed\` must be 'market' or 'raw'${got})`);
+      expect(inspect(error)).not.toContain('planted');
+    },
+  );
+
+  it.each<[string, TradeFeedOptions | undefined, string]>([
+    ['no options at all', undefined, '`baseUrl` must be given, or be in TRADE_FEED_BASE_URL'],
+    ['no key', { baseUrl: 'https://feed.example.com' }, '`apiKey` must be given, or be in TRADE_FEED_API_KEY'],
+    [
+      'http: to another machine',
+      { ...given, baseUrl: 'http://feed.example.com' },
+      '`baseUrl` must be an https: address',
+    ],
+    [
+      'a negative delay',
+      { ...given, backoff: { initialDelayMs: -1 } },
+      '`backoff.initialDelayMs` must be a number of ms, 0 or more, got -1',
+    ],
+    [
+      'a text for a time',
+      { ...given, idleTimeoutMs: 'planted-key' as never },
+      '`idleTimeoutMs` must be a number of ms, 0 or more)',
+    ],
+    ['an option that there is not', { ...given, timeout: 5 } as TradeFeedOptions, '`timeout` must be left out'],
+  ])('refuses %s from the call itself', (_what, options, message) => {
+    const error = refusalOf(() => feed$('market', options));
+    expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop', stage: 'ticket' });
+    expect(error.message).toContain(message);
+    expect(inspect(error, { showHidden: true, depth: null })).not.toContain('planted');
+  });
+
+  it('takes what it needs from the environment', () => {
+    process.env['TRADE_FEED_BASE_URL'] = 'https://feed.example.com';
+    process.env['TRADE_FEED_API_KEY'] = 'planted-key';
+    expect(isObservable(feed$())).toBe(true);
+    expect(inspect(feed$(), { showHidden: true, depth: null })).not.toContain('planted-key');
+  });
+
+  it('does not ask for a key before somebody subscribes', () => {
+    const apiKey = () => {
+      throw new Error('asked too early');
+    };
+    expect(isObservable(feed$('raw', { ...given, apiKey }))).toBe(true);
+  });
+});

@@ -1,0 +1,45 @@
+// Compile-only: `tsc --noEmit` is the test. What must not compile is marked, and an unused mark fails.
+import { type FeedEvent, type Frame, type TradeFeedError, tradeFeedEvents$, type Verdict } from 'rx-trade-feed';
+import { filter, map, type Observable } from 'rxjs';
+
+export const told = (event: FeedEvent): string | number => {
+  switch (event.type) {
+    case 'ticket-requested':
+      return event.feed satisfies 'market' | 'raw';
+    case 'ticket-issued':
+      return event.expiresAt satisfies string;
+    case 'opened':
+      return event.connection satisfies number;
+    case 'frame':
+      return (event satisfies Frame).data.length;
+    case 'disconnected':
+      return (event.failure satisfies TradeFeedError).code;
+    case 'reconnecting':
+      return event.delayMs + event.attempt + (event.verdict satisfies Verdict).length;
+    case 'gap':
+      return event.to - event.from - event.durationMs + (event.failure satisfies TradeFeedError).uptimeMs;
+    default:
+      // Every kind is above, or this is not `never`.
+      return event satisfies never;
+  }
+};
+
+export const frames$: Observable<Buffer> = tradeFeedEvents$('market').pipe(
+  filter((event) => event.type === 'frame'),
+  map((frame) => frame.data),
+);
+
+declare const event: FeedEvent;
+
+// @ts-expect-error -- not every event has data: it narrows by `type` first
+export const unnarrowed = event.data as unknown;
+
+// @ts-expect-error -- there is no such event
+export const unknownType = event.type === 'closed';
+
+if (event.type === 'ticket-issued') {
+  // @ts-expect-error -- the ticket itself is not told of
+  event satisfies { ticket: unknown };
+  // @ts-expect-error -- an event is what happened: it cannot be changed
+  event.at = 0;
+}
