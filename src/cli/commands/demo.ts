@@ -1,0 +1,38 @@
+import { tap } from 'rxjs';
+import { tradeFeedEvents$ } from '../../index.js';
+import type { DemoCommand } from '../arguments/parse.js';
+import { type CliContext, isTerminal } from '../context.js';
+import { endingOf, endings$ } from '../follow/endings.js';
+import { follow } from '../follow/follow.js';
+import { panelView } from '../view/panel-view.js';
+import { plainView } from '../view/plain-view.js';
+import { summaryLines } from '../view/tally-words.js';
+import { demoService } from './demo-service.js';
+import { finish, outcomeOf } from './finish.js';
+
+/**
+ * Shows a live feed at a glance, of a local service or of the one that is set, until it ends.
+ *
+ * @returns the exit code
+ * @throws the failure that stopped the feed, or a CliError
+ */
+export const demo = async (command: DemoCommand, context: CliContext): Promise<number> => {
+  const { stdout } = context;
+  const { feed, options } = command;
+  const bounds = { durationMs: options.duration };
+  const service = await demoService(command, context);
+  try {
+    const events$ = tradeFeedEvents$(feed, service.options);
+    const view = isTerminal(stdout, context) ? panelView(context, service) : plainView(stdout, service);
+    const outcome = await outcomeOf(
+      events$.pipe(
+        follow(feed, bounds, endings$(context)),
+        tap((step) => view.show(step)),
+      ),
+    ).finally(() => view.close());
+    stdout.write(`${summaryLines(outcome.tally).join('\n')}\n`);
+    return finish({ ...outcome, ending: endingOf(stdout) ?? outcome.ending }, bounds);
+  } finally {
+    await service.close();
+  }
+};

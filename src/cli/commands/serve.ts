@@ -1,0 +1,81 @@
+import { concatMap, filter, ignoreElements, lastValueFrom, merge, Subject, take, tap } from 'rxjs';
+import {
+  marketBatches$,
+  pendingTransactions$,
+  type ServiceEvent,
+  startTradeFeedService,
+  type TradeFeedService,
+  type TradeFeedServiceOptions,
+} from '../../testing/index.js';
+import type { ServeCommand } from '../arguments/parse.js';
+import { localError, usageError } from '../cli-error.js';
+import type { CliContext } from '../context.js';
+import { ExitCode } from '../exit-code.js';
+import { certificateFor } from '../serve/certificate.js';
+import { serviceWords } from '../serve/service-words.js';
+import { openSource } from '../serve/source.js';
+import { welcome } from '../serve/welcome.js';
+import { stamped } from '../view/stamped.js';
+
+/**
+ * Runs a local service until it is interrupted.
+ *
+ * @returns the exit code
+ * @throws CliError when the port, the certificate or the source cannot be used
+ */
+export const serve = async (
+  { options }: ServeCommand,
+  { stdin, stdout, stderr, interrupt$ }: CliContext,
+): Promise<number> => {
+  const { plan = 'free', port = 0, rate, seed = 1, source, feed = 'market' } = options;
+  if (options.feed !== undefined && source === undefined)
+    throw usageError('--feed says where --source goes: give both.');
+  const seen = new Subject<ServiceEvent>();
+  const firstClient$ = seen.pipe(filter((event) => event.type === 'handshake-accepted' && event.feed === feed));
+  const given = source === undefined ? undefined : await openSource({ source, rate, stdin, firstClient$ });
+  const certificate = await certificateFor(options);
+
+  try {
+    const made = { market: marketBatches$({ rate, seed }), raw: pendingTransactions$({ rate, seed }) };
+    const sources = { ...made, ...(given && { [feed]: given.lines$ }) };
+    const service = await start({ port, tls: certificate.tls, sources });
+    const madeUp = `made-up payloads, ${rate ?? 20} a second (seed ${seed})`;
+    stdout.write(
+      welcome({
+        baseUrl: service.baseUrl,
+        apiKey: service.createAccount({ plan }).createApiKey(),
+        plan,
+        feeds: { market: madeUp, raw: madeUp, ...(given && { [feed]: given.description }) },
+        feed,
+        caFile: certificate.caFile,
+      }),
+    );
+    const stop$ = interrupt$.pipe(
+      take(1),
+      concatMap(() => service.shutdown()),
+      ignoreElements(),
+    );
+    const told$ = service.events$.pipe(
+      tap(seen),
+      tap((event) => stderr.write(stamped(event.at, serviceWords(event)))),
+    );
+    await lastValueFrom(merge(told$, stop$), { defaultValue: undefined });
+    return ExitCode.ok;
+  } finally {
+    await certificate.close();
+  }
+};
+
+const start = async (options: TradeFeedServiceOptions & { readonly port: number }): Promise<TradeFeedService> => {
+  try {
+    return await startTradeFeedService(options);
+  } catch (error) {
+    if (error instanceof TypeError)
+      throw usageError('--cert and --key must hold a PEM certificate and the key that belongs to it.');
+    throw localError(
+      `Cannot listen on port ${options.port} of 127.0.0.1`,
+      error,
+      'Give another one with --port, or leave it out.',
+    );
+  }
+};

@@ -1,0 +1,80 @@
+import type { FailureCode } from '../index.js';
+
+/** Names the exit codes of the command. */
+export const ExitCode = {
+  ok: 0,
+  unexpected: 1,
+  usage: 2,
+  access: 3,
+  replaced: 4,
+  refused: 5,
+  certificate: 6,
+  unavailable: 7,
+  local: 8,
+  timeUp: 124,
+} as const;
+export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
+
+const anyCommand = {
+  [ExitCode.unexpected]: 'something unexpected: a bug of this program',
+  [ExitCode.usage]: 'wrong arguments or settings',
+  [ExitCode.local]: 'a file, a port or the output cannot be used',
+};
+
+/** What the exit codes of `demo` and `listen` mean, for the help. Those of a signal follow the custom of shells. */
+export const exitCodeMeanings: Readonly<Record<number, string>> = {
+  ...anyCommand,
+  [ExitCode.ok]: 'done: --count or --duration reached, stdout closed by its reader, or Ctrl-C on a run without a bound',
+  [ExitCode.access]: 'no access: the API key is not valid, the account is inactive or not entitled',
+  [ExitCode.replaced]: 'another connection of the same account took over (4001)',
+  [ExitCode.refused]: 'the service, or something before it, does not speak the contract',
+  [ExitCode.certificate]: "the server's certificate is not trusted",
+  [ExitCode.unavailable]: 'the service was not available, and --retries was used up',
+  [ExitCode.timeUp]: '--duration passed before --count frames came, or before a connection opened',
+  129: 'ended by SIGHUP before --count or --duration was reached',
+  130: 'ended by Ctrl-C before --count or --duration was reached',
+  143: 'ended by SIGTERM before --count or --duration was reached',
+};
+
+/** What the exit codes of `serve` mean. */
+export const serveExitCodeMeanings: Readonly<Record<number, string>> = {
+  ...anyCommand,
+  [ExitCode.ok]: 'ended by Ctrl-C, SIGTERM or SIGHUP',
+};
+
+/**
+ * The exit code of each failure. One that the feed meets by reconnecting ends the command only when `--retries` is used up,
+ * and then as `retries-exhausted`; its row holds should a later policy stop at it.
+ */
+export const exitCodes: Readonly<Record<FailureCode, ExitCode>> = {
+  'invalid-options': ExitCode.usage,
+  'api-key-unavailable': ExitCode.access,
+  'invalid-api-key': ExitCode.access,
+  'not-entitled': ExitCode.access,
+  'access-expired': ExitCode.access,
+  'access-revoked': ExitCode.access,
+  'connection-replaced': ExitCode.replaced,
+  'invalid-ticket-request': ExitCode.refused,
+  'ticket-request-rejected': ExitCode.refused,
+  'invalid-ticket': ExitCode.refused,
+  'handshake-rejected': ExitCode.refused,
+  'subprotocol-mismatch': ExitCode.refused,
+  'handshake-failed': ExitCode.refused,
+  'policy-violation': ExitCode.refused,
+  'invalid-frame': ExitCode.refused,
+  'untrusted-certificate': ExitCode.certificate,
+  'ticket-rate-limited': ExitCode.unavailable,
+  'credential-service-unavailable': ExitCode.unavailable,
+  'ticket-request-failed': ExitCode.unavailable,
+  'ticket-endpoint-unreachable': ExitCode.unavailable,
+  'ticket-rejected': ExitCode.unavailable,
+  'ticket-expired': ExitCode.unavailable,
+  'capacity-full': ExitCode.unavailable,
+  'handshake-unreachable': ExitCode.unavailable,
+  'client-too-slow': ExitCode.unavailable,
+  'server-shutdown': ExitCode.unavailable,
+  'connection-lost': ExitCode.unavailable,
+  'connection-stalled': ExitCode.unavailable,
+  'connection-closed': ExitCode.unavailable,
+  'retries-exhausted': ExitCode.unavailable,
+};

@@ -1,0 +1,59 @@
+import { inspect } from 'node:util';
+import { noop } from 'rxjs';
+import { TradeFeedError } from '../index.js';
+import { helpText } from './arguments/help.js';
+import { type Command, parse } from './arguments/parse.js';
+import { version } from './arguments/version.js';
+import { CliError, exitCodeOf } from './cli-error.js';
+import { demo } from './commands/demo.js';
+import { listen } from './commands/listen.js';
+import { serve } from './commands/serve.js';
+import type { CliContext } from './context.js';
+import { ExitCode } from './exit-code.js';
+import { failureWords } from './view/failure-words.js';
+
+/**
+ * Runs the command that the arguments ask for.
+ *
+ * @param args - without the program's own name
+ * @returns the exit code; what failed is told on stderr, in plain words
+ */
+export const run = async (args: readonly string[], context: CliContext): Promise<number> => {
+  // A reader that is gone is met where it matters; without a listener it would be a crash.
+  for (const output of [context.stdout, context.stderr]) output.on('error', noop);
+  try {
+    return await start(parse(args), context);
+  } catch (error) {
+    context.stderr.write(`rx-trade-feed: ${wordsOf(error)}\n${hintFor(error, args)}`);
+    return exitCodeOf(error);
+  }
+};
+
+const start = async (command: Command, context: CliContext): Promise<number> => {
+  switch (command.command) {
+    case 'demo':
+      return demo(command, context);
+    case 'listen':
+      return listen(command, context);
+    case 'serve':
+      return serve(command, context);
+    case 'help':
+      context.stdout.write(helpText(command.topic));
+      return ExitCode.ok;
+    case 'version':
+      context.stdout.write(`${version()}\n`);
+      return ExitCode.ok;
+  }
+};
+
+const wordsOf = (error: unknown): string => {
+  if (error instanceof TradeFeedError) return failureWords(error);
+  if (error instanceof CliError) return error.message;
+  return `something unexpected happened; this is a bug.\n${inspect(error)}`;
+};
+
+const hintFor = (error: unknown, [first]: readonly string[]): string => {
+  if (exitCodeOf(error) !== ExitCode.usage) return '';
+  const topic = first !== undefined && /^(demo|listen|serve)$/.test(first) ? ` ${first}` : '';
+  return `Try rx-trade-feed${topic} --help.\n`;
+};

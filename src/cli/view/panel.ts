@@ -1,0 +1,85 @@
+import type { LifecycleEvent } from '../../index.js';
+import { currentRate, perTick, type Tally } from '../follow/tally.js';
+import { eventWords } from './event-words.js';
+import { type Line, type Span, spread } from './line.js';
+import { phaseWords } from './phase-words.js';
+import { printable } from './printable.js';
+import { sparkline } from './sparkline.js';
+import { gapWords, lastFrameWords, reconnectCauses } from './tally-words.js';
+import { amount, bytes, count, watch } from './units.js';
+
+/** What the panel shows besides the tally. */
+export interface PanelFrame {
+  /** Which service this is. */
+  readonly service: string;
+  /** Command lines to try next, each in a terminal of its own. */
+  readonly next: readonly string[];
+  readonly columns: number;
+  readonly rows: number;
+}
+
+const labelWidth = 12;
+
+/**
+ * Renders the panel of `demo`: what is going on, how much comes, what was lost, what happened, what to try next.
+ *
+ * Pure. Gives no more lines than the terminal has rows; what matters most is at the top.
+ */
+export const panel = (tally: Tally, { service, next, columns, rows }: PanelFrame): readonly Line[] => {
+  const width = columns - 1;
+  const { mark, title, reason } = phaseWords(tally);
+  const rate = currentRate(tally);
+  const flow = (label: string, what: 'frames' | 'bytes', perSecond: string, total: string): Line =>
+    spread(
+      [
+        ...labelled(label, [perSecond.padEnd(18), 'bold']),
+        [sparkline(perTick(tally, what).slice(-bars(width))), 'cyan'],
+      ],
+      [[`${total} in all`]],
+      width,
+    );
+  const lines: readonly Line[] = [
+    spread([[' rx-trade-feed', 'bold']], [[service, 'dim']], width),
+    [],
+    spread([[' '], mark, [` ${title}`, 'bold']], [[watch(tally.now - tally.startedAt)]], width),
+    [[`   ${reason ?? ''}`, 'dim']],
+    flow('frames', 'frames', `${amount(rate.frames)} a second`, count(tally.frames)),
+    flow('bytes', 'bytes', `${bytes(rate.bytes)} a second`, bytes(tally.bytes)),
+    labelled('last frame', [lastFrameWords(tally)]),
+    labelled('', [lastPayload(tally), 'dim']),
+    [],
+    labelled('gaps', [gapWords(tally), tally.gaps > 0 ? 'yellow' : 'plain']),
+    labelled('reconnects', [reconnectCauses(tally)]),
+    [],
+    ...Array.from({ length: 6 }, (_, row) => logLine(tally, tally.log[row])),
+    [],
+    [[' Try next, in other terminals:', 'dim']],
+    ...next.map((line, index): Line => labelled(`terminal ${index + 2}`, [line, 'cyan'])),
+    [],
+    [[' Ctrl-C ends it with a summary.', 'dim']],
+  ];
+  return lines.slice(0, Math.max(1, rows));
+};
+
+const labelled = (label: string, ...spans: readonly Span[]): Line => [
+  [` ${label.padEnd(labelWidth)}`, 'dim'],
+  ...spans,
+];
+
+const bars = (width: number): number => Math.max(0, Math.min(40, width - 50));
+
+const lastPayload = ({ lastFrame }: Tally): string => {
+  if (lastFrame === undefined) return '';
+  const start = lastFrame.data.subarray(0, 400);
+  return lastFrame.isBinary ? start.toString('hex') : printable(start.toString('utf8'));
+};
+
+const logLine = ({ startedAt }: Tally, event: LifecycleEvent | undefined): Line => {
+  if (event === undefined) return [];
+  const at = event.type === 'gap' ? event.to : event.at;
+  const seconds = (Math.max(0, at - startedAt) / 1_000).toFixed(2);
+  return labelled(`${seconds} s`.padStart(labelWidth - 2), [
+    eventWords(event),
+    event.type === 'gap' || event.type === 'disconnected' ? 'yellow' : 'plain',
+  ]);
+};

@@ -1,0 +1,37 @@
+import { describe, expect, test } from '@jest/globals';
+import { commands } from '../../../src/cli/arguments/commands.js';
+import { helpText } from '../../../src/cli/arguments/help.js';
+import { parse } from '../../../src/cli/arguments/parse.js';
+import { exitCodeMeanings } from '../../../src/cli/exit-code.js';
+
+const names = Object.keys(commands) as (keyof typeof commands)[];
+
+describe('helpText', () => {
+  test.each([undefined, ...names])('of %s fits 80 columns, but for a command line', (name) => {
+    const lines = helpText(name).split('\n');
+    const wide = lines.filter((line) => line.length > 80 && !line.startsWith('  rx-trade-feed'));
+    expect(wide).toStrictEqual([]);
+    expect(helpText(name)).toMatch(/\S\n$/);
+  });
+
+  test.each(names)('of %s names every option', (name) => {
+    for (const option of Object.keys(commands[name].options)) expect(helpText(name)).toContain(`--${option}`);
+  });
+
+  test.each(names)('of %s gives examples that can be typed', (name) => {
+    for (const [line] of commands[name].examples) {
+      const [, args = ''] = /rx-trade-feed ([^|>]*)/.exec(line) ?? [];
+      expect(parse(args.trim().split(' '))).toMatchObject({ command: name });
+    }
+  });
+
+  test('names every exit code', () => {
+    for (const code of Object.keys(exitCodeMeanings))
+      expect(helpText('listen')).toMatch(new RegExp(`^  ${code} +\\S`, 'm'));
+  });
+
+  test('begins with what to type first', () => {
+    expect(helpText()).toMatch(/^Usage: rx-trade-feed COMMAND \[options\]$/m);
+    expect(helpText()).toMatch(/^ {2}rx-trade-feed demo$/m);
+  });
+});

@@ -1,0 +1,127 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { access } from 'node:fs/promises';
+import { run } from '../../../src/cli/run.js';
+import { certificateFor } from '../../support/certificate.js';
+import { type FakeContext, fakeContext } from '../support/fake-context.js';
+import { tempFolder } from '../support/temp-folder.js';
+
+const folder = tempFolder();
+const contexts: FakeContext[] = [];
+afterEach(() => {
+  for (const { interrupt$ } of contexts.splice(0)) interrupt$.next('SIGTERM');
+});
+
+const start = (
+  line: string,
+  env: Readonly<Record<string, string>> = {},
+): { context: FakeContext; exit: Promise<number> } => {
+  const context = fakeContext({ env });
+  contexts.push(context);
+  return { context, exit: run(line.split(' '), context) };
+};
+
+interface Served {
+  readonly context: FakeContext;
+  readonly exit: Promise<number>;
+  readonly env: { readonly TRADE_FEED_BASE_URL: string; readonly TRADE_FEED_API_KEY: string };
+}
+
+/** Starts a service and reads what it says to type next. */
+const serve = async (options: string): Promise<Served> => {
+  const served = start(`serve ${options}`.trim());
+  await served.context.stdout.until(/npx rx-trade-feed listen/);
+  const exported = (name: string): string =>
+    new RegExp(`^ {2}export ${name}=(\\S+)$`, 'm').exec(served.context.stdout.text)?.[1] ?? '';
+  const env = {
+    TRADE_FEED_BASE_URL: exported('TRADE_FEED_BASE_URL'),
+    TRADE_FEED_API_KEY: exported('TRADE_FEED_API_KEY'),
+  };
+  return { ...served, env };
+};
+
+describe('serve', () => {
+  test('serves what it says to listen to, tells what it sees, and ends with 1001', async () => {
+    const { context, exit, env } = await serve('--plan developer --rate 500 --seed 7');
+    expect(context.stdout.text).toMatch(/developer plan.*\n.*made-up payloads, 500 a second \(seed 7\)/);
+    const listener = start('listen raw', env);
+    await listener.context.stdout.until(/"hash":"0x[^]*\n/);
+    await context.stderr.until(/Z ticket issued: account-1, raw\n\S+Z connection 1 is open: account-1, raw\n/);
+    context.interrupt$.next('SIGINT');
+    expect(await exit).toBe(0);
+    expect(context.stderr.text).toMatch(/connection 1 closed by the service: 1001 "server shutdown", \d+ frames?\n$/);
+    await listener.context.stderr.until(/disconnected: The service shut down/);
+    listener.context.interrupt$.next('SIGINT');
+    expect(await listener.exit).toBe(0);
+  });
+
+  test('sends the lines of a file to the first client, from the first line', async () => {
+    const file = await folder.file('frames', '{"n":1}\n{"n":2}\n{"n":3}\n');
+    const { context, exit, env } = await serve(`--source ${file} --rate 1000 --plan developer`);
+    const listener = start('listen --count 3', env);
+    expect(await listener.exit).toBe(0);
+    expect(listener.context.stdout.text).toBe('{"n":1}\n{"n":2}\n{"n":3}\n');
+    await context.stderr.until(/the source of market has ended; the service stays up/);
+    context.interrupt$.next('SIGTERM');
+    expect(await exit).toBe(0);
+  });
+
+  test('sends the lines of stdin as they come, to the feed that is named', async () => {
+    const { context, exit, env } = await serve('--source - --feed raw --plan developer');
+    expect(context.stdout.text).toMatch(/raw {6}the lines of stdin, as they come[^]*listen raw\n/);
+    const listener = start('listen raw --count 2', env);
+    await listener.context.stderr.until(/connection 1 is open/);
+    context.stdin.write('one\n');
+    await listener.context.stdout.until(/^one\n$/);
+    context.stdin.write('two\n');
+    expect(await listener.exit).toBe(0);
+    context.interrupt$.next('SIGINT');
+    expect(await exit).toBe(0);
+    expect(context.stdin.destroyed).toBe(true);
+  });
+
+  test('serves over TLS, with what a client needs to trust it', async () => {
+    const { context, exit, env } = await serve('--tls --plan developer');
+    expect(env.TRADE_FEED_BASE_URL).toMatch(/^https:/);
+    const [, caFile = ''] = /export NODE_EXTRA_CA_CERTS=(\S+) .*--ca \1$/m.exec(context.stdout.text) ?? [];
+    expect(await start(`listen --count 1 --ca ${caFile}`, env).exit).toBe(0);
+    const untrusting = start('listen --count 1', env);
+    expect(await untrusting.exit).toBe(6);
+    expect(untrusting.context.stderr.text).toContain('Give the CA of a private service with --ca FILE');
+    context.interrupt$.next('SIGINT');
+    expect(await exit).toBe(0);
+    await expect(access(caFile)).rejects.toThrow();
+  });
+
+  test('serves with the certificate that is given', async () => {
+    const { cert, key } = await certificateFor();
+    const [certFile, keyFile] = [await folder.file('cert.pem', cert), await folder.file('key.pem', key)];
+    const { context, exit, env } = await serve(`--cert ${certFile} --key ${keyFile}`);
+    expect(await start(`listen --count 1 --ca ${certFile}`, env).exit).toBe(0);
+    context.interrupt$.next('SIGINT');
+    expect(await exit).toBe(0);
+  });
+
+  test('says which port is in use', async () => {
+    const first = await serve('');
+    const { port } = new URL(first.env.TRADE_FEED_BASE_URL);
+    const second = start(`serve --port ${port}`);
+    expect(await second.exit).toBe(8);
+    expect(second.context.stderr.text).toBe(
+      `rx-trade-feed: Cannot listen on port ${port} of 127.0.0.1: the port is in use. Give another one with --port, or leave it out.\n`,
+    );
+    first.context.interrupt$.next('SIGINT');
+    expect(await first.exit).toBe(0);
+  });
+
+  test('says what does not go together', async () => {
+    const feed = start('serve --feed raw');
+    expect(await feed.exit).toBe(2);
+    expect(feed.context.stderr.text).toContain('--feed says where --source goes: give both.');
+    const [cert, key] = [await folder.file('no-cert', 'x'), await folder.file('no-key', 'y')];
+    const pem = start(`serve --cert ${cert} --key ${key}`);
+    expect(await pem.exit).toBe(2);
+    expect(pem.context.stderr.text).toContain(
+      '--cert and --key must hold a PEM certificate and the key that belongs to it.',
+    );
+  });
+});

@@ -1,0 +1,30 @@
+import { describe, expect, test } from '@jest/globals';
+import { EventEmitter } from 'node:events';
+import { hasColors, interrupts, isTerminal, processContext } from '../../src/cli/context.js';
+import { FakeOutput } from './support/fake-output.js';
+
+describe('processContext', () => {
+  test('hears each signal while somebody listens, and leaves them alone otherwise', () => {
+    const fake = Object.assign(new EventEmitter(), { env: { A: 'b' }, stdin: 1, stdout: 2, stderr: 3 });
+    const { interrupt$, ...context } = processContext(fake as unknown as NodeJS.Process);
+    expect(context).toStrictEqual({ env: { A: 'b' }, stdin: 1, stdout: 2, stderr: 3 });
+    const heard: string[] = [];
+    const subscription = interrupt$.subscribe((signal) => heard.push(signal));
+    for (const signal of Object.keys(interrupts)) fake.emit(signal, signal, 2);
+    expect(heard).toStrictEqual(['SIGINT', 'SIGTERM', 'SIGHUP']);
+    subscription.unsubscribe();
+    expect(fake.eventNames()).toStrictEqual([]);
+  });
+});
+
+describe('a terminal', () => {
+  test('is drawn on unless it is dumb, in colours unless they are not wanted', () => {
+    const terminal = new FakeOutput({ columns: 80, rows: 24 });
+    expect(isTerminal(terminal, { env: {} })).toBe(true);
+    expect(isTerminal(terminal, { env: { TERM: 'dumb' } })).toBe(false);
+    expect(isTerminal(new FakeOutput(), { env: {} })).toBe(false);
+    expect(hasColors(terminal, { env: { NO_COLOR: '' } })).toBe(true);
+    expect(hasColors(terminal, { env: { NO_COLOR: '1' } })).toBe(false);
+    expect(hasColors(terminal, { env: { TERM: 'dumb' } })).toBe(false);
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, test } from '@jest/globals';
+import { CliError, exitCodeOf, localError } from '../../src/cli/cli-error.js';
+import { ExitCode, exitCodeMeanings, exitCodes } from '../../src/cli/exit-code.js';
+import { tradeFeedError } from '../../src/index.js';
+import { meanings } from '../../src/protocol/classify.js';
+
+// The table once more, read by a person: what a script sees of each failure.
+const table = {
+  2: ['invalid-options'],
+  3: ['api-key-unavailable', 'invalid-api-key', 'not-entitled', 'access-expired', 'access-revoked'],
+  4: ['connection-replaced'],
+  5: [
+    'invalid-ticket-request',
+    'ticket-request-rejected',
+    'invalid-ticket',
+    'handshake-rejected',
+    'subprotocol-mismatch',
+    'handshake-failed',
+    'policy-violation',
+    'invalid-frame',
+  ],
+  6: ['untrusted-certificate'],
+  7: [
+    'ticket-rate-limited',
+    'credential-service-unavailable',
+    'ticket-request-failed',
+    'ticket-endpoint-unreachable',
+    'ticket-rejected',
+    'ticket-expired',
+    'capacity-full',
+    'handshake-unreachable',
+    'client-too-slow',
+    'server-shutdown',
+    'connection-lost',
+    'connection-stalled',
+    'connection-closed',
+    'retries-exhausted',
+  ],
+};
+
+describe('the exit codes', () => {
+  test('are those of the table', () => {
+    const rows = Object.entries(table).flatMap(([exitCode, codes]) => codes.map((code) => [code, Number(exitCode)]));
+    expect(exitCodes).toStrictEqual(Object.fromEntries(rows));
+  });
+
+  test('cover every failure that the library knows', () => {
+    const known = [...meanings.map(({ code }) => code), 'retries-exhausted'];
+    expect(Object.keys(exitCodes).sort()).toStrictEqual([...new Set(known)].sort());
+  });
+
+  test('each have a meaning', () => {
+    for (const code of Object.values(ExitCode)) expect(exitCodeMeanings[code]).toEqual(expect.any(String));
+  });
+
+  test('are told by whatever ended the command', () => {
+    expect(exitCodeOf(tradeFeedError({ stage: 'stream', closeCode: 4001 }))).toBe(4);
+    expect(exitCodeOf(new CliError(ExitCode.usage, 'no'))).toBe(2);
+    expect(exitCodeOf(new Error('a bug'))).toBe(1);
+    expect(exitCodeOf(undefined)).toBe(1);
+  });
+});
+
+describe('localError', () => {
+  test('says the usual failures of the system in plain words, and others as the system does', () => {
+    const failure = (code?: string) =>
+      localError('Cannot read it', Object.assign(new Error('EODD, odd'), { code })).message;
+    expect(failure('ENOENT')).toBe('Cannot read it: there is no such file.');
+    expect(failure('EODD')).toBe('Cannot read it: EODD, odd.');
+    expect(failure()).toBe('Cannot read it: EODD, odd.');
+  });
+
+  test('adds a hint', () => {
+    const { message, exitCode } = localError('Cannot listen', { code: 'EADDRINUSE' }, 'Choose another.');
+    expect(message).toBe('Cannot listen: the port is in use. Choose another.');
+    expect(exitCode).toBe(8);
+  });
+});

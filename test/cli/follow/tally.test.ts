@@ -1,0 +1,110 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Happening } from '../../../src/cli/follow/happening.js';
+import {
+  averageRate,
+  currentRate,
+  emptyTally,
+  perTick,
+  reconnectCount,
+  type Tally,
+  tallied,
+} from '../../../src/cli/follow/tally.js';
+import { ending, expired, frameAt, gap, opening, start } from '../support/events.js';
+
+const tallyOf = (...happenings: readonly Happening[]): Tally => happenings.reduce(tallied, emptyTally('market', start));
+const tick = (ms: number): Happening => ({ type: 'tick', at: start + ms });
+
+describe('tallied', () => {
+  test('goes through the phases of an attempt', () => {
+    const [requested, issued, opened] = opening(0, 1) as [Happening, Happening, Happening];
+    expect(tallyOf().phase).toStrictEqual({ name: 'ticket' });
+    expect(tallyOf(requested).phase).toStrictEqual({ name: 'ticket' });
+    expect(tallyOf(requested, issued).phase).toStrictEqual({ name: 'handshake' });
+    expect(tallyOf(requested, issued, opened)).toMatchObject({
+      phase: { name: 'open' },
+      connections: 1,
+      now: start + 20,
+    });
+  });
+
+  test('counts frames and bytes, and keeps the last frame', () => {
+    const last = frameAt(40, 'four');
+    const tally = tallyOf(...opening(0, 1), frameAt(30, 'one'), last);
+    expect(tally).toMatchObject({ frames: 2, bytes: 7, now: start + 40 });
+    expect(tally.lastFrame).toBe(last);
+  });
+
+  test('counts an outage by its cause, and the time that it lost once it is over', () => {
+    const lost = tallyOf(...opening(0, 1), ...ending(10_000, expired, 0));
+    expect(lost).toMatchObject({
+      lostAt: start + 10_000,
+      gaps: 0,
+      reconnects: { 'access-expired': 1 },
+      phase: { name: 'waiting' },
+    });
+    const back = [...opening(10_000, 2), gap(10_000, 10_020, expired)].reduce(tallied, lost);
+    expect(back).toMatchObject({ lostAt: undefined, gaps: 1, lostMs: 20, connections: 2 });
+    expect(reconnectCount(back)).toBe(1);
+  });
+
+  test('counts attempts that never opened, and holds when the connection was lost', () => {
+    const full = { stage: 'handshake', status: 503 } as const;
+    const tally = tallyOf(
+      ...opening(0, 1),
+      ...ending(5_000, expired, 0),
+      ...ending(5_100, full, 100),
+      ...ending(5_200, full, 200, 2),
+    );
+    expect(tally).toMatchObject({ lostAt: start + 5_000, reconnects: { 'access-expired': 1, 'capacity-full': 2 } });
+    expect(tally.phase).toMatchObject({
+      name: 'waiting',
+      reconnecting: { delayMs: 200 },
+      failure: { code: 'capacity-full' },
+    });
+  });
+
+  test('keeps as many events as one reconnect has', () => {
+    const outage: readonly Happening[] = [
+      ...ending(10_000, expired, 0),
+      ...opening(10_000, 2),
+      gap(10_000, 10_020, expired),
+    ];
+    const tally = tallyOf(...opening(0, 1), ...outage);
+    expect(tally.log).toStrictEqual(outage);
+  });
+
+  test('knows no failure of a reconnect that nothing had announced', () => {
+    const [, reconnecting] = ending(0, expired, 0) as [Happening, Happening];
+    expect(tallyOf(reconnecting).phase).toStrictEqual({ name: 'ticket' });
+    expect(tallyOf(...opening(0, 1), reconnecting).phase).toStrictEqual({ name: 'open' });
+  });
+
+  test('ends at the ending', () => {
+    expect(tallyOf({ type: 'ended', at: start + 9, ending: { kind: 'time-up' } }).now).toBe(start + 9);
+  });
+});
+
+describe('the rates', () => {
+  test('are nothing before there was time', () => {
+    expect(currentRate(tallyOf())).toMatchObject({ frames: 0, bytes: 0 });
+    expect(averageRate(tallyOf())).toMatchObject({ frames: 0, bytes: 0 });
+  });
+
+  test('of the moment are taken over the last 3 s, the average over all', () => {
+    const seconds = Array.from({ length: 10 }, (_, s) => [
+      frameAt(s * 1_000 + 1, s < 7 ? 'slow' : 'x'.repeat(40)),
+      tick(s * 1_000 + 500),
+      tick(s * 1_000 + 1_000),
+    ]);
+    const tally = tallyOf(...seconds.flat());
+    expect(currentRate(tally)).toStrictEqual({ frames: 1, bytes: 40 });
+    expect(averageRate(tally)).toStrictEqual({ frames: 1, bytes: (7 * 4 + 3 * 40) / 10 });
+    expect(perTick(tally, 'bytes').slice(-4)).toStrictEqual([40, 0, 40, 0]);
+    expect(perTick(tally, 'frames')).toHaveLength(20);
+  });
+
+  test('are kept for 20 s', () => {
+    const tally = tallyOf(...Array.from({ length: 100 }, (_, n) => tick(n * 500)));
+    expect(perTick(tally, 'frames')).toHaveLength(40);
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { PassThrough, Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { lastValueFrom, NEVER, type Observable, of, Subject, take, toArray } from 'rxjs';
+import { linesOf } from '../../../src/cli/serve/lines.js';
+import { pacedAt } from '../../../src/cli/serve/paced.js';
+import { openSource } from '../../../src/cli/serve/source.js';
+import { tempFolder } from '../support/temp-folder.js';
+
+const folder = tempFolder();
+const all = async <T>(values: AsyncIterable<T>): Promise<T[]> => {
+  const list: T[] = [];
+  for await (const value of values) list.push(value);
+  return list;
+};
+const listOf = (lines$: Observable<string>): Promise<string[]> =>
+  lastValueFrom(lines$.pipe(toArray()), { defaultValue: [] });
+
+describe('linesOf', () => {
+  test('cuts at newlines alone, wherever the chunks are cut, and leaves empty lines out', async () => {
+    const text = '{"名":"🚀"}\n\r\n\na\u2028b\rc\r\nlast';
+    const bytes = [...Buffer.from(text)].map((byte) => Buffer.of(byte));
+    expect(await all(linesOf(Readable.from(bytes)))).toStrictEqual(['{"名":"🚀"}', 'a\u2028b\rc', 'last']);
+    expect(await all(linesOf(Readable.from([Buffer.from(text)])))).toStrictEqual([
+      '{"名":"🚀"}',
+      'a\u2028b\rc',
+      'last',
+    ]);
+    expect(await all(linesOf(Readable.from([])))).toStrictEqual([]);
+  });
+});
+
+describe('pacedAt', () => {
+  const numbers = (count: number): Readable => Readable.from(Array.from({ length: count }, (_, n) => n));
+  const never = new AbortController().signal;
+
+  test('keeps the rate, low or high', async () => {
+    for (const [rate, count] of [
+      [100, 6],
+      [10_000, 600],
+    ] as const) {
+      const startedAt = performance.now();
+      expect(await all(pacedAt(rate, numbers(count), never))).toHaveLength(count);
+      expect(performance.now() - startedAt).toBeGreaterThan(45);
+    }
+  });
+
+  test('ends its wait when it is told to', async () => {
+    const abort = new AbortController();
+    const paced = pacedAt(0.001, numbers(2), abort.signal);
+    expect(await paced.next()).toMatchObject({ value: 0 });
+    const next = paced.next();
+    abort.abort();
+    await expect(next).rejects.toThrow('aborted');
+  });
+});
+
+describe('openSource', () => {
+  const open = (
+    source: string,
+    options: { rate?: number; stdin?: Readable; firstClient$?: Observable<unknown> } = {},
+  ) => openSource({ source, rate: undefined, stdin: new PassThrough(), firstClient$: of(1), ...options });
+
+  test('passes the lines of stdin on as they come', async () => {
+    const stdin = new PassThrough();
+    const { lines$, description } = await open('-', { stdin, firstClient$: NEVER });
+    expect(description).toBe('the lines of stdin, as they come');
+    const seen = new Subject<string>();
+    const first = lastValueFrom(seen.pipe(take(1)));
+    const subscription = lines$.subscribe(seen);
+    stdin.write('one\ntw');
+    expect(await first).toBe('one');
+    const second = lastValueFrom(seen.pipe(take(1)));
+    stdin.write('o\n');
+    expect(await second).toBe('two');
+    const closed = once(stdin, 'close');
+    subscription.unsubscribe();
+    await closed;
+  });
+
+  test('begins a file with the first client, at a rate', async () => {
+    const file = await folder.file('frames', 'one\ntwo\nthree\n');
+    const firstClient$ = new Subject<void>();
+    const { lines$, description } = await open(file, { rate: 1_000, firstClient$ });
+    expect(description).toBe(`the lines of ${file}, 1000 a second from when the first client connects`);
+    const lines = listOf(lines$);
+    firstClient$.next();
+    firstClient$.next();
+    expect(await lines).toStrictEqual(['one', 'two', 'three']);
+    expect((await open(file)).description).toContain('20 a second');
+  });
+
+  test('passes on what comes out of a named pipe', async () => {
+    const pipe = folder.path('pipe');
+    await promisify(execFile)('mkfifo', [pipe]);
+    const { lines$, description } = await open(pipe, { firstClient$: NEVER });
+    expect(description).toBe(`the lines of ${pipe}, as they come`);
+    const lines = listOf(lines$);
+    await folder.file('pipe', 'one\ntwo\n');
+    expect(await lines).toStrictEqual(['one', 'two']);
+    expect((await open('-', { rate: 5 })).description).toBe('the lines of stdin, 5 a second');
+  });
+
+  test('says why a file cannot be read', async () => {
+    await expect(open(folder.path('missing'))).rejects.toMatchObject({
+      exitCode: 8,
+      message: 'Cannot read the file of --source: there is no such file.',
+    });
+    await expect(open(folder.path('.'))).rejects.toMatchObject({
+      message: 'Cannot read the file of --source: it is a directory.',
+    });
+  });
+});

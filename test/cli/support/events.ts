@@ -1,0 +1,36 @@
+import { type FailureFacts, Frame, type LifecycleEvent, tradeFeedError } from '../../../src/index.js';
+
+/** The moment at which the examples begin, in epoch ms. */
+export const start = Date.UTC(2026, 0, 1);
+
+/** A frame after so many ms. */
+export const frameAt = (ms: number, text: string, { isBinary = false, connection = 1 } = {}): Frame =>
+  new Frame('market', Buffer.from(text), isBinary, start + ms, connection);
+
+/** How a connection begins, after so many ms. */
+export const opening = (ms: number, connection: number): readonly LifecycleEvent[] => [
+  { type: 'ticket-requested', at: start + ms, feed: 'market' },
+  { type: 'ticket-issued', at: start + ms + 10, feed: 'market', expiresAt: '2026-01-01T00:01:00Z' },
+  { type: 'opened', at: start + ms + 20, feed: 'market', connection },
+];
+
+/** How an attempt ends that another one follows, after so many ms. */
+export const ending = (ms: number, facts: FailureFacts, delayMs: number, attempt = 1): readonly LifecycleEvent[] => {
+  const failure = tradeFeedError({ endedAt: start + ms, ...facts });
+  return [
+    { type: 'disconnected', at: start + ms, failure },
+    { type: 'reconnecting', at: start + ms, delayMs, attempt, verdict: failure.verdict },
+  ];
+};
+
+/** The end of an outage. */
+export const gap = (fromMs: number, toMs: number, facts: FailureFacts): LifecycleEvent => ({
+  type: 'gap',
+  from: start + fromMs,
+  to: start + toMs,
+  durationMs: toMs - fromMs,
+  failure: tradeFeedError(facts),
+});
+
+/** What the service does to show a reconnect. */
+export const expired: FailureFacts = { stage: 'stream', closeCode: 4003, reason: 'access expired', uptimeMs: 10_000 };

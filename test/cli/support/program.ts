@@ -1,0 +1,64 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { waitFor } from './wait-for.js';
+
+/** The built program: `npm test` builds it first; by hand, `npm run build`. */
+const main = new URL('../../../dist/cli/main.js', import.meta.url).pathname;
+
+/** The real program in a process of its own. */
+export interface Program {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  untilStdout(pattern: RegExp): Promise<RegExpExecArray>;
+  untilStderr(pattern: RegExp): Promise<RegExpExecArray>;
+  /** The exit code, or the signal that killed it, once its output is complete. */
+  readonly exit: Promise<number | NodeJS.Signals | null>;
+}
+
+const running = new Set<ChildProcessWithoutNullStreams>();
+
+/** Starts the program with arguments and an environment that holds nothing of the feed but what is given. */
+export const program = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Program =>
+  shell([process.execPath, main, ...args], env);
+
+/** Starts a shell command in which `$FEED` is the program. */
+export const shellCommand = (command: string, env: Readonly<Record<string, string>> = {}): Program =>
+  shell(['bash', '-c', command], { ...env, FEED: `${process.execPath} ${main}` });
+
+/** Ends what a test has left running. */
+export const endPrograms = async (): Promise<void> => {
+  await Promise.all(
+    [...running].map(
+      (child) =>
+        new Promise((ended) => {
+          child.once('close', ended);
+          child.kill('SIGKILL');
+        }),
+    ),
+  );
+};
+
+const shell = ([file = '', ...args]: readonly string[], env: Readonly<Record<string, string>>): Program => {
+  if (!existsSync(main)) throw new Error(`${main} is not there: npm run build`);
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(file, args, { env: { PATH, HOME, ...env } });
+  running.add(child);
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  child.stdin.on('error', () => undefined);
+  return {
+    child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    untilStdout: (pattern) => waitFor(child.stdout, 'data', () => stdout, pattern),
+    untilStderr: (pattern) => waitFor(child.stderr, 'data', () => stderr, pattern),
+    exit: new Promise((ended) => {
+      child.once('close', (code, signal) => {
+        running.delete(child);
+        ended(signal ?? code);
+      });
+    }),
+  };
+};

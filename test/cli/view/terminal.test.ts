@@ -1,0 +1,59 @@
+import { describe, expect, test } from '@jest/globals';
+import { pinnedLine } from '../../../src/cli/view/pinned-line.js';
+import { screen } from '../../../src/cli/view/screen.js';
+import { FakeOutput } from '../support/fake-output.js';
+
+describe('screen', () => {
+  test('draws over the last picture without clearing it first, and gives the terminal back', () => {
+    const output = new FakeOutput({ columns: 20, rows: 5 });
+    const picture = screen(output);
+    picture.draw(['one', 'two']);
+    picture.draw(['three']);
+    picture.close();
+    expect(output.text).toBe(
+      '\x1b[?1049h\x1b[?25l' +
+        '\x1b[Hone\x1b[K\r\ntwo\x1b[K\x1b[J' +
+        '\x1b[Hthree\x1b[K\x1b[J' +
+        '\x1b[?25h\x1b[?1049l',
+    );
+  });
+});
+
+describe('pinnedLine', () => {
+  test('keeps the bottom row out of what scrolls, draws there, and gives it back', () => {
+    const output = new FakeOutput({ columns: 20, rows: 10 });
+    const line = pinnedLine(output);
+    line.draw('how it goes');
+    line.close();
+    expect(line.columns).toBe(20);
+    expect(output.text).toBe(
+      '\n\x1b7\x1b[1;9r\x1b8\x1b[1A' +
+        '\x1b7\x1b[10;1H\x1b[2Khow it goes\x1b8' +
+        '\x1b7\x1b[r\x1b8\x1b7\x1b[10;1H\x1b[2K\x1b8\r\x1b[K',
+    );
+  });
+
+  test('follows the size of the terminal', () => {
+    const output = new FakeOutput({ columns: 20, rows: 10 });
+    const line = pinnedLine(output);
+    line.draw('how it goes');
+    output.text = '';
+    output.rows = 12;
+    output.emit('resize');
+    expect(output.text).toBe(
+      '\x1b7\x1b[r\x1b8\x1b7\x1b[10;1H\x1b[2K\x1b8\x1b7\x1b[1;11r\x1b8\x1b7\x1b[12;1H\x1b[2Khow it goes\x1b8',
+    );
+    line.close();
+    output.text = '';
+    output.emit('resize');
+    expect(output.text).toBe('');
+  });
+
+  test('assumes 24 by 80 where the terminal does not say', () => {
+    const output = new FakeOutput({});
+    const line = pinnedLine(output);
+    expect(line.columns).toBe(80);
+    expect(output.text).toContain('\x1b[1;23r');
+    line.close();
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, test } from '@jest/globals';
+import { eventWords } from '../../../src/cli/view/event-words.js';
+import { failureWords, whatHappened } from '../../../src/cli/view/failure-words.js';
+import { TradeFeedError, tradeFeedError } from '../../../src/index.js';
+import { meanings } from '../../../src/protocol/classify.js';
+import { ending, expired, gap, opening } from '../support/events.js';
+
+describe('eventWords', () => {
+  test('says each event', () => {
+    const lost = { stage: 'stream', closeCode: 1006 } as const;
+    const events = [
+      ...opening(0, 1),
+      ...ending(0, lost, 1_200, 2),
+      ...ending(0, expired, 0).slice(1),
+      gap(0, 3_200, expired),
+    ];
+    expect(events.map(eventWords)).toStrictEqual([
+      'requesting a ticket for market',
+      'ticket issued, good for one handshake',
+      'connection 1 is open: frames of market follow',
+      'disconnected: The connection broke off without a close frame (close code 1006).',
+      'reconnecting in 1.2 s (attempt 2), with a fresh ticket',
+      'reconnecting now, with a fresh ticket',
+      'gap of 3.2 s: its frames are not replayed',
+    ]);
+  });
+});
+
+describe('failureWords', () => {
+  test.each(meanings.map((row) => [row.code, row] as const))(
+    'of %s names nothing that the command does not have',
+    (_, row) => {
+      const status = typeof row.status === 'number' ? row.status : row.status && 599;
+      const closeCode = typeof row.closeCode === 'number' ? row.closeCode : row.closeCode && 4999;
+      const isObserved = status !== undefined || closeCode !== undefined;
+      const failure = tradeFeedError({
+        stage: row.stage ?? 'ticket',
+        ...(isObserved ? { status, closeCode, reason: row.reason } : { code: row.code }),
+      });
+      expect(failureWords(failure)).not.toMatch(/`\w*[A-Z]|option/);
+      expect(failureWords(failure)).toMatch(/^[A-Z].*\.$/);
+    },
+  );
+
+  test('leaves the advice to the end', () => {
+    const failure = tradeFeedError({ stage: 'ticket', status: 401 });
+    expect(whatHappened(failure)).toBe('The service does not accept the API key (HTTP 401).');
+    expect(failureWords(failure)).toBe(
+      'The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or give a file that holds one with --key-file.',
+    );
+  });
+
+  test('tells what led to it, once', () => {
+    const revoked = tradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access revoked' });
+    const forbidden = tradeFeedError({ stage: 'ticket', status: 403 });
+    expect(failureWords(forbidden.with({ previous: revoked }))).toContain(
+      'Before that: Access was revoked (close code 4003, "access revoked").',
+    );
+    expect(failureWords(forbidden.with({ previous: forbidden }))).not.toContain('Before that');
+    const exhausted = tradeFeedError({
+      stage: 'ticket',
+      code: 'retries-exhausted',
+      detail: 'maxAttempts is 2',
+      cause: forbidden,
+    });
+    expect(failureWords(exhausted)).toBe(
+      'The feed gave up after --retries reconnects without a stable connection (--retries is 2). ' +
+        'Before that: The account is inactive or is not entitled to the stream (HTTP 403). Raise --retries to go on longer.',
+    );
+  });
+
+  test('shows no control character of a close reason', () => {
+    const failure = tradeFeedError({ stage: 'stream', closeCode: 4999, reason: '\x1b[31mred' });
+    expect(whatHappened(failure)).toBe('The connection was closed (close code 4999, "␛[31mred").');
+    const own = new TradeFeedError({ ...failure, message: 'Its own words.' });
+    expect(whatHappened(own)).toBe('Its own words.');
+  });
+});
