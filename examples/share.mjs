@@ -1,0 +1,51 @@
+// @ts-check
+// First the trap: an account has one connection, so a second subscription evicts the first. Then the way out: three consumers
+// share one subscription, and the connection lingers for a second after the last of them left.
+//
+//   node examples/share.mjs
+import { catchError, filter, firstValueFrom, ignoreElements, lastValueFrom, map, mergeMap, of } from 'rxjs';
+import { share, take, tap, timer, toArray } from 'rxjs';
+import { tradeFeed$, tradeFeedEvents$ } from 'rx-trade-feed';
+import { withService } from './support/with-service.mjs';
+
+await withService(async (options) => {
+  console.log('Two subscriptions of one account:');
+  const second$ = tradeFeed$('market', options).pipe(ignoreElements());
+  const first$ = tradeFeed$('market', options).pipe(
+    // With its first frame the first one is live, and the second subscribes.
+    mergeMap((_frame, index) => (index === 0 ? second$ : [])),
+    catchError((failure) => of(failure)),
+  );
+  const failure = await firstValueFrom(first$);
+  console.log(`  the first one ended with ${failure.code}`);
+
+  console.log('Three consumers of one shared subscription:');
+  let connections = 0;
+  const frames$ = tradeFeedEvents$('market', options).pipe(
+    tap((event) => {
+      if (event.type === 'opened') connections += 1;
+    }),
+    filter((event) => event.type === 'frame'),
+    share({ resetOnRefCountZero: () => timer(1_000) }),
+  );
+  const [texts, sizes] = await Promise.all([
+    lastValueFrom(
+      frames$.pipe(
+        take(5),
+        map((frame) => frame.text()),
+        toArray(),
+      ),
+    ),
+    lastValueFrom(
+      frames$.pipe(
+        take(5),
+        map((frame) => frame.data.length),
+        toArray(),
+      ),
+    ),
+  ]);
+  // Both have left. Whoever comes within a second finds the connection open.
+  await firstValueFrom(frames$);
+  console.log(`  one read ${texts.length} frames, one measured ${sizes.length}, one came late`);
+  console.log(`  connections: ${connections}`);
+});

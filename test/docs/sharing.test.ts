@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { filter, firstValueFrom, map, type MonoTypeOperatorFunction, type Observable, ReplaySubject } from 'rxjs';
+import { share, shareReplay, Subject, take, timeout, timer, toArray } from 'rxjs';
+import { type Frame, tradeFeed$, type TradeFeedError } from 'rx-trade-feed';
+import { startTradeFeedService } from 'rx-trade-feed/testing';
+import type { ServiceEvent, TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
+import { tablesUnder } from './tables.js';
+
+let service: TradeFeedService;
+let account: TradeFeedAccount;
+let events$: ReplaySubject<ServiceEvent>;
+
+beforeEach(async () => {
+  service = await startTradeFeedService({ sources: { market: timer(0, 10).pipe(map((n) => String(n))) } });
+  account = service.createAccount({ plan: 'developer' });
+  events$ = new ReplaySubject();
+  service.events$.subscribe(events$);
+});
+
+afterEach(async () => {
+  await service.shutdown();
+});
+
+const shared$ = (sharing: MonoTypeOperatorFunction<Frame>): Observable<Frame> =>
+  tradeFeed$('market', { baseUrl: service.baseUrl, apiKey: account.createApiKey() }).pipe(sharing);
+
+const firstOf = <T>(values$: Observable<T>): Promise<T> => firstValueFrom(values$.pipe(timeout(5_000)));
+
+const failureOf = (frames$: Observable<Frame>): Promise<TradeFeedError> =>
+  firstOf(frames$.pipe(filter(() => false))).then(
+    () => Promise.reject(new Error('it must not end')),
+    (failure: unknown) => failure as TradeFeedError,
+  );
+
+/** Resolves when as many connections have been opened or closed since the start. */
+const told = (type: 'handshake-accepted' | 'connection-closed', times = 1): Promise<unknown> =>
+  firstOf(
+    events$.pipe(
+      filter((event) => event.type === type),
+      take(times),
+      toArray(),
+    ),
+  );
+
+/** Counts the connections so far, once all that happened was told: a ticket request goes to the service and back. */
+const connectionsSoFar = async (): Promise<number> => {
+  await fetch(`${service.baseUrl}/v1/wss/tickets`, { method: 'POST' });
+  let count = 0;
+  events$
+    .pipe(filter(({ type }) => type === 'handshake-accepted'))
+    .subscribe(() => (count += 1))
+    .unsubscribe();
+  return count;
+};
+
+/** Another client of the account takes the connection over: the feed stops. */
+const evict = async (): Promise<void> => {
+  await firstOf(tradeFeed$('market', { baseUrl: service.baseUrl, apiKey: account.createApiKey() }));
+};
+
+// A row of the table of the README, by what stands in its left column, as a test.
+const rows: Readonly<Record<string, () => Promise<void>>> = {
+  'share()': async () => {
+    const frames$ = shared$(share());
+    const failures = Promise.all([failureOf(frames$), failureOf(frames$)]);
+    await firstOf(frames$);
+    expect(await connectionsSoFar()).toBe(1);
+    await evict();
+    expect((await failures).map(({ code }) => code)).toEqual(['connection-replaced', 'connection-replaced']);
+
+    await firstOf(frames$);
+    await told('connection-closed', 3);
+    expect(await connectionsSoFar()).toBe(3);
+  },
+  '`resetOnError` (`true`)': async () => {
+    const frames$ = shared$(share({ resetOnError: false }));
+    const failure = failureOf(frames$);
+    await told('handshake-accepted');
+    await evict();
+    expect(await failureOf(frames$)).toBe(await failure);
+    expect(await connectionsSoFar()).toBe(2);
+  },
+  'resetOnRefCountZero: () => timer(5_000)': async () => {
+    const end$ = new Subject<void>();
+    const frames$ = shared$(share({ resetOnRefCountZero: () => end$ }));
+    await firstOf(frames$);
+    await firstOf(frames$);
+    expect(await connectionsSoFar()).toBe(1);
+    end$.next();
+    await told('connection-closed');
+    await firstOf(frames$);
+    expect(await connectionsSoFar()).toBe(2);
+    end$.next();
+    await told('connection-closed', 2);
+  },
+  'resetOnRefCountZero: false': async () => {
+    const frames$ = shared$(share({ resetOnRefCountZero: false }));
+    await firstOf(frames$);
+    await firstOf(frames$);
+    expect(await connectionsSoFar()).toBe(1);
+    // Nobody is subscribed, and it is open: somebody else can take it over.
+    await evict();
+    expect(await firstOf(events$.pipe(filter((event) => event.type === 'connection-closed')))).toMatchObject({
+      code: 4001,
+    });
+  },
+  'shareReplay({ bufferSize: 1, refCount: true })': async () => {
+    const frames$ = shared$(shareReplay({ bufferSize: 1, refCount: true }));
+    let newest: Frame | undefined;
+    const first = frames$.subscribe((frame) => (newest = frame));
+    await firstOf(frames$);
+    let replayed: Frame | undefined;
+    frames$.subscribe((frame) => (replayed = frame)).unsubscribe();
+    expect(replayed).toBe(newest);
+    first.unsubscribe();
+    await told('connection-closed');
+    expect(await connectionsSoFar()).toBe(1);
+  },
+};
+
+const [table = []] = tablesUnder('README.md', 'One connection per account');
+
+it('tries every row of the table on sharing', () => {
+  expect(table.map(({ option }) => option)).toEqual(Object.keys(rows));
+});
+
+it.each(Object.entries(rows))('%s does what the README says', (_option, holds) => holds());

@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { isCommand } from '../../src/cli/arguments/commands.js';
+import { helpText } from '../../src/cli/arguments/help.js';
+import { read, root } from './fences.js';
+
+const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
+
+/** Programs of the reader's own machine that a document may use, with any arguments. */
+const known = new Set(['cd', 'jq', 'head', 'echo', 'cat', 'grep']);
+
+/**
+ * Finds what is wrong with the commands of a shell fence: a script, a file, a subcommand or a flag that does not exist.
+ *
+ * @param code - the fence
+ * @returns a line for each problem
+ */
+export const shellProblems = (code: string): readonly string[] =>
+  commandsOf(code).flatMap((command) => {
+    const problem = problemOf(command.split(/\s+/));
+    return problem === undefined ? [] : [`${command}: ${problem}`];
+  });
+
+const commandsOf = (code: string): readonly string[] =>
+  code
+    .replaceAll(/\\\n/g, ' ')
+    .split('\n')
+    .map((line) => line.replace(/(^|\s)#.*$/, ''))
+    .flatMap((line) => line.split(/&&|\||;|\s&(?=\s|$)/))
+    .map((command) => command.trim().replace(/^(export\s+)?([A-Z_]+=\S*\s*)+/, ''))
+    .filter((command) => command !== '');
+
+const problemOf = (words: readonly string[]): string | undefined => {
+  const [program = '', first = '', second = ''] = words;
+  if (known.has(program)) return undefined;
+  switch (program) {
+    case 'npm':
+      return npmProblem(first, second);
+    case 'node':
+      return words.slice(1).some((word) => !word.startsWith('-') && !existsSync(join(root, word)))
+        ? 'there is no such file'
+        : undefined;
+    case 'npx':
+      return problemOf(words.slice(1));
+    case 'tsc':
+      return first === '-p' && existsSync(join(root, second, 'tsconfig.json')) ? undefined : 'there is no such project';
+    case 'rx-trade-feed':
+      return cliProblem(words.slice(1));
+    default:
+      return 'this program is not known to test/docs/shell.ts';
+  }
+};
+
+const npmProblem = (command: string, argument: string): string | undefined => {
+  if (['ci', 'pack', 'install'].includes(command)) return undefined;
+  const script = command === 'run' ? argument : command;
+  return script in scripts ? undefined : `there is no script "${script}"`;
+};
+
+const cliProblem = (words: readonly string[]): string | undefined => {
+  const [command] = words.filter((word) => !word.startsWith('-'));
+  if (command !== undefined && !isCommand(command)) return `there is no command "${command}"`;
+  const help = helpText(command);
+  const flags = words.filter((word) => word.startsWith('--')).map((word) => word.replace(/=.*/, ''));
+  const unknown = flags.find((flag) => !new RegExp(`${flag}\\b`).test(help));
+  return unknown === undefined ? undefined : `its help does not know ${unknown}`;
+};

@@ -1,0 +1,187 @@
+import { describe, expect, it } from '@jest/globals';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BackoffPolicy, FailureCode, FeedEvent, TradeFeedOptions, Verdict } from 'rx-trade-feed';
+import { serviceDefaults } from 'rx-trade-feed/testing';
+import { exitCodeMeanings } from '../../src/cli/exit-code.js';
+import { resolveOptions } from '../../src/options.js';
+import { type Meaning, meanings } from '../../src/protocol/classify.js';
+import { defaultBackoff } from '../../src/reconnect/backoff.js';
+import { filesIn, read, root } from './fences.js';
+import { type Row, tablesUnder } from './tables.js';
+
+/** Names every key of a type: the compiler objects to one that is missing, the test to one that is too many. */
+const namesOf = <K extends string>(names: Readonly<Record<K, true>>): readonly string[] => Object.keys(names).sort();
+
+const column = (rows: readonly Row[], name: string): readonly string[] => rows.map((row) => row[name] as string);
+
+describe('the failure table of the README', () => {
+  const headings = {
+    ticket: 'At the ticket request',
+    handshake: 'At the handshake',
+    stream: 'On the open stream',
+    any: 'At any time',
+  };
+  const rows = Object.entries(headings).flatMap(([stage, heading]) =>
+    (tablesUnder('README.md', heading)[0] as readonly Row[]).map((row): Row => ({ ...row, stage })),
+  );
+
+  const seen = ({ status, closeCode, reason, code }: Meaning): string => {
+    if (status !== undefined) return status === 'other' ? 'HTTP, any other' : `HTTP ${status}`;
+    if (closeCode === undefined) return '–';
+    if (closeCode === 'other') return 'close, any other';
+    const other = meanings.some((row) => row.closeCode === closeCode && row.code !== code && row.reason !== undefined);
+    return `close ${closeCode}${reason === undefined ? (other ? ', any other reason' : '') : ` \`${reason}\``}`;
+  };
+
+  it('has the rows of the table of the library, each with its code and verdict, and no others', () => {
+    const inLibrary = meanings.map((row) => [row.stage ?? 'any', seen(row), row.code, row.verdict].join(' | '));
+    const inReadme = rows.map(({ stage, seen, code, verdict }) => [stage, seen, code, verdict].join(' | '));
+    expect([...inReadme].sort()).toEqual([...inLibrary].sort());
+  });
+
+  it('names every failure code', () => {
+    const codes = namesOf<FailureCode>({
+      'invalid-options': true,
+      'api-key-unavailable': true,
+      'invalid-api-key': true,
+      'not-entitled': true,
+      'invalid-ticket-request': true,
+      'ticket-rate-limited': true,
+      'credential-service-unavailable': true,
+      'ticket-request-failed': true,
+      'ticket-request-rejected': true,
+      'ticket-endpoint-unreachable': true,
+      'untrusted-certificate': true,
+      'invalid-ticket': true,
+      'handshake-rejected': true,
+      'ticket-rejected': true,
+      'capacity-full': true,
+      'subprotocol-mismatch': true,
+      'handshake-failed': true,
+      'handshake-unreachable': true,
+      'ticket-expired': true,
+      'connection-replaced': true,
+      'policy-violation': true,
+      'access-expired': true,
+      'access-revoked': true,
+      'client-too-slow': true,
+      'server-shutdown': true,
+      'connection-lost': true,
+      'connection-stalled': true,
+      'invalid-frame': true,
+      'connection-closed': true,
+      'retries-exhausted': true,
+    });
+    expect([...new Set(column(rows, 'code'))].sort()).toEqual(codes);
+  });
+
+  it('says in every row what happened and what to do', () => {
+    for (const row of rows) {
+      expect(row['what happened']).toMatch(/\S\.$/);
+      expect(row['what you do']).toMatch(/\S\.$/);
+    }
+  });
+
+  it('explains every verdict', () => {
+    const verdicts = namesOf<Verdict>({ stop: true, renew: true, wait: true, backoff: true });
+    const [explained = []] = tablesUnder('README.md', 'When something fails');
+    expect([...column(explained, 'verdict')].sort()).toEqual(verdicts);
+  });
+});
+
+describe('the options of the README', () => {
+  const [options = [], policy = []] = tablesUnder('README.md', 'Options');
+
+  // 10 000 and 'main' and Math.random, as a document writes them.
+  const written = (value: unknown): string => {
+    if (typeof value === 'number') return String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
+    if (typeof value === 'string') return `'${value}'`;
+    return value === Math.random ? 'Math.random' : value === defaultBackoff.scheduler ? 'asyncScheduler' : '–';
+  };
+
+  it('are those of the type', () => {
+    const names = namesOf<keyof TradeFeedOptions>({
+      baseUrl: true,
+      apiKey: true,
+      ticketTimeoutMs: true,
+      handshakeTimeoutMs: true,
+      idleTimeoutMs: true,
+      maxFrameBytes: true,
+      backoff: true,
+      classify: true,
+      tls: true,
+      receiveIn: true,
+      dispatcher: true,
+      agent: true,
+    });
+    expect([...column(options, 'option')].sort()).toEqual(names);
+  });
+
+  it('have the defaults of the library', () => {
+    const { baseUrl: _, apiKey: __, ...defaults } = resolveOptions() as TradeFeedOptions;
+    const special: Readonly<Record<string, string>> = {
+      baseUrl: 'environment `TRADE_FEED_BASE_URL`',
+      apiKey: 'environment `TRADE_FEED_API_KEY`',
+      backoff: 'see below',
+      // The only value there is, so far.
+      receiveIn: "'main'",
+    };
+    for (const { option = '', default: shown } of options) {
+      const value = (defaults as Readonly<Record<string, unknown>>)[option];
+      expect([option, shown]).toEqual([option, special[option] ?? written(value)]);
+    }
+  });
+
+  it('of the reconnect policy are those of the type, with their defaults', () => {
+    const names = namesOf<keyof BackoffPolicy>({
+      initialDelayMs: true,
+      maxDelayMs: true,
+      factor: true,
+      jitter: true,
+      stableAfterMs: true,
+      maxAttempts: true,
+      random: true,
+      scheduler: true,
+    });
+    expect([...column(policy, 'field')].sort()).toEqual(names);
+    for (const { field = '', default: shown } of policy) {
+      expect([field, shown]).toEqual([field, written(defaultBackoff[field as keyof BackoffPolicy])]);
+    }
+  });
+});
+
+it('the events of the README are those of the type', () => {
+  const types = namesOf<FeedEvent['type']>({
+    'ticket-requested': true,
+    'ticket-issued': true,
+    opened: true,
+    frame: true,
+    disconnected: true,
+    reconnecting: true,
+    gap: true,
+  });
+  const [events = []] = tablesUnder('README.md', 'Events and gaps');
+  expect([...column(events, 'type')].sort()).toEqual(types);
+});
+
+it('the exit codes of the README are those of the command', () => {
+  const [codes = []] = tablesUnder('README.md', 'The command line');
+  expect([...column(codes, 'exit code')].sort()).toEqual(Object.keys(exitCodeMeanings).sort());
+});
+
+it('the limits of docs/testing.md are those of the service, with their defaults', () => {
+  const [limits = []] = tablesUnder('docs/testing.md', 'Its limits');
+  const shown = limits.map((row) => [row['limits'], Number(row['default']?.replaceAll(' ', ''))]);
+  expect(shown).toEqual(Object.entries(serviceDefaults.limits));
+});
+
+it('every file that docs/how-it-works.md names exists, and it names every file that has a rule of the contract', () => {
+  const text = read('docs/how-it-works.md');
+  const named = [...text.matchAll(/`((?:src|test|examples|docs)\/[^`]*\.\w+)`/g)].map(([, path]) => path as string);
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  // Every room of the client but the composition's parts that hold no rule of their own.
+  const withoutRule = ['src/transport/fail.ts', 'src/protocol/loopback.ts'];
+  const client = ['protocol', 'transport', 'reconnect'].flatMap((folder) => filesIn(`src/${folder}`, '.ts'));
+  expect(client.filter((path) => !named.includes(path) && !withoutRule.includes(path))).toEqual([]);
+});

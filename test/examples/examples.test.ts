@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { marketBatches$, pendingTransactions$, startTradeFeedService } from 'rx-trade-feed/testing';
+import type { TradeFeedService } from 'rx-trade-feed/testing';
+import { type Run, runExample } from './run-example.js';
+
+// What each example prints, in this order, on the local service that it starts.
+const examples: Readonly<Record<string, readonly RegExp[]>> = {
+  'listen.mjs': [
+    /^ticket-requested\nticket-issued\nopened\n/,
+    /^(frame +\d+ bytes +\{"batch":\d+.*\n){5}/m,
+    /^unsubscribed/m,
+  ],
+  'share.mjs': [
+    /^ +the first one ended with connection-replaced$/m,
+    /^ +one read 5 frames, one measured 5, one came late$/m,
+    /^ +connections: 1$/m,
+  ],
+  'filter.mjs': [/^(0x[0-9a-f]{10}… +9\d{8} gwei\n){5}/, /^5 large ones in \d+ transactions$/m],
+  'window.mjs': [/^window 1: \d+ frames$/m, /^window \d: \d+ frames, incomplete/m, /^window 4: \d+ frames/m],
+  'policy.mjs': [
+    /^not-entitled \(backoff\)\n +attempt 1 in 20 ms\nnot-entitled \(backoff\)\n +attempt 2 in 60 ms\nopen\n/,
+    /attempt 1 in 20 ms\n.*\n +attempt 2 in 60 ms\n.*\n +attempt 3 in 180 ms\n.*\n +attempt 4 in 540 ms\n/,
+    /^gave up: retries-exhausted, last credential-service-unavailable$/m,
+  ],
+  'own-feed.mjs': [
+    /^ticket for market, mmp\.trade-batch\.v1\n/,
+    /^ +frame 1 of connection 1\n +frame 2 of connection 1\n +frame 3 of connection 1\nconnection-stalled: reconnecting$/m,
+    /^ticket for market.*\n +frame 1 of connection 2$/m,
+  ],
+  'test-your-app/trade-counter.test.mjs': [/^# pass 3$/m, /^# fail 0$/m],
+};
+
+const folder = join(import.meta.dirname, '../../examples');
+
+const programs = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+  (name) => (name.endsWith('.mjs') && !/[/\\]/.test(name)) || name.endsWith('.test.mjs'),
+);
+
+const argsOf = (name: string): string[] => [
+  ...(name.endsWith('.test.mjs') ? ['--test', '--test-reporter=tap'] : []),
+  `examples/${name}`,
+];
+
+const expectQuietEnd = ({ exitCode, stdout, stderr, secrets }: Run): void => {
+  expect({ exitCode, stderr, stdout }).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(secrets).not.toHaveLength(0);
+  for (const secret of secrets) expect(stdout.includes(secret)).toBe(false);
+};
+
+const inOrder = (text: string, patterns: readonly RegExp[]): void => {
+  let rest = text;
+  for (const pattern of patterns) {
+    expect(rest).toMatch(pattern);
+    rest = rest.slice(rest.search(pattern));
+  }
+};
+
+// They run side by side: most of their time is waiting.
+const startAll = (names: readonly string[], run: (name: string) => Promise<Run>): Map<string, Promise<Run>> =>
+  new Map(names.map((name) => [name, run(name)]));
+
+it('tries every program of examples/', () => {
+  expect(Object.keys(examples).sort()).toEqual([...programs].sort());
+});
+
+describe('on the local service', () => {
+  let runs: Map<string, Promise<Run>>;
+  beforeAll(() => {
+    runs = startAll(programs, (name) => runExample(argsOf(name)));
+  });
+  afterAll(async () => {
+    await Promise.all(runs.values());
+  });
+
+  it.each(Object.entries(examples))(
+    '%s prints what its reader was promised, no secret, and ends by itself',
+    async (name, patterns) => {
+      const run = (await runs.get(name)) as Run;
+      expectQuietEnd(run);
+      inOrder(run.stdout, patterns);
+    },
+    30_000,
+  );
+});
+
+describe('on the service that the environment names', () => {
+  const names = Object.keys(examples).filter((name) => !name.endsWith('.test.mjs'));
+  let service: TradeFeedService;
+  let runs: Map<string, Promise<Run>>;
+  beforeAll(async () => {
+    service = await startTradeFeedService({
+      sources: { market: marketBatches$(), raw: pendingTransactions$({ rate: 200 }) },
+    });
+    // An account each: they would evict one another.
+    runs = startAll(names, (name) =>
+      runExample(argsOf(name), {
+        TRADE_FEED_BASE_URL: service.baseUrl,
+        TRADE_FEED_API_KEY: service.createAccount({ plan: 'developer' }).createApiKey(),
+      }),
+    );
+  });
+  afterAll(async () => {
+    await Promise.all(runs.values());
+    await service.shutdown();
+  });
+
+  it.each(names)(
+    '%s prints no secret and ends by itself',
+    async (name) => {
+      expectQuietEnd((await runs.get(name)) as Run);
+    },
+    30_000,
+  );
+});
