@@ -1,0 +1,107 @@
+import { defineConfig, globalIgnores } from 'eslint/config';
+import rxjsX from 'eslint-plugin-rxjs-x';
+import tseslint from 'typescript-eslint';
+
+/** An export of src says what it is, by a comment of its own: rule 4 of the house style, as far as a tool can see. */
+const documentedExports = {
+  meta: { type: 'suggestion', schema: [], messages: { missing: 'This export has no TSDoc comment.' } },
+  create: ({ sourceCode, report }) => {
+    // Overloads, and the type that goes with a value of the same name, share one comment.
+    const documented = new Set();
+    const namesOf = ({ id, declarations = [] }) => (id ? [id.name] : declarations.map((each) => each.id.name));
+    return {
+      'ExportNamedDeclaration[declaration]': (node) => {
+        const isTsdoc = ({ type, value }) => type === 'Block' && value.startsWith('*');
+        const names = namesOf(node.declaration);
+        if (sourceCode.getCommentsBefore(node).some(isTsdoc)) for (const name of names) documented.add(name);
+        else if (!names.every((name) => documented.has(name))) report({ node, messageId: 'missing' });
+      },
+    };
+  },
+};
+
+const ban = (...rules) => ['error', ...rules.map(([selector, message]) => ({ selector, message }))];
+
+const noDefaultExport = ['ExportDefaultDeclaration', 'Named exports only.'];
+const noExportAll = ['ExportAllDeclaration', 'Name what is exported: the public names are a promise.'];
+const noEnum = ['TSEnumDeclaration', 'Use a const object and a union.'];
+
+const noOnly = [
+  'MemberExpression[object.name=/^(describe|it|test)$/][property.name="only"]',
+  'The other tests of this file would not run.',
+];
+
+const subscribingToNothing = [
+  ...['count', 'defaultIfEmpty', 'endWith', 'every', 'filter', 'finalize', 'ignoreElements', 'isEmpty', 'last', 'map'],
+  ...['max', 'min', 'reduce', 'share', 'startWith', 'takeLast', 'tap', 'throwIfEmpty', 'toArray'],
+];
+
+export default defineConfig(
+  globalIgnores(['dist/', 'coverage/', 'site/', 'temp/', 'etc/']),
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked, rxjsX.configs.recommended],
+    plugins: { house: { rules: { 'documented-exports': documentedExports } } },
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      'no-restricted-syntax': ban(noDefaultExport, noExportAll, noEnum),
+      eqeqeq: 'error',
+      '@typescript-eslint/consistent-type-exports': 'error',
+      // `import { type A }` of types alone still loads the module.
+      '@typescript-eslint/no-import-type-side-effects': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': 'error',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      // The design composes with retryWhen, on purpose.
+      '@typescript-eslint/no-deprecated': [
+        'error',
+        { allow: [{ from: 'package', name: 'retryWhen', package: 'rxjs' }] },
+      ],
+      '@typescript-eslint/no-confusing-void-expression': [
+        'error',
+        { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },
+      ],
+      // An empty string is a missing one, often enough.
+      '@typescript-eslint/prefer-nullish-coalescing': ['error', { ignorePrimitives: { string: true } }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      // What may follow takeUntil subscribes to nothing else.
+      'rxjs-x/no-unsafe-takeuntil': ['error', { allow: subscribingToNothing }],
+      // Whichever reads better.
+      '@typescript-eslint/consistent-type-definitions': 'off',
+      '@typescript-eslint/consistent-indexed-object-style': 'off',
+      '@typescript-eslint/no-unnecessary-type-arguments': 'off',
+      '@typescript-eslint/non-nullable-type-assertion-style': 'off',
+      // To spread an error or a class instance into plain data is what `toJSON` and `with` are for.
+      '@typescript-eslint/no-misused-spread': 'off',
+    },
+  },
+  { files: ['src/**'], rules: { 'house/documented-exports': 'error' } },
+  {
+    // What time means is decided in `transport` and by schedulers; here it is data.
+    files: ['src/protocol/**', 'src/reconnect/**', 'src/operators/**'],
+    rules: { 'no-restricted-globals': ['error', 'setTimeout', 'setInterval', 'setImmediate', 'fetch', 'WebSocket'] },
+  },
+  {
+    files: ['test/**'],
+    rules: {
+      'no-restricted-syntax': ban(noDefaultExport, noExportAll, noEnum, noOnly),
+      // A table of cases asserts what it looks up, does nothing in many a callback, and tries what is deprecated, too.
+      '@typescript-eslint/no-deprecated': 'off',
+      '@typescript-eslint/no-extraneous-class': 'off',
+      '@typescript-eslint/unbound-method': 'off',
+      // What the library raises is known here, and to subscribe inside `next` is a case to test.
+      'rxjs-x/no-implicit-any-catch': 'off',
+      'rxjs-x/no-nested-subscribe': 'off',
+      'rxjs-x/no-ignored-replay-buffer': 'off',
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-empty-function': 'off',
+    },
+  },
+  {
+    files: ['**/*.{js,mjs,cjs}'],
+    rules: { eqeqeq: 'error', 'no-unused-vars': 'error', 'prefer-const': 'error', 'no-var': 'error' },
+  },
+  { files: ['scripts/**'], rules: { 'no-restricted-syntax': ban(noDefaultExport, noExportAll) } },
+  // jest asks an environment for its default export.
+  { files: ['test/support/leak-gate.ts'], rules: { 'no-restricted-syntax': ban(noExportAll, noEnum) } },
+);

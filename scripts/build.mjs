@@ -1,0 +1,15 @@
+// Builds dist with tsc, then removes what a deleted or renamed source left there. dist itself stays: it may be in use.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'];
+const { status } = spawnSync(process.execPath, tsc, { stdio: 'inherit' });
+
+const entries = existsSync('dist') ? readdirSync('dist', { recursive: true, withFileTypes: true }) : [];
+for (const entry of entries) {
+  const file = join(entry.parentPath ?? entry.path, entry.name);
+  const source = file.replace(/^dist/, 'src').replace(/(\.d\.ts|\.js\.map|\.js)$/, '.ts');
+  if (entry.isFile() && !existsSync(source)) rmSync(file);
+}
+process.exitCode = status ?? 1;

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+
+// Small test files, each with one passing test, and what the gate says of them.
+const files: Readonly<Record<string, { source: string; says?: string }>> = {
+  'leaves-a-timer': {
+    source: `test('passes', () => { setTimeout(() => {}, 60_000); });`,
+    says: 'leaks: 1 Timeout ',
+  },
+  'leaves-an-interval': {
+    source: `test('passes', () => { setInterval(() => {}, 50); setInterval(() => {}, 50); });`,
+    says: 'leaks: 2 Timeout ',
+  },
+  'leaves-a-timer-behind-fake-ones': {
+    source: `test('passes', () => { setTimeout(() => {}, 60_000); jest.useFakeTimers(); });`,
+    says: 'leaks: 1 Timeout ',
+  },
+  'leaves-a-server': {
+    source: `test('passes', (done) => { createServer().listen(0, '127.0.0.1', done); });`,
+    says: 'leaks: 1 TCPServerWrap ',
+  },
+  'leaves-a-socket': {
+    source: `
+      const server = createServer();
+      beforeAll((done) => { server.listen(0, '127.0.0.1', done); });
+      test('passes', (done) => { connect(server.address().port, '127.0.0.1', done); });
+      afterAll(() => { server.close(); });`,
+    says: 'TCPSocketWrap',
+  },
+  'leaves-a-rejection': {
+    source: `test('passes', () => {}); afterAll(() => { setImmediate(() => { Promise.reject(new Error('late')); }); });`,
+    says: 'late',
+  },
+  'leaves-nothing': {
+    source: `
+      const server = createServer((socket) => { socket.end('bye'); });
+      beforeAll((done) => { server.listen(0, '127.0.0.1', done); });
+      test('passes', (done) => { connect(server.address().port, '127.0.0.1').resume().once('close', () => done()); });
+      test('logs', () => { console.log('a line'); process.stdout.write(''); });
+      afterAll(() => { server.close(); });`,
+  },
+  'closes-a-little-later': {
+    source: `test('passes', () => { setTimeout(() => {}, 300); });`,
+  },
+};
+
+const prelude = `
+  import { afterAll, beforeAll, jest, test } from '@jest/globals';
+  import { connect, createServer } from 'node:net';`;
+
+interface Outcome {
+  readonly status: string;
+  readonly message: string;
+}
+
+const outcomes = new Map<string, Outcome>();
+let folder = '';
+
+// One run for all of them, in the project's own configuration, in parallel: the gate of each waits by itself.
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'leak-gate-'));
+  for (const [name, { source }] of Object.entries(files)) {
+    await writeFile(join(folder, `${name}.test.ts`), prelude + source);
+  }
+  const report = join(folder, 'report.json');
+  const jest = ['--experimental-vm-modules', resolve('node_modules/jest/bin/jest.js')];
+  const what = ['--roots', folder, '--testMatch', `${folder}/*.test.ts`, '--coverage=false'];
+  const how = ['--maxWorkers', '4', '--forceExit', '--silent', '--json', '--outputFile', report];
+  await new Promise<void>((done) => {
+    execFile(process.execPath, [...jest, ...what, ...how], () => {
+      done();
+    });
+  });
+  const { testResults } = JSON.parse(await readFile(report, 'utf8')) as { testResults: (Outcome & { name: string })[] };
+  for (const result of testResults) outcomes.set(basename(result.name, '.test.ts'), result);
+}, 60_000);
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('the leak gate', () => {
+  test.each(Object.entries(files))('judges a file that %s', (name, { says }) => {
+    const outcome = outcomes.get(name);
+    expect(outcome?.message ?? '').toContain(says ?? '');
+    expect(outcome?.status).toBe(says === undefined ? 'passed' : 'failed');
+  });
+});

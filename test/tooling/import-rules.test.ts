@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+
+// What can be imported: a file of each room of src, the packages of the design, one that is in no row, and Node itself.
+const files: Readonly<Record<string, string>> = {
+  protocol: 'src/protocol/leaf.ts',
+  reconnect: 'src/reconnect/leaf.ts',
+  operators: 'src/operators/leaf.ts',
+  options: 'src/options.ts',
+  transport: 'src/transport/leaf.ts',
+  'trade-feed': 'src/trade-feed.ts',
+  index: 'src/index.ts',
+  testing: 'src/testing/leaf.ts',
+  cli: 'src/cli/leaf.ts',
+  relay: 'src/relay/leaf.ts',
+  browser: 'src/browser/leaf.ts',
+  angular: 'src/angular/leaf.ts',
+  nestjs: 'src/nestjs/leaf.ts',
+  nats: 'src/nats/leaf.ts',
+  test: 'test/leaf.ts',
+};
+const packages = ['io-ts', 'fp-ts', 'rxjs', 'ws', 'undici', 'selfsigned', '@angular/core', '@nestjs/common'];
+const others = [...packages, '@nats-io/kv', 'lodash', 'node:fs'];
+const targets = [...Object.keys(files), ...others];
+
+// The table of the design once more, read by a person; the rules must agree with it in each of its cells.
+const below = ['protocol', 'reconnect', 'operators', 'transport', 'options', 'rxjs', 'io-ts', 'fp-ts'];
+const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: readonly string[] }>> = {
+  protocol: { may: ['io-ts', 'fp-ts'] },
+  reconnect: { may: ['protocol', 'rxjs'] },
+  operators: { may: ['protocol', 'rxjs'] },
+  options: { may: ['protocol', 'io-ts', 'fp-ts'], mayAsType: ['reconnect', 'undici', 'node:fs'] },
+  transport: { may: ['protocol', 'options', 'rxjs', 'ws', 'undici', 'node:fs'] },
+  'trade-feed': { may: below },
+  index: { may: [...below, 'trade-feed'] },
+  testing: { may: ['protocol', 'ws', 'rxjs', 'io-ts', 'fp-ts', 'node:fs'] },
+  cli: { may: ['index', 'testing', 'rxjs', 'selfsigned', 'node:fs'] },
+  relay: { may: ['protocol', 'operators', 'rxjs', 'node:fs'] },
+  browser: { may: ['protocol', 'operators', 'rxjs'] },
+  angular: { may: ['browser', '@angular/core'] },
+  nestjs: { may: ['index', 'relay', '@nestjs/common'] },
+  nats: { may: ['index', '@nats-io/kv'] },
+  test: { may: targets },
+};
+
+interface Violation {
+  readonly from: string;
+  readonly to: string;
+  readonly rule: { readonly name: string };
+}
+
+const folders: string[] = [];
+
+/** Writes the sources into a folder of their own, with stub packages, and gives what the rules have against them. */
+const violationsOf = async (sources: Readonly<Record<string, string>>): Promise<readonly Violation[]> => {
+  const folder = await mkdtemp(join(tmpdir(), 'import-rules-'));
+  folders.push(folder);
+  const stubs = others
+    .filter((name) => !name.startsWith('node:'))
+    .flatMap((name) => [
+      [`node_modules/${name}/package.json`, JSON.stringify({ name, main: 'index.js' })],
+      [`node_modules/${name}/index.js`, ''],
+    ]);
+  const project = [
+    [
+      'package.json',
+      JSON.stringify({ type: 'module', dependencies: Object.fromEntries(packages.map((n) => [n, '*'])) }),
+    ],
+    ['tsconfig.json', '{ "compilerOptions": { "module": "NodeNext" } }'],
+  ];
+  for (const [path = '', text = ''] of [...stubs, ...project, ...Object.entries(sources)]) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
+  const depcruise = resolve('node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
+  const args = [depcruise, 'src', 'test', '--config', resolve('.dependency-cruiser.cjs'), '--output-type', 'json'];
+  const json = await new Promise<string>((done) => {
+    execFile(process.execPath, args, { cwd: folder, maxBuffer: 1e8 }, (_, stdout) => {
+      done(stdout);
+    });
+  });
+  return (JSON.parse(json) as { summary: { violations: Violation[] } }).summary.violations;
+};
+
+// Relative, as the sources write it: every file is one or two folders deep.
+const specifier = (from: string, to: string): string => {
+  const path = files[to];
+  return path === undefined ? to : `${'../'.repeat(from.split('/').length - 1)}${path.replace(/\.ts$/, '.js')}`;
+};
+
+/** One file a room that imports everything there is. */
+const importingEverything = (statement: 'import * as' | 'import type * as'): Readonly<Record<string, string>> => {
+  const leaves = Object.values(files).map((path) => [path, 'export const x = 1;'] as const);
+  const probes = Object.entries(files).map(([room, leaf]) => {
+    const path = leaf.replace('leaf', 'probe');
+    const lines = targets
+      .filter((target) => target !== room)
+      .map((target, n) => `${statement} x${n} from '${specifier(path, target)}'; export { x${n} };`);
+    return [path, lines.join('\n')] as const;
+  });
+  return Object.fromEntries([...leaves, ...probes]);
+};
+
+const nameOf = (path: string): string =>
+  Object.keys(files).find((room) => files[room] === path) ??
+  others.find((name) => path.endsWith(`node_modules/${name}/index.js`) || `node:${path}` === name) ??
+  path;
+
+/** What the file of a room was told not to import, by the rules of rooms alone. */
+const refused = (violations: readonly Violation[], room: string): readonly string[] =>
+  violations
+    .filter(
+      ({ from, rule }) => from === files[room]?.replace('leaf', 'probe') && /^(imports-of|types-alone)/.test(rule.name),
+    )
+    .map(({ to }) => nameOf(to))
+    .sort();
+
+const allBut = (room: string, allowed: readonly string[]): readonly string[] =>
+  targets.filter((target) => target !== room && !allowed.includes(target)).sort();
+
+let asValues: readonly Violation[];
+let asTypes: readonly Violation[];
+let oddities: readonly Violation[];
+
+beforeAll(async () => {
+  [asValues, asTypes, oddities] = await Promise.all([
+    violationsOf(importingEverything('import * as')),
+    violationsOf(importingEverything('import type * as')),
+    violationsOf({
+      'src/index.ts': `export * from './trade-feed.js';`,
+      'src/trade-feed.ts': `export * from './protocol/a.js';`,
+      'src/protocol/a.ts': `import { b } from './b.js'; export const a = b;`,
+      'src/protocol/b.ts': `import type { a } from './a.js'; export const b = 1; export type A = typeof a;`,
+      'src/protocol/dead.ts': `export const dead = 1;`,
+      'src/utils/helper.ts': `import '../protocol/a.js';`,
+      'src/browser/index.ts': `export * from '../operators/pure.js';`,
+      'src/operators/pure.ts': `export * from './not-pure.js';`,
+      'src/operators/not-pure.ts': `import 'node:fs'; import 'ws';`,
+      'test/one.ts': `import './two.js'; import '../src/protocol/dead.js';`,
+      'test/two.ts': `import './one.js';`,
+    }),
+  ]);
+}, 60_000);
+
+afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
+
+const found = (rule: string): readonly string[] =>
+  [...new Set(oddities.filter(({ rule: { name } }) => name === rule).map(({ from, to }) => `${from} -> ${to}`))].sort();
+
+describe('the import rules', () => {
+  test('have a row in this test for every room', () => {
+    expect(Object.keys(table).sort()).toEqual(Object.keys(files).sort());
+  });
+
+  test.each(Object.entries(table))('let %s import what its row names, nothing else', (room, { may }) => {
+    expect(refused(asValues, room)).toEqual(allBut(room, may));
+  });
+
+  test.each(Object.entries(table))('hold for the type-only imports of %s too', (room, { may, mayAsType = [] }) => {
+    expect(refused(asTypes, room)).toEqual(allBut(room, [...may, ...mayAsType]));
+  });
+
+  test('refuse cycles, those of a type and those of tests too', () => {
+    expect(found('no-cycles')).toEqual(['src/protocol/a.ts -> src/protocol/b.ts', 'test/one.ts -> test/two.ts']);
+  });
+
+  test('refuse a file that only a test reaches', () => {
+    const unreached = found('no-orphans').map((edge) => edge.split(' -> ')[1]);
+    expect([...new Set(unreached)]).toEqual(['src/protocol/dead.ts', 'src/utils/helper.ts']);
+  });
+
+  test('refuse a file in a folder that the design does not have', () => {
+    expect(found('no-room')).toEqual(['src/utils/helper.ts -> src/protocol/a.ts']);
+  });
+
+  test('refuse a Node built-in or a socket library that the browser reaches by way of others', () => {
+    const reached = found('browser-without-node').map((edge) => nameOf(edge.split(' -> ')[1] ?? ''));
+    expect(reached).toEqual(['node:fs', 'ws']);
+  });
+});
