@@ -16,9 +16,9 @@ const rows = [
   {
     who: 'options',
     from: file('options'),
-    may: [folder('protocol'), codecs],
-    // The policy's type, and the types of what a user hands over: a Dispatcher, an Agent, TLS settings.
-    mayAsType: [folder('reconnect'), packages('undici'), node],
+    may: [folder('protocol'), codecs, folder('reconnect'), node],
+    // The type of the Dispatcher that a user may hand over.
+    mayAsType: [packages('undici')],
   },
   {
     who: 'transport',

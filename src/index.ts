@@ -9,7 +9,7 @@ export { classify, tradeFeedError } from './protocol/classify.js';
 
 // What it is told
 export type { TlsOptions, TradeFeedOptions } from './options.js';
-export type { BackoffPolicy, Reconnect } from './reconnect/backoff.js';
+export type { BackoffOptions, BackoffPolicy, Reconnect } from './reconnect/backoff.js';
 
 // What it says
 export { Feed } from './protocol/feed.js';

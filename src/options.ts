@@ -15,7 +15,7 @@ import {
   validated,
 } from './protocol/rules.js';
 import { isCredential, Secret } from './protocol/secret.js';
-import { type BackoffPolicy, resolveBackoff } from './reconnect/backoff.js';
+import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from './reconnect/backoff.js';
 
 /** TLS of a private service, for the ticket request and the handshake alike. */
 export type TlsOptions = SecureContextOptions &
@@ -45,7 +45,7 @@ export interface TradeFeedOptions {
   /** A larger frame ends the connection, in bytes. @defaultValue 16 777 216 (16 MiB) */
   readonly maxFrameBytes?: number | undefined;
   /** What differs from the default reconnect policy. */
-  readonly backoff?: Partial<BackoffPolicy> | undefined;
+  readonly backoff?: BackoffOptions | undefined;
   /** Overrides what a failure asks for; gets the failure and the verdict of the table. */
   readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
   /** A private CA and the like. It does not reach a `dispatcher`, which has its own. */

@@ -5,9 +5,6 @@ import { helpText } from './arguments/help.js';
 import { type Command, parse } from './arguments/parse.js';
 import { version } from './arguments/version.js';
 import { CliError, exitCodeOf } from './cli-error.js';
-import { demo } from './commands/demo.js';
-import { listen } from './commands/listen.js';
-import { serve } from './commands/serve.js';
 import type { CliContext } from './context.js';
 import { ExitCode } from './exit-code.js';
 import { failureWords } from './view/failure-words.js';
@@ -29,14 +26,15 @@ export const run = async (args: readonly string[], context: CliContext): Promise
   }
 };
 
+// A command loads what it needs, when it is called: `listen` has no use for the local service.
 const start = async (command: Command, context: CliContext): Promise<number> => {
   switch (command.command) {
     case 'demo':
-      return demo(command, context);
+      return (await import('./commands/demo.js')).demo(command, context);
     case 'listen':
-      return listen(command, context);
+      return (await import('./commands/listen.js')).listen(command, context);
     case 'serve':
-      return serve(command, context);
+      return (await import('./commands/serve.js')).serve(command, context);
     case 'help':
       context.stdout.write(helpText(command.topic));
       return ExitCode.ok;

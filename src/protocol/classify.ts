@@ -301,7 +301,7 @@ const meaningOf = ({ stage, code, status, closeCode, reason }: FailureFacts): Me
 };
 
 /**
- * Says what a failure asks for, by the table of {@link meanings}: one of `stop`, `renew`, `wait`, `backoff`.
+ * Says what a failure asks for, by the table of the contract's section 7: one of `stop`, `renew`, `wait`, `backoff`.
  *
  * Pure. Takes a {@link TradeFeedError} or bare facts; a status or close code that no row names falls to the row of all others.
  *

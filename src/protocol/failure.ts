@@ -128,9 +128,10 @@ export class TradeFeedError extends Error {
     Object.assign(this, { uptimeMs: 0, framesReceived: 0, endedAt: Date.now() }, Object.fromEntries(known));
   }
 
-  /** Makes the same failure with some fields changed. */
-  with(changes: Partial<Pick<FailureFields, 'verdict' | 'previous'>>): TradeFeedError {
-    return new TradeFeedError({ ...this, message: this.message, cause: this.cause, stack: this.stack, ...changes });
+  /** Makes the same failure with some fields changed; the message gives the new advice. */
+  with(changes: Partial<Pick<FailureFields, 'verdict' | 'advice' | 'previous'>>): TradeFeedError {
+    const message = this.message.replace(this.advice, () => changes.advice ?? this.advice);
+    return new TradeFeedError({ ...this, message, cause: this.cause, stack: this.stack, ...changes });
   }
 
   /** Gives the error as plain data, without its cause and stack. */

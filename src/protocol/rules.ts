@@ -38,6 +38,8 @@ export const invalidOption = (name: string, allowed: string, value?: unknown): T
   return tradeFeedError({ stage: 'ticket', code: 'invalid-options', detail: `\`${name}\` must be ${allowed}${got}` });
 };
 
+type Defined<T> = { readonly [Name in keyof T]: Exclude<T[Name], undefined> };
+
 /**
  * Drops what is `undefined` and holds the rest against the rules.
  *
@@ -48,8 +50,9 @@ export const validated = <T extends object>(
   given: T,
   rules: Readonly<Record<keyof T & string, Rule>>,
   prefix = '',
-): T => {
-  if (typeof given !== 'object' || given === null) throw invalidOption(prefix.slice(0, -1) || 'options', 'an object');
+): Defined<T> => {
+  const value: unknown = given;
+  if (typeof value !== 'object' || value === null) throw invalidOption(prefix.slice(0, -1) || 'options', 'an object');
   const entries = Object.entries(given).filter(([, value]) => value !== undefined);
   for (const [name, value] of entries) {
     const rule: Rule | undefined = Object.hasOwn(rules, name) ? rules[name as keyof T & string] : undefined;
@@ -57,5 +60,5 @@ export const validated = <T extends object>(
       throw invalidOption(prefix + name, `left out: the options are ${Object.keys(rules).join(', ')}`);
     if (!rule.is(value)) throw invalidOption(prefix + name, rule.allowed, value);
   }
-  return Object.fromEntries(entries) as T;
+  return Object.fromEntries(entries) as Defined<T>;
 };

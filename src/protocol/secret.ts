@@ -24,14 +24,17 @@ export class Secret {
     return this.#value;
   }
 
+  /** Gives `[secret]`. */
   toString(): string {
     return '[secret]';
   }
 
+  /** Gives `[secret]`. */
   toJSON(): string {
     return '[secret]';
   }
 
+  /** Gives `[secret]`, for `util.inspect`. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return '[secret]';
   }

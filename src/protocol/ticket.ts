@@ -1,4 +1,5 @@
 import * as E from 'fp-ts/lib/Either.js';
+import { pipe } from 'fp-ts/lib/function.js';
 import * as t from 'io-ts';
 import { Feed } from './feed.js';
 import { isLoopback } from './loopback.js';
@@ -74,7 +75,7 @@ const isSocketUrl = (text: string): boolean => {
  * Decodes the body of a ticket response (contract, section 2.1), wraps the secret and drops unknown fields.
  *
  * `wss_url` must be a `wss:` address (`ws:` for a loopback host alone) without credentials or fragment; `subprotocol` a
- * token of RFC 9110; `expires_at` an RFC 3339 timestamp. {@link invalidFields} names what failed, without its value.
+ * token of RFC 9110; `expires_at` an RFC 3339 timestamp.
  *
  * @example
  * ```ts
@@ -98,3 +99,22 @@ export const Ticket: t.Type<Ticket, WireTicket, unknown> = t.exact(
 /** Names the fields that a decoding found wrong (`body` when the value is no object); never their values. */
 export const invalidFields = (decoded: E.Either<t.Errors, unknown>): readonly string[] =>
   E.isRight(decoded) ? [] : [...new Set(decoded.left.map(({ context }) => context[1]?.key || 'body'))];
+
+/**
+ * Reads the body of a ticket response; gives the ticket, or words for what is wrong with it.
+ *
+ * The words never quote the body, as `JSON.parse` and io-ts would: it may hold a ticket.
+ */
+export const parseTicket = (body: string): Ticket | string => {
+  const decoded = pipe(
+    E.tryCatch(
+      (): unknown => JSON.parse(body),
+      () => 'the body is not JSON',
+    ),
+    E.map((json) => Ticket.decode(json)),
+  );
+  if (E.isLeft(decoded)) return decoded.left;
+  return E.isRight(decoded.right)
+    ? decoded.right.right
+    : `wrong or missing: ${invalidFields(decoded.right).join(', ')}`;
+};

@@ -32,6 +32,9 @@ export interface BackoffPolicy {
   readonly scheduler: SchedulerLike;
 }
 
+/** What differs from the default policy. */
+export type BackoffOptions = { readonly [Name in keyof BackoffPolicy]?: BackoffPolicy[Name] | undefined };
+
 /** The policy that holds where nothing else is said. */
 export const defaultBackoff: BackoffPolicy = Object.freeze({
   initialDelayMs: 500,
@@ -59,8 +62,8 @@ const rules: Readonly<Record<keyof BackoffPolicy, Rule>> = {
 };
 
 /** Fills a policy up with the defaults; throws a `TradeFeedError` with code `invalid-options` when it is not valid. */
-export const resolveBackoff = (given: Partial<BackoffPolicy> = {}): BackoffPolicy => {
-  const policy = { ...defaultBackoff, ...validated<Partial<BackoffPolicy>>(given, rules, 'backoff.') };
+export const resolveBackoff = (given: BackoffOptions = {}): BackoffPolicy => {
+  const policy = { ...defaultBackoff, ...validated<BackoffOptions>(given, rules, 'backoff.') };
   if (policy.initialDelayMs > policy.maxDelayMs) {
     throw invalidOption('backoff.initialDelayMs', `at most maxDelayMs (${policy.maxDelayMs})`, policy.initialDelayMs);
   }

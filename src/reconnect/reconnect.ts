@@ -1,5 +1,5 @@
 import { concatMap, noop, type Observable, scan, tap, throwError, timer } from 'rxjs';
-import { type BackoffPolicy, nextReconnect, type Reconnect, resolveBackoff, type Stop } from './backoff.js';
+import { type BackoffOptions, nextReconnect, type Reconnect, resolveBackoff, type Stop } from './backoff.js';
 
 /**
  * Makes the notifier of `retryWhen`: waits after each failure as the policy says, then asks for another attempt.
@@ -23,7 +23,7 @@ import { type BackoffPolicy, nextReconnect, type Reconnect, resolveBackoff, type
  * ```
  */
 export const backoff = (
-  policy?: Partial<BackoffPolicy>,
+  policy?: BackoffOptions,
   onReconnect: (reconnect: Reconnect) => void = noop,
 ): ((failures: Observable<unknown>) => Observable<unknown>) => {
   const resolved = resolveBackoff(policy);
@@ -55,7 +55,7 @@ export const backoff = (
  * );
  * ```
  */
-export const retryDelay = (policy?: Partial<BackoffPolicy>): ((failure: unknown) => Observable<unknown>) => {
+export const retryDelay = (policy?: BackoffOptions): ((failure: unknown) => Observable<unknown>) => {
   const resolved = resolveBackoff(policy);
   let last: Reconnect | undefined;
   return (failure) => {

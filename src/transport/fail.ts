@@ -15,9 +15,9 @@ export const failure = ({ classify }: Pick<Settings, 'classify'>, facts: Failure
   if (classify === undefined) return error;
   try {
     const verdict = classify(error, error.verdict);
-    return verdicts.includes(verdict)
-      ? error.with({ verdict })
-      : invalidOption('classify', `a function that gives ${verdicts.join(', ')}`);
+    if (verdict === error.verdict) return error;
+    if (!verdicts.includes(verdict)) return invalidOption('classify', `a function that gives ${verdicts.join(', ')}`);
+    return error.with({ verdict, advice: `Your option \`classify\` made this ${verdict}, not ${error.verdict}.` });
   } catch (thrown) {
     return thrown;
   }

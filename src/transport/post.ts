@@ -85,7 +85,7 @@ const ownClient = (url: URL, tls: Post['tls']): Means => {
       socket = made;
       once(made, secure ? 'secureConnect' : 'connect').then(
         () => callback(null, made),
-        (error: Error) => callback(error, null),
+        (error: unknown) => callback(error as Error, null),
       );
     },
   });

@@ -1,5 +1,3 @@
-import * as E from 'fp-ts/lib/Either.js';
-import { pipe } from 'fp-ts/lib/function.js';
 import {
   catchError,
   concatMap,
@@ -21,7 +19,7 @@ import type { FailureFacts } from '../protocol/failure.js';
 import type { Feed } from '../protocol/feed.js';
 import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
 import { redactor, type Secret } from '../protocol/secret.js';
-import { invalidFields, parseTimestamp, Ticket } from '../protocol/ticket.js';
+import { parseTicket, parseTimestamp, type Ticket } from '../protocol/ticket.js';
 import { apiKey$ } from './api-key.js';
 import { deadline } from './deadline.js';
 import { failure } from './fail.js';
@@ -59,7 +57,7 @@ export const requestTicket = (options?: TradeFeedOptions): OperatorFunction<Feed
   return concatMap((feed) => apiKey$(settings).pipe(concatMap((key) => ticket$(settings, feed, key))));
 };
 
-type Answer = E.Either<FailureFacts, Ticket>;
+type Answer = { readonly ticket: Ticket } | { readonly refusal: FailureFacts };
 
 const ticket$ = (settings: TicketSettings, feed: Feed, key: Secret): Observable<Ticket> => {
   const { baseUrl, ticketTimeoutMs, dispatcher, tls } = settings;
@@ -68,13 +66,12 @@ const ticket$ = (settings: TicketSettings, feed: Feed, key: Secret): Observable<
   const body = JSON.stringify({ feed });
   return post$({ url, headers, body, dispatcher, tls }, answer$).pipe(
     deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
-    catchError((error: unknown) => of(E.left(networkFailure('ticket', error, redactor(key))))),
+    catchError((error: unknown) => of({ refusal: networkFailure('ticket', error, redactor(key)) })),
     last(),
-    map(
-      E.getOrElseW((facts) => {
-        throw failure(settings, facts);
-      }),
-    ),
+    map((answer) => {
+      if ('refusal' in answer) throw failure(settings, answer.refusal);
+      return answer.ticket;
+    }),
   );
 };
 
@@ -84,26 +81,13 @@ const answer$ = (response: Dispatcher.ResponseData): Observable<Answer> =>
 const issued$ = ({ headers, body }: Dispatcher.ResponseData): Observable<Answer> => {
   const arrivedMs = performance.now();
   return from(textOf(body)).pipe(
-    map((text) =>
-      pipe(
-        decode(text),
-        E.map((ticket) => ({ ...ticket, ...deadlineOf(ticket, header(headers, 'date'), arrivedMs) })),
-      ),
-    ),
+    map((text): Answer => {
+      const ticket = text === undefined ? `the body is longer than ${MAX_BODY_BYTES} bytes` : parseTicket(text);
+      return typeof ticket === 'string'
+        ? { refusal: { stage: 'ticket', code: 'invalid-ticket', detail: ticket } }
+        : { ticket: { ...ticket, ...deadlineOf(ticket, header(headers, 'date'), arrivedMs) } };
+    }),
   );
-};
-
-const decode = (text: string | undefined): Answer => {
-  const invalid = (detail: string) => E.left({ stage: 'ticket', code: 'invalid-ticket', detail } as const);
-  if (text === undefined) return invalid(`the body is longer than ${MAX_BODY_BYTES} bytes`);
-  // What JSON.parse and io-ts say of a bad body quotes it, and it may hold a ticket.
-  const json = E.tryCatch(
-    (): unknown => JSON.parse(text),
-    () => 'the body is not JSON',
-  );
-  if (E.isLeft(json)) return invalid(json.left);
-  const ticket = Ticket.decode(json.right);
-  return E.isRight(ticket) ? ticket : invalid(`wrong or missing: ${invalidFields(ticket).join(', ')}`);
 };
 
 // The ticket's lifetime is a difference of two times of the service; the local wall clock is not asked.
@@ -116,10 +100,10 @@ const deadlineOf = (ticket: Ticket, date: string | undefined, arrivedMs: number)
 const refused$ = ({ statusCode: status, headers, body }: Dispatcher.ResponseData): Observable<Answer> => {
   const asked = retryAfterMs(header(headers, 'retry-after'), header(headers, 'date'));
   return from(body.dump({ limit: MAX_BODY_BYTES })).pipe(
-    takeUntil(timer(DRAIN_MS)),
     catchError(() => EMPTY),
+    takeUntil(timer(DRAIN_MS)),
     ignoreElements(),
-    startWith(E.left({ stage: 'ticket' as const, status, retryAfterMs: asked })),
+    startWith({ refusal: { stage: 'ticket' as const, status, retryAfterMs: asked } }),
   );
 };
 

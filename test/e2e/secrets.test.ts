@@ -29,7 +29,7 @@ const everythingIn = (value: unknown, seen = new Set<unknown>()): string => {
     (key) => `${String(key)}=${everythingIn((value as Record<PropertyKey, unknown>)[key], seen)}`,
   );
   return [
-    String(value),
+    value instanceof Error ? String(value) : '',
     JSON.stringify(value),
     inspect(value, { depth: null, showHidden: true, getters: true }),
     ...own,

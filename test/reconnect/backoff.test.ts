@@ -510,7 +510,7 @@ describe('resolveBackoff', () => {
 
   it('lets what is given count, and nothing that is undefined', () => {
     const scheduler = new VirtualTimeScheduler();
-    const policy = resolveBackoff({ factor: 3, scheduler, jitter: undefined } as unknown as Partial<BackoffPolicy>);
+    const policy = resolveBackoff({ factor: 3, scheduler, jitter: undefined });
     expect(policy).toEqual({ ...defaultBackoff, factor: 3, scheduler });
     expect(policy.scheduler).toBe(scheduler);
   });

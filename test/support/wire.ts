@@ -62,9 +62,11 @@ export const ticketBody = (wire: Wire, n: number) => ({
   subprotocol,
 });
 
+type Fields = Readonly<Record<string, unknown>>;
+
 /** Answers 200 with a ticket, some of its fields replaced. */
 export const issue =
-  (fields: object | ((wire: Wire) => object) = {}, headers: Record<string, string> = {}): TicketStep =>
+  (fields: Fields | ((wire: Wire) => Fields) = {}, headers: Record<string, string> = {}): TicketStep =>
   (response, wire, n) => {
     const replaced = typeof fields === 'function' ? fields(wire) : fields;
     response.writeHead(200, { 'content-type': 'application/json', ...headers });

@@ -32,7 +32,7 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   protocol: { may: ['io-ts', 'fp-ts'] },
   reconnect: { may: ['protocol', 'rxjs'] },
   operators: { may: ['protocol', 'rxjs'] },
-  options: { may: ['protocol', 'io-ts', 'fp-ts'], mayAsType: ['reconnect', 'undici', 'node:fs'] },
+  options: { may: ['protocol', 'reconnect', 'io-ts', 'fp-ts', 'node:fs'], mayAsType: ['undici'] },
   transport: { may: ['protocol', 'options', 'rxjs', 'ws', 'undici', 'node:fs'] },
   'trade-feed': { may: below },
   index: { may: [...below, 'trade-feed'] },

@@ -156,7 +156,7 @@ describe('openConnection', () => {
           );
           const pieces: Buffer[] = [];
           for (let at = 0; at < bytes.length;) {
-            const size = cuts.next().value;
+            const size = cuts.next().value as number;
             pieces.push(bytes.subarray(at, at + size));
             at += size;
           }
@@ -342,8 +342,10 @@ describe('liveness, on the wire', () => {
       const subscription = frames$(wire, { idleTimeoutMs: 60 }).subscribe({
         next: (frame) => {
           seen.push(frame.text());
-          if (seen.length === 1) where === 'a timer' ? setTimeout(block, 5) : stat('.', block);
-          else {
+          if (seen.length === 1) {
+            if (where === 'a timer') setTimeout(block, 5);
+            else stat('.', block);
+          } else {
             subscription.unsubscribe();
             resolve();
           }

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { from, type Observable, switchMap, take, using } from 'rxjs';
+import { defer, finalize, from, type Observable, switchMap, take } from 'rxjs';
 import { localError } from '../cli-error.js';
 import { linesOf } from './lines.js';
 import { pacedAt } from './paced.js';
@@ -61,14 +61,14 @@ const checkReadable = async (file: string): Promise<boolean> => {
 };
 
 const lines$ = (open: () => Readable, rate: number | undefined): Observable<string> =>
-  using(
-    () => {
-      const abort = new AbortController();
-      const stream = open();
-      return { stream, abort, unsubscribe: () => (abort.abort(), stream.destroy()) };
-    },
-    (resource) => {
-      const { stream, abort } = resource as unknown as { stream: Readable; abort: AbortController };
-      return from(rate === undefined ? linesOf(stream) : pacedAt(rate, linesOf(stream), abort.signal));
-    },
-  );
+  defer(() => {
+    const stream = open();
+    const abort = new AbortController();
+    const lines = linesOf(stream);
+    return from(rate === undefined ? lines : pacedAt(rate, lines, abort.signal)).pipe(
+      finalize(() => {
+        abort.abort();
+        stream.destroy();
+      }),
+    );
+  });

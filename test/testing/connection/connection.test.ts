@@ -156,8 +156,8 @@ describe('4003 access lost (contract 3.2, 5 rule 4)', () => {
   it('discards the frames that wait for their delay, and their timer', async () => {
     const { scheduler, advance } = stoodClock();
     const timers: Subscription[] = [];
-    const schedule: SchedulerLike['schedule'] = (work, delay, state) => {
-      const timer = scheduler.schedule(work, delay, state);
+    const schedule = (...work: Parameters<SchedulerLike['schedule']>): Subscription => {
+      const timer = scheduler.schedule(...work);
       timers.push(timer);
       return timer;
     };
