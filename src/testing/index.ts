@@ -1,7 +1,13 @@
 export { startTradeFeedService } from './service/start-trade-feed-service.js';
 export type { TradeFeedService } from './service/trade-feed-service.js';
 export type { AccountOptions, TradeFeedAccount } from './service/account.js';
-export type { Plan, ServiceLimits, ServiceSources, TradeFeedServiceOptions } from './options/service-options.js';
+export type {
+  Plan,
+  ServiceLimits,
+  ServiceSettings,
+  ServiceSources,
+  TradeFeedServiceOptions,
+} from './options/service-options.js';
 export { serviceDefaults } from './options/service-settings.js';
 export type { Payload } from './sources/payload.js';
 export type { ErrorBody, Refusal, RefusalCode } from './http/refusal.js';

@@ -32,8 +32,8 @@ describe('Frame', () => {
   });
 
   it('parses JSON when asked, each time anew', () => {
-    const frame = frameOf(Buffer.from('{"n":[1,null,"x"]}'));
-    expect(frame.json()).toEqual({ n: [1, null, 'x'] });
+    const frame = frameOf(Buffer.from('{"n":[1,null,"€"]}'));
+    expect(frame.json()).toEqual({ n: [1, null, '€'] });
     expect(frame.json()).not.toBe(frame.json());
   });
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import * as E from 'fp-ts/lib/Either.js';
 import { inspect } from 'node:util';
 import { Secret } from '../../src/protocol/secret.js';
-import { invalidFields, parseTimestamp, Ticket, type WireTicket } from '../../src/protocol/ticket.js';
+import { invalidFields, parseTicket, parseTimestamp, Ticket, type WireTicket } from '../../src/protocol/ticket.js';
 
 const wire: WireTicket = {
   ticket: 'tkt-planted-0815',
@@ -206,6 +206,42 @@ describe('invalidFields', () => {
         const names = namesOf(body);
         expect(names.join()).not.toContain(marker);
         expect(fields).toEqual(expect.arrayContaining([...names]));
+      }),
+    );
+  });
+});
+
+describe('parseTicket', () => {
+  it('gives the ticket of a good body', () => {
+    expect(parseTicket(JSON.stringify(wire))).toEqual(decoded(wire));
+    expect(parseTicket(` ${JSON.stringify({ ...wire, extra: 1 })}\n`)).toEqual(decoded(wire));
+  });
+
+  it.each(['', ' ', '{', 'tkt-planted-0815', '<html>', `${JSON.stringify(wire)}x`, "{'ticket':'t'}"])(
+    'says that %j is not JSON',
+    (body) => {
+      expect(parseTicket(body)).toBe('the body is not JSON');
+    },
+  );
+
+  it.each([
+    ['null', 'wrong or missing: body'],
+    ['"text"', 'wrong or missing: body'],
+    ['{}', `wrong or missing: ${fields.join(', ')}`],
+    [JSON.stringify({ ...wire, feed: 'tkt-planted-0815' }), 'wrong or missing: feed'],
+  ])('names what is wrong with %s', (body, words) => {
+    expect(parseTicket(body)).toBe(words);
+  });
+
+  it('never throws and never quotes the body, whatever it is', () => {
+    const marker = 'PLANTED-4711';
+    fc.assert(
+      fc.property(fc.string(), fc.string(), fc.jsonValue(), (before, after, value) => {
+        const planted = JSON.stringify({ ...wire, feed: marker, x: value });
+        for (const body of [before + marker + after, JSON.stringify(value), planted]) {
+          const words = parseTicket(body);
+          expect(words).toMatch(/^(the body is not JSON|wrong or missing: [a-z_]+(, [a-z_]+)*)$/);
+        }
       }),
     );
   });

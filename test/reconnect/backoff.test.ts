@@ -356,7 +356,7 @@ describe('any policy, after any failures', () => {
     fc.record({ stage: fc.constantFrom<Stage>('ticket', 'handshake'), verdict: goingOn, retryAfterMs }),
     fc.record({ stage: fc.constant<Stage>('stream'), verdict: goingOn, uptimeMs: fc.nat(40_000) }),
   );
-  const failures = fc.array(ended.map(failureOf), { minLength: 1, maxLength: 30 });
+  const failures = fc.array(ended.map(failureOf), { minLength: 1, maxLength: 15 });
 
   const holds = (check: (policy: BackoffPolicy, reconnects: readonly Reconnect[], given: TradeFeedError[]) => void) => {
     fc.assert(
@@ -365,7 +365,7 @@ describe('any policy, after any failures', () => {
         expect(reconnects).toHaveLength(given.length);
         check(policy, reconnects, given);
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   };
   const isStable = ({ stableAfterMs }: BackoffPolicy, { stage, uptimeMs }: TradeFeedError) =>

@@ -58,6 +58,12 @@ describe('withGaps', () => {
     check(source, expected);
   });
 
+  it('tells of an outage no second time when a connection opens without one', () => {
+    const source = '  -o-d-p-----q-';
+    const expected = '-o-d-(pG)--q-';
+    check(source, expected);
+  });
+
   it('begins the gap at the end of the last open connection, however many attempts failed since', () => {
     const source = '  -o-d-t-k-r-t-i-h-r-p-----';
     const expected = '-o-d-t-k-r-t-i-h-r-(pG)--';

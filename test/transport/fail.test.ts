@@ -14,8 +14,17 @@ describe('failure', () => {
 
   it.each<Verdict>(['stop', 'renew', 'wait', 'backoff'])('takes the verdict of the user: %s', (verdict) => {
     const error = failure({ classify: () => verdict }, facts) as TradeFeedError;
-    expect(error.toJSON()).toEqual({ ...tradeFeedError(facts).toJSON(), verdict });
+    const usual = tradeFeedError(facts);
+    const advice =
+      verdict === usual.verdict ? usual.advice : `Your option \`classify\` made this ${verdict}, not ${usual.verdict}.`;
+    const message = usual.message.replace(usual.advice, advice);
+    expect(error.toJSON()).toEqual({ ...usual.toJSON(), verdict, advice, message });
     expect(error.cause).toBe(facts.cause);
+  });
+
+  it('makes no second error when the user agrees with the table', () => {
+    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
+    expect(failure({ classify }, facts)).toBe(classify.mock.calls[0]?.[0]);
   });
 
   it('shows the function the failure and the verdict of the table, once', () => {

@@ -155,6 +155,15 @@ describe('plainCause', () => {
     expect({ ...cause }).toEqual({ code: 'ECONNRESET' });
   });
 
+  it('keeps the stack, which says where it came from, without the secrets in it', () => {
+    const secret = 'tkt-planted-0815';
+    const below = Object.assign(new Error(secret), { stack: `Error: ${secret}\n    at ${secret}` });
+    expect(plainCause(below, redactor(new Secret(secret))).stack).toBe('Error: [secret]\n    at [secret]');
+    expect(plainCause({ message: `no stack: ${secret}` }, redactor(new Secret(secret))).stack).toBe(
+      'no stack: [secret]',
+    );
+  });
+
   it('has no code where there was none', () => {
     expect({ ...plainCause(new Error('why'), asIs) }).toEqual({});
   });

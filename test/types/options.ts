@@ -41,6 +41,7 @@ export const keys: readonly TradeFeedOptions[] = [
   { apiKey: async () => (await Promise.resolve({ key: 'key' })).key },
   { backoff: { maxAttempts: 3 } },
   { backoff: undefined },
+  { backoff: { factor: undefined, jitter: undefined } },
 ];
 
 // @ts-expect-error -- a key is a text

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServiceState } from '../service/service-state.js';
+import { isDeclaredJson } from '../ticket/ticket-body.js';
 import { answerTicketRequest } from '../ticket/ticket-endpoint.js';
 import { hasCredential } from './credential-in-url.js';
 import { type Answer, refusalAnswer, sendAnswer } from './http-answer.js';
@@ -22,7 +23,10 @@ export const createRequestHandler = (state: ServiceState): HttpHandlers['onReque
     if (state.isShuttingDown) return refusalAnswer(shuttingDown, settings.errorBody);
     // Of a header that is sent twice Node makes one, which is no key then.
     const apiKey = request.headers['x-api-key'] as string | undefined;
-    return answerTicketRequest(state, { apiKey, contentType: request.headers['content-type'], body });
+    if (body.byteLength > 0 && !isDeclaredJson(request.headers['content-type'])) {
+      tell({ type: 'violation', rule: 'content-type' });
+    }
+    return answerTicketRequest(state, { apiKey, body });
   };
 
   const answerTicket = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {

@@ -79,6 +79,8 @@ export type ViolationRule =
   | 'api-key-in-handshake'
   /** A handshake that asks for no subprotocol (section 4.2): answered, since 7.2 refuses only a requested one. */
   | 'no-subprotocol'
+  /** A body that is not sent as `application/json` (section 4.1): read, since 7.1 refuses only what is not valid JSON. */
+  | 'content-type'
   /** An address that the contract does not name. */
   | 'unknown-path'
   /** A method that the contract does not name for that address. */

@@ -7,16 +7,20 @@ export type BodyFault = 'invalid-body' | 'unknown-feed';
 /**
  * Reads the optional body of a ticket request (contract, section 2.2): no body, or no `feed`, selects `market`.
  *
- * A body must be UTF-8 JSON, an object, and sent as `application/json` (section 4.1); fields other than `feed` are ignored.
+ * A body must be UTF-8 JSON, an object; fields other than `feed` are ignored. Section 7.1 refuses a body for what it is, not for
+ * how it is declared: {@link isDeclaredJson} is looked at for a violation alone.
  */
-export const readTicketBody = (contentType: string | undefined, body: Uint8Array): Either<BodyFault, Feed> => {
+export const readTicketBody = (body: Uint8Array): Either<BodyFault, Feed> => {
   if (body.byteLength === 0) return right('market');
-  if (!/^application\/json *(;|$)/i.test(contentType ?? '')) return left('invalid-body');
   const json = parseJson(body);
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return left('invalid-body');
   const feed = 'feed' in json ? json.feed : 'market';
   return Feed.is(feed) ? right(feed) : left('unknown-feed');
 };
+
+/** Tells whether a body is sent as `application/json`, as section 4.1 asks. */
+export const isDeclaredJson = (contentType: string | undefined): boolean =>
+  /^application\/json *(;|$)/i.test(contentType ?? '');
 
 const parseJson = (body: Uint8Array): unknown => {
   try {

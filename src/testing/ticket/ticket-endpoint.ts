@@ -13,7 +13,6 @@ import { type TicketFacts, ticketRules } from './ticket-rules.js';
 export interface TicketRequest {
   /** The `X-API-Key` header: the only place where a key is looked for. */
   readonly apiKey: string | undefined;
-  readonly contentType: string | undefined;
   readonly body: Uint8Array;
 }
 
@@ -34,7 +33,7 @@ interface Facts extends TicketFacts {
   readonly account: AccountRecord | undefined;
 }
 
-const factsOf = (state: ServiceState, { apiKey, contentType, body }: TicketRequest): Facts => {
+const factsOf = (state: ServiceState, { apiKey, body }: TicketRequest): Facts => {
   const { credentialsFail } = state;
   const account = credentialsFail || apiKey === undefined ? undefined : state.keys.get(apiKey);
   const isCounted = account !== undefined && account.active && account.entitled;
@@ -42,7 +41,7 @@ const factsOf = (state: ServiceState, { apiKey, contentType, body }: TicketReque
     credentialsFail,
     account,
     retryAfterSeconds: isCounted ? countRequest(state, account) : undefined,
-    body: readTicketBody(contentType, body),
+    body: readTicketBody(body),
   };
 };
 

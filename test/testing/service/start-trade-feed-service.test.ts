@@ -269,9 +269,9 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
       return { socket, answer: closeOf(socket).then(() => Buffer.concat(chunks).toString()) };
     };
     const head = [`X-API-Key: ${account.createApiKey()}`, 'Content-Type: application/json', 'Content-Length: 2'];
-    const request = await begun('POST /v1/wss/tickets HTTP/1.1', 'Host: a', 'Expect: 100-continue', ...head, '', '');
     const handshake = await begun(...handshakeLines(ticket.ticket), '');
-    // The service has read the request's head by the time it says to continue.
+    const request = await begun('POST /v1/wss/tickets HTTP/1.1', 'Host: a', 'Expect: 100-continue', ...head, '', '');
+    // By the time the service says to continue it has read the heads of both, in the order in which they were begun.
     await once(request.socket, 'data');
     const events = recordEvents(service);
     const stopped = service.shutdown();
