@@ -98,7 +98,7 @@ export const commands = {
     summary: 'run a local service that keeps the whole contract',
     about: [
       'Prints its address, a key for this run, and what to type next; tells on stderr what it sees. Ctrl-C ends it (1001).',
-      'The lines of a pipe or of stdin are sent as they come; those of a file at 20 a second, from when the first client of the feed has connected. --rate sets another pace for either. Empty lines are left out. The other feed keeps its made-up payloads.',
+      'With --source, the lines of a pipe or of stdin are sent as they come, whether or not a client is there; those of a file at 20 a second, from when the first client of the feed has connected. With --rate either is sent at that rate, from the first client on. Empty lines are left out. The other feed keeps its made-up payloads.',
     ],
     options: serveOptions,
     examples: [

@@ -18,7 +18,7 @@ export interface SourceOptions {
 }
 
 /** The pace of a file, which has none of its own: that of the made-up payloads. */
-const defaultFileRate = 20;
+const fileRate = 20;
 
 /** A source, and what to say of it. */
 export interface LineSource {
@@ -27,29 +27,28 @@ export interface LineSource {
 }
 
 /**
- * Opens a source of payloads, one a line. A regular file begins with the first client, so that nobody misses its beginning;
- * what comes out of a pipe is passed on as it comes.
+ * Opens a source of payloads, one a line. What comes out of a pipe is passed on as it comes; a file, and whatever has a rate,
+ * begins with the first client, so that nobody misses its beginning.
  *
  * @throws CliError when the file cannot be read
  */
 export const openSource = async ({ source, rate, stdin, firstClient$ }: SourceOptions): Promise<LineSource> => {
-  if (source === '-') return { lines$: lines$(() => stdin, rate), description: `the lines of stdin, ${pace(rate)}` };
-  const isRegular = await checkReadable(source);
-  const open = (): Readable => createReadStream(source);
-  if (!isRegular) return { lines$: lines$(open, rate), description: `the lines of ${source}, ${pace(rate)}` };
-  const fileRate = rate ?? defaultFileRate;
+  const isFile = source !== '-' && (await isRegular(source));
+  const open = (): Readable => (source === '-' ? stdin : createReadStream(source));
+  const lines = `the lines of ${source === '-' ? 'stdin' : source}`;
+  const pace = rate ?? (isFile ? fileRate : undefined);
+  if (pace === undefined) return { lines$: lines$(open, (values) => values), description: `${lines}, as they come` };
+  const paced$ = lines$(open, (values, signal) => pacedAt(pace, values, signal));
   return {
     lines$: firstClient$.pipe(
       take(1),
-      switchMap(() => lines$(open, fileRate)),
+      switchMap(() => paced$),
     ),
-    description: `the lines of ${source}, ${pace(fileRate)} from when the first client connects`,
+    description: `${lines}, ${pace} a second from when the first client connects`,
   };
 };
 
-const pace = (rate: number | undefined): string => (rate === undefined ? 'as they come' : `${rate} a second`);
-
-const checkReadable = async (file: string): Promise<boolean> => {
+const isRegular = async (file: string): Promise<boolean> => {
   try {
     await access(file, constants.R_OK);
     const stats = await stat(file);
@@ -60,12 +59,13 @@ const checkReadable = async (file: string): Promise<boolean> => {
   }
 };
 
-const lines$ = (open: () => Readable, rate: number | undefined): Observable<string> =>
+type Pace = (lines: AsyncIterable<string>, signal: AbortSignal) => AsyncIterable<string>;
+
+const lines$ = (open: () => Readable, pace: Pace): Observable<string> =>
   defer(() => {
     const stream = open();
     const abort = new AbortController();
-    const lines = linesOf(stream);
-    return from(rate === undefined ? lines : pacedAt(rate, lines, abort.signal)).pipe(
+    return from(pace(linesOf(stream), abort.signal)).pipe(
       finalize(() => {
         abort.abort();
         stream.destroy();

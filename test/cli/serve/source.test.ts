@@ -92,6 +92,17 @@ describe('openSource', () => {
     expect((await open(file)).description).toContain('20 a second');
   });
 
+  test('begins whatever has a rate with the first client', async () => {
+    const stdin = new PassThrough();
+    const firstClient$ = new Subject<void>();
+    const { lines$, description } = await open('-', { rate: 1_000, stdin, firstClient$ });
+    expect(description).toBe('the lines of stdin, 1000 a second from when the first client connects');
+    stdin.end('one\ntwo\n');
+    const lines = listOf(lines$);
+    firstClient$.next();
+    expect(await lines).toStrictEqual(['one', 'two']);
+  });
+
   test('passes on what comes out of a named pipe', async () => {
     const pipe = folder.path('pipe');
     await promisify(execFile)('mkfifo', [pipe]);
@@ -100,7 +111,6 @@ describe('openSource', () => {
     const lines = listOf(lines$);
     await folder.file('pipe', 'one\ntwo\n');
     expect(await lines).toStrictEqual(['one', 'two']);
-    expect((await open('-', { rate: 5 })).description).toBe('the lines of stdin, 5 a second');
   });
 
   test('says why a file cannot be read', async () => {
