@@ -23,6 +23,8 @@ export interface Ticket {
    * `requestTicket` works it out as `expires_at` minus the `Date` of the response. Absent: no such deadline is known.
    */
   readonly deadlineMs?: number;
+  /** The key that the ticket was issued for. Not a field of the wire, and never sent: what the service says is searched for it. */
+  readonly issuedFor?: Secret;
 }
 
 /** The JSON object of the ticket response (contract, section 2.1). */

@@ -62,7 +62,7 @@ const open = (
       fail(
         upgraded
           ? { stage: 'handshake', status: 101, detail: error.message }
-          : networkFailure('handshake', error, redactor(ticket.ticket, settings.apiKey)),
+          : networkFailure('handshake', error, redactor(ticket.ticket, ticket.issuedFor)),
       );
     })
     .on('open', () => subscriber.next({ webSocket, tcp: (upgraded as IncomingMessage).socket }));

@@ -56,7 +56,7 @@ const frames$ = (
     // Whoever was told of the opening may have unsubscribed there and then.
     if (subscriber.closed) return undefined;
     const { feed } = ticket;
-    const redact = redactor(ticket.ticket, settings.apiKey);
+    const redact = redactor(ticket.ticket, ticket.issuedFor);
     const openedMs = performance.now();
     let heardAtMs = openedMs;
     let readAt = Date.now();
@@ -72,10 +72,8 @@ const frames$ = (
     };
     // ws tells of a close only when the socket is gone; a server that leaves it open must not delay the reconnect.
     const onParsed = () => {
-      if (!subscriber.closed && webSocket.readyState === WebSocket.CLOSING)
-        closing ??= setImmediate(() => webSocket.terminate());
+      if (!subscriber.closed && webSocket.readyState === WebSocket.CLOSING) setImmediate(() => webSocket.terminate());
     };
-    let closing: NodeJS.Immediate | undefined;
     tcp.prependListener('data', onRead).on('data', onParsed);
 
     webSocket
@@ -95,7 +93,6 @@ const frames$ = (
       }),
     );
     return () => {
-      clearImmediate(closing);
       tcp.off('data', onRead).off('data', onParsed);
     };
   });

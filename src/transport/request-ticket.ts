@@ -70,7 +70,7 @@ const ticket$ = (settings: TicketSettings, feed: Feed, key: Secret): Observable<
     last(),
     map((answer) => {
       if ('refusal' in answer) throw failure(settings, answer.refusal);
-      return answer.ticket;
+      return { ...answer.ticket, issuedFor: key };
     }),
   );
 };

@@ -73,6 +73,11 @@ const hostile: readonly (WireScript & { readonly what: string; readonly options?
   },
   { what: 'a close reason', handshake: [accept(text('a'), close(4001, `${plantedTicket}-1 ${plantedKey}`))] },
   {
+    what: 'a close reason with a key that a function gave',
+    handshake: [accept(text('a'), close(4001, plantedKey))],
+    options: { apiKey: () => plantedKey },
+  },
+  {
     what: 'a bad frame',
     handshake: [accept(wsFrame(3, `${plantedTicket}-1`))],
     options: { backoff: { maxAttempts: 0 } },

@@ -89,6 +89,7 @@ describe('rule 1: one attempt, of which nothing outlives it', () => {
         },
       ],
       handshake: [accept(), accept(text('a'))],
+      ignoresClose: true,
     });
     await firstValueFrom(tradeFeed$('market', optionsFor(wire, { idleTimeoutMs: 10 })));
     expect(openAtSecond).toBe(1);
@@ -115,6 +116,26 @@ describe('rule 1: one attempt, of which nothing outlives it', () => {
       ['2', 2],
       ['3', 2],
     ]);
+  });
+});
+
+describe('rule 1, after unsubscribing', () => {
+  it.each<FeedEvent['type']>(['opened', 'frame'])('judges nothing that comes later, on %s', async (type) => {
+    await using wire = await startWire({
+      handshake: [
+        (peer, wire, n) => {
+          accept(text('a'))(peer, wire, n);
+          peer.socket.on('data', () => peer.socket.end(close(4001, 'connection replaced')));
+        },
+      ],
+      ignoresClose: true,
+    });
+    const classify = jest.fn<() => 'stop'>();
+    await until(tradeFeedEvents$('market', optionsFor(wire, { classify })), (event) => event.type === type);
+    await allClosed(wire);
+    await turns(10);
+    expect(wire.opcodes).toEqual([8]);
+    expect(classify).not.toHaveBeenCalled();
   });
 });
 

@@ -42,6 +42,8 @@ export interface WireScript {
   readonly tls?: Certificate;
   /** Leaves a close frame of the client unanswered. */
   readonly ignoresClose?: boolean;
+  /** Leaves its half of a connection open when the client has ended the other. */
+  readonly staysOpen?: boolean;
 }
 
 /** The other end of a handshake. */
@@ -138,6 +140,7 @@ export const startWire = async ({
   handshake = [accept()],
   tls,
   ignoresClose,
+  staysOpen,
 }: WireScript = {}): Promise<Wire> => {
   const tickets: Request[] = [];
   const handshakes: Request[] = [];
@@ -167,7 +170,7 @@ export const startWire = async ({
         if (opcode === 8 && !ignoresClose) socket.end();
       });
       // An HTTP server leaves its half of a connection open, also after an upgrade.
-      socket.on('end', () => socket.end());
+      if (!staysOpen) socket.on('end', () => socket.end());
       step(handshake, handshakes.length)({ socket, request }, wire, handshakes.length);
     })
     .listen(0, '127.0.0.1');

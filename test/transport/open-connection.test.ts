@@ -176,7 +176,7 @@ describe('openConnection', () => {
     const after = text('after the close');
     await using wire = await startWire({
       handshake: [accept(text('a'), text('b'), close(1001, 'server shutdown'), after)],
-      ignoresClose: true,
+      staysOpen: true,
     });
     const seen: string[] = [];
     const started = performance.now();
@@ -187,7 +187,7 @@ describe('openConnection', () => {
     ).rejects.toMatchObject({ code: 'server-shutdown', framesReceived: 2 });
     expect(seen).toEqual(['a', 'b']);
     expect(performance.now() - started).toBeLessThan(900);
-    await Promise.all([...wire.open].map(closed));
+    while (wire.opcodes.length === 0) await new Promise((resolve) => setImmediate(resolve));
     expect(wire.opcodes).toEqual([8]);
   });
 
@@ -217,6 +217,19 @@ describe('openConnection', () => {
         });
     });
     expect(frames[1]?.receivedAt).toBe(frames[0]?.receivedAt);
+  });
+
+  it('stamps a frame that comes later with its own time', async () => {
+    await using wire = await startWire({
+      handshake: [
+        (peer, wire, n) => {
+          accept(text('a'))(peer, wire, n);
+          setTimeout(() => peer.socket.write(text('b')), 40);
+        },
+      ],
+    });
+    const [a, b] = await firstValueFrom(frames$(wire).pipe(take(2), toArray()));
+    expect((b?.receivedAt ?? 0) - (a?.receivedAt ?? 0)).toBeGreaterThanOrEqual(30);
   });
 
   it('keeps its absolute deadline while the answer to the handshake drips', async () => {
