@@ -4,6 +4,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import {
   config,
   defer,
+  filter,
   firstValueFrom,
   map,
   mergeMap,
@@ -37,6 +38,7 @@ import {
   subprotocol,
   text,
   type Wire,
+  wsFrame,
 } from '../support/wire.js';
 
 const noJitter: TradeFeedOptions = { backoff: { jitter: 'none', initialDelayMs: 1, maxDelayMs: 64 } };
@@ -76,7 +78,10 @@ describe('rule 1: one attempt, of which nothing outlives it', () => {
     expect(wire.tickets).toHaveLength(5);
   });
 
-  it('destroys a stalled connection before the next attempt begins', async () => {
+  it.each([
+    ['stalled', text('a')],
+    ['broken', wsFrame(3, 'a reserved opcode')],
+  ])('destroys a %s connection before the next attempt begins', async (_what, frame) => {
     let openAtSecond: number | undefined;
     await using wire = await startWire({
       ticket: [
@@ -88,10 +93,11 @@ describe('rule 1: one attempt, of which nothing outlives it', () => {
           });
         },
       ],
-      handshake: [accept(), accept(text('a'))],
+      handshake: [accept(frame), accept(text('b'))],
       ignoresClose: true,
     });
-    await firstValueFrom(tradeFeed$('market', optionsFor(wire, { idleTimeoutMs: 10 })));
+    const feed$ = tradeFeed$('market', optionsFor(wire, { idleTimeoutMs: 10 }));
+    await firstValueFrom(feed$.pipe(filter((frame) => frame.text() === 'b')));
     expect(openAtSecond).toBe(1);
   });
 
