@@ -3,8 +3,8 @@ import { firstValueFrom, from, of, toArray } from 'rxjs';
 import { Agent, interceptors } from 'undici';
 import { type Feed, requestTicket, tradeFeedError, type Verdict } from '../../src/index.js';
 import { certificateFor } from '../support/certificate.js';
-import { optionsFor, plantedKey } from '../support/feed.js';
-import { issue, refuse, startWire, type TicketStep } from '../support/wire.js';
+import { closed, optionsFor, plantedKey } from '../support/feed.js';
+import { issue, refuse, startWire, ticketBody, type TicketStep } from '../support/wire.js';
 
 const market: Feed = 'market';
 const day = 'Mon, 01 Jan 2001 00:00:00 GMT';
@@ -130,6 +130,29 @@ describe('requestTicket', () => {
     await expect(request()).resolves.toMatchObject({ feed: 'market' });
     expect(wire.connections).toBe(1);
     await dispatcher.close();
+  });
+
+  it("ends the request of a user's dispatcher when nobody is subscribed any more", async () => {
+    await using wire = await startWire({ ticket: [() => undefined] });
+    const dispatcher = new Agent();
+    const subscription = of(market)
+      .pipe(requestTicket(optionsFor(wire, { dispatcher })))
+      .subscribe();
+    while (wire.tickets.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    subscription.unsubscribe();
+    await Promise.all([...wire.open].map(closed));
+    expect(wire.open.size).toBe(0);
+    await dispatcher.close();
+  });
+
+  it('reads no more of a body than a ticket can need', async () => {
+    const padded: TicketStep = (response, wire, n) =>
+      void response.writeHead(200).end(JSON.stringify(ticketBody(wire, n)) + ' '.repeat(70_000));
+    await using wire = await startWire({ ticket: [padded] });
+    await expect(firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))))).rejects.toMatchObject({
+      code: 'invalid-ticket',
+      message: expect.stringContaining('the body is longer than 65536 bytes'),
+    });
   });
 
   it("follows no redirect, even where a user's dispatcher would", async () => {
