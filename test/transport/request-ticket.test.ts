@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, from, of, toArray } from 'rxjs';
 import { Agent, interceptors } from 'undici';
@@ -139,9 +140,10 @@ describe('requestTicket', () => {
       .pipe(requestTicket(optionsFor(wire, { dispatcher })))
       .subscribe();
     while (wire.tickets.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    const [socket] = wire.open;
     subscription.unsubscribe();
-    await Promise.all([...wire.open].map(closed));
-    expect(wire.open.size).toBe(0);
+    await closed(socket as Socket);
+    expect(wire.tickets).toHaveLength(1);
     await dispatcher.close();
   });
 
