@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import type { Agent as HttpAgent } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
 import { type ConnectionOptions, createSecureContext, type SecureContextOptions } from 'node:tls';
@@ -82,19 +83,29 @@ const defaults = Object.freeze({
 });
 
 const isBaseUrl = (value: unknown): boolean => {
-  if (typeof value !== 'string' || !URL.canParse(value)) return false;
+  if (typeof value !== 'string' || !URL.canParse(value) || /[\s?#]/.test(value)) return false;
   const url = new URL(value);
   const encrypted = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url));
-  return encrypted && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  return encrypted && url.username === '' && url.password === '';
 };
 
 const isTls = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return false;
+  const { ca } = value as SecureContextOptions;
   try {
     createSecureContext(value as SecureContextOptions);
-    return typeof value === 'object' && value !== null;
+    return [ca].flat().every((pem) => pem === undefined || areCertificates(String(pem)));
   } catch {
     return false;
   }
+};
+
+// A CA that is no certificate is passed over by createSecureContext, and would look like an untrusted server.
+const areCertificates = (pem: string): boolean => {
+  const blocks = pem.match(
+    /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----.+?-----END (?:X509 |TRUSTED )?CERTIFICATE-----/gs,
+  );
+  return blocks !== null && blocks.every((block) => new X509Certificate(block).serialNumber !== '');
 };
 
 const rules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
@@ -104,14 +115,15 @@ const rules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   },
   apiKey: {
     allowed: 'a text of visible ASCII characters without spaces, or a function that gives one',
+    isSecret: true,
     is: (v) => typeof v === 'function' || v instanceof Secret || isCredential(v),
   },
   ticketTimeoutMs: positiveMs,
   handshakeTimeoutMs: positiveMs,
   idleTimeoutMs: durationMs,
   maxFrameBytes: {
-    allowed: 'a whole number of bytes above 0',
-    is: (v) => Number.isSafeInteger(v) && (v as number) > 0,
+    allowed: 'a whole number of bytes from 1 to 2147483647',
+    is: (v) => Number.isInteger(v) && (v as number) > 0 && (v as number) < 2 ** 31,
   },
   backoff: { allowed: 'an object', is: (v) => typeof v === 'object' && v !== null },
   classify: aFunction,
@@ -121,17 +133,24 @@ const rules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   agent: objectWith('addRequest', 'an http.Agent or https.Agent'),
 };
 
+const fromEnvironment = (name: string, rule: Rule): Rule => ({ ...rule, allowed: `${rule.allowed} (see ${name})` });
+
 /**
  * Validates options, reads the environment where one is missing, fills in the defaults and wraps the key.
  *
  * @throws TradeFeedError with code `invalid-options`, naming the option and what is allowed, never a text that was given
  */
 export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
-  const { TRADE_FEED_BASE_URL: baseUrl, TRADE_FEED_API_KEY: apiKey } = process.env;
   const given = validated<TradeFeedOptions>(options, rules);
-  const environment = validated<TradeFeedOptions>(
-    { baseUrl: given.baseUrl ?? (baseUrl || undefined), apiKey: given.apiKey ?? (apiKey || undefined) },
-    rules,
+  const environment = validated<Pick<TradeFeedOptions, 'baseUrl' | 'apiKey'>>(
+    {
+      baseUrl: given.baseUrl ?? (process.env['TRADE_FEED_BASE_URL'] || undefined),
+      apiKey: given.apiKey ?? (process.env['TRADE_FEED_API_KEY'] || undefined),
+    },
+    {
+      baseUrl: fromEnvironment('TRADE_FEED_BASE_URL', rules.baseUrl),
+      apiKey: fromEnvironment('TRADE_FEED_API_KEY', rules.apiKey),
+    },
   );
   return {
     ...defaults,

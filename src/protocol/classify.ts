@@ -72,8 +72,7 @@ export const meanings: readonly Meaning[] = [
     code: 'ticket-rate-limited',
     verdict: 'wait',
     meaning: 'Too many tickets were requested in this window.',
-    advice:
-      'Nothing to do: the feed waits as long as the service says. If it happens often, look for a second client of the account.',
+    advice: 'Look for a second client of the account, if it happens often; the feed waits as long as the service says.',
   },
   {
     stage: 'ticket',
@@ -212,7 +211,7 @@ export const meanings: readonly Meaning[] = [
     code: 'access-revoked',
     verdict: 'renew',
     meaning: 'Access was revoked.',
-    advice: `${restoreAccess} The next ticket request shows whether it is back.`,
+    advice: 'Restore access, or use a key of an account that has it; the next ticket request shows whether it is back.',
   },
   {
     stage: 'stream',
@@ -285,16 +284,15 @@ export const meanings: readonly Meaning[] = [
 const fits = (pattern: number | string | undefined, value: number | undefined): boolean =>
   pattern === value || (value !== undefined && (pattern === 'other' || pattern === `${Math.floor(value / 100)}xx`));
 
-const isObserved = ({ status, closeCode }: Meaning): boolean => status !== undefined || closeCode !== undefined;
-
+// A code alone is enough to name a row; with a status or a close code, these must fit as well.
 const meaningOf = ({ stage, code, status, closeCode, reason }: FailureFacts): Meaning => {
+  const isBare = status === undefined && closeCode === undefined;
   const row = meanings.find(
     (row) =>
       (row.stage ?? stage) === stage &&
-      (code === undefined ? isObserved(row) : row.code === code) &&
-      fits(row.status, status) &&
-      fits(row.closeCode, closeCode) &&
-      (row.reason === undefined || row.reason === reason),
+      (code === undefined ? !isBare : row.code === code) &&
+      (isBare || (fits(row.status, status) && fits(row.closeCode, closeCode))) &&
+      (row.reason === undefined || row.reason === reason || isBare),
   );
   if (row === undefined) throw new TypeError(`No failure is known for stage ${stage}, code ${code}.`);
   return row;
@@ -345,6 +343,6 @@ const observed = ({ status, closeCode, reason, detail }: FailureFacts): string =
 export const tradeFeedError = ({ detail, ...facts }: FailureFacts): TradeFeedError => {
   const { code, verdict, meaning, advice } = meaningOf(facts);
   const seen = observed({ ...facts, detail });
-  const message = `${seen ? meaning.replace(/\.$/, ` (${seen}).`) : meaning} ${advice}`;
+  const message = `${seen ? `${meaning.slice(0, -1)} (${seen}).` : meaning} ${advice}`;
   return new TradeFeedError({ ...facts, code, verdict, advice, message });
 };

@@ -130,8 +130,9 @@ export class TradeFeedError extends Error {
 
   /** Makes the same failure with some fields changed; the message gives the new advice. */
   with(changes: Partial<Pick<FailureFields, 'verdict' | 'advice' | 'previous'>>): TradeFeedError {
-    const message = this.message.replace(this.advice, () => changes.advice ?? this.advice);
-    return new TradeFeedError({ ...this, message, cause: this.cause, stack: this.stack, ...changes });
+    const advised = (text: string) => text.replace(this.advice, () => changes.advice ?? this.advice);
+    const { message, cause, stack } = this;
+    return new TradeFeedError({ ...this, message: advised(message), cause, stack: advised(String(stack)), ...changes });
   }
 
   /** Gives the error as plain data, without its cause and stack. */

@@ -4,6 +4,8 @@ import type { TradeFeedError } from './failure.js';
 /** What an option must be: the check, and the same in words. */
 export interface Rule {
   readonly allowed: string;
+  /** The error must not show what was given. */
+  readonly isSecret?: true;
   readonly is: (value: unknown) => boolean;
 }
 
@@ -58,7 +60,7 @@ export const validated = <T extends object>(
     const rule: Rule | undefined = Object.hasOwn(rules, name) ? rules[name as keyof T & string] : undefined;
     if (rule === undefined)
       throw invalidOption(prefix + name, `left out: the options are ${Object.keys(rules).join(', ')}`);
-    if (!rule.is(value)) throw invalidOption(prefix + name, rule.allowed, value);
+    if (!rule.is(value)) throw invalidOption(prefix + name, rule.allowed, rule.isSecret ? undefined : value);
   }
   return Object.fromEntries(entries) as Defined<T>;
 };

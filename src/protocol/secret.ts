@@ -15,7 +15,9 @@
 export class Secret {
   readonly #value: string;
 
+  /** @throws TypeError when the value could not be sent as a credential: no text, empty, or not visible ASCII */
   constructor(value: string) {
+    if (!isCredential(value)) throw new TypeError('A secret must be one or more visible ASCII characters.');
     this.#value = value;
   }
 

@@ -63,7 +63,7 @@ export const parseTimestamp = (text: string): number =>
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 const isSocketUrl = (text: string): boolean => {
-  if (!URL.canParse(text)) return false;
+  if (!URL.canParse(text) || /\s/.test(text)) return false;
   const url = new URL(text);
   return (
     (url.protocol === 'wss:' || (url.protocol === 'ws:' && isLoopback(url))) &&

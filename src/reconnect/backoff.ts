@@ -64,8 +64,8 @@ const rules: Readonly<Record<keyof BackoffPolicy, Rule>> = {
 /** Fills a policy up with the defaults; throws a `TradeFeedError` with code `invalid-options` when it is not valid. */
 export const resolveBackoff = (given: BackoffOptions = {}): BackoffPolicy => {
   const policy = { ...defaultBackoff, ...validated<BackoffOptions>(given, rules, 'backoff.') };
-  if (policy.initialDelayMs > policy.maxDelayMs) {
-    throw invalidOption('backoff.initialDelayMs', `at most maxDelayMs (${policy.maxDelayMs})`, policy.initialDelayMs);
+  if (given.initialDelayMs !== undefined && given.initialDelayMs > policy.maxDelayMs) {
+    throw invalidOption('backoff.initialDelayMs', `at most maxDelayMs (${policy.maxDelayMs})`, given.initialDelayMs);
   }
   return policy;
 };
@@ -115,7 +115,7 @@ export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined
 };
 
 const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: BackoffPolicy, attempt: number): number => {
-  const longestMs = Math.min(maxDelayMs, Math.max(1, initialDelayMs) * factor ** (attempt - 1));
+  const longestMs = Math.min(clampMs(maxDelayMs), Math.max(1, initialDelayMs) * factor ** (attempt - 1));
   const share = { full: () => random(), equal: () => (1 + random()) / 2, none: () => 1 }[jitter]();
   return Math.max(1, Math.round(share * longestMs));
 };

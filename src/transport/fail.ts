@@ -1,6 +1,6 @@
 import type { Settings } from '../options.js';
 import { tradeFeedError } from '../protocol/classify.js';
-import type { FailureFacts, Verdict } from '../protocol/failure.js';
+import { type FailureFacts, TradeFeedError, type Verdict } from '../protocol/failure.js';
 import { invalidOption } from '../protocol/rules.js';
 
 const verdicts: readonly Verdict[] = ['stop', 'renew', 'wait', 'backoff'];
@@ -16,9 +16,10 @@ export const failure = ({ classify }: Pick<Settings, 'classify'>, facts: Failure
   try {
     const verdict = classify(error, error.verdict);
     if (verdict === error.verdict) return error;
-    if (!verdicts.includes(verdict)) return invalidOption('classify', `a function that gives ${verdicts.join(', ')}`);
+    if (!verdicts.includes(verdict)) throw invalidOption('classify', `a function that gives ${verdicts.join(', ')}`);
     return error.with({ verdict, advice: `Your option \`classify\` made this ${verdict}, not ${error.verdict}.` });
   } catch (thrown) {
-    return thrown;
+    // A failure is retried by its verdict; one that is thrown must not be.
+    return thrown instanceof TradeFeedError ? thrown.with({ verdict: 'stop' }) : thrown;
   }
 };

@@ -10,6 +10,7 @@ import type { Ticket } from '../protocol/ticket.js';
 import { deadline } from './deadline.js';
 import { failure } from './fail.js';
 import { networkFailure } from './network-failure.js';
+import { withOwnCheck } from './tls.js';
 
 /** How long the closing handshake may take, in ms, before ws destroys the socket; its types do not know the option yet. */
 const closing = { closeTimeout: 1_000 };
@@ -76,7 +77,7 @@ const connect = (
 ): WebSocket | undefined => {
   try {
     return new WebSocket(ticket.wss_url, [ticket.subprotocol], {
-      ...tls,
+      ...withOwnCheck(tls),
       agent,
       followRedirects: false,
       perMessageDeflate: false,

@@ -30,8 +30,8 @@ export const stalled$ = (
 
   const check$ = defer(() => after(Math.max(1, heardAtMs() + idleTimeoutMs - now()))).pipe(
     filter(() => now() - heardAtMs() >= idleTimeoutMs),
-    tap(ping),
     map(heardAtMs),
+    tap(ping),
     switchMap((lastHeardMs) =>
       after(Math.min(idleTimeoutMs, MAX_ANSWER_MS)).pipe(filter(() => heardAtMs() === lastHeardMs)),
     ),

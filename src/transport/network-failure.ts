@@ -29,30 +29,38 @@ const certificateErrors = new Set([
   'CERT_UNTRUSTED',
   'CERT_REJECTED',
   'HOSTNAME_MISMATCH',
+  'UNSPECIFIED',
   'ERR_TLS_CERT_ALTNAME_INVALID',
+  'ERR_TLS_CERT_ALTNAME_FORMAT',
 ]);
 
 const unreachable = { ticket: 'ticket-endpoint-unreachable', handshake: 'handshake-unreachable' } as const;
 
-interface NetworkError {
-  readonly message: string;
-  readonly stack?: string;
-  readonly code?: string;
+interface MaybeError {
+  readonly message?: unknown;
+  readonly stack?: unknown;
+  readonly code?: unknown;
+  readonly errors?: unknown;
 }
 
 // A connection that was tried at several addresses fails with one error for each, and says little itself.
-const firstOf = (error: unknown): NetworkError => {
-  const { errors } = error as { errors?: readonly unknown[] };
-  return (errors?.[0] ?? error) as NetworkError;
+const firstOf = (error: unknown): unknown => {
+  const { errors } = Object(error) as MaybeError;
+  return (Array.isArray(errors) && (errors[0] as unknown)) || error;
 };
 
 /**
  * Copies the harmless part of an error from below: parsers there put the bytes they choked on into it, and these bytes may
- * hold a ticket.
+ * hold a ticket. Whatever was thrown will do: a dispatcher or an agent of the user's may reject with anything.
  */
 export const plainCause = (error: unknown, redact: (text: string) => string): Error => {
-  const { message, code, stack = message } = firstOf(error);
-  return Object.assign(new Error(redact(message)), { stack: redact(stack), ...(code !== undefined && { code }) });
+  const first = firstOf(error);
+  const { message, stack, code } = Object(first) as MaybeError;
+  const text = redact(typeof message === 'string' ? message : String(first));
+  return Object.assign(new Error(text), {
+    stack: typeof stack === 'string' ? redact(stack) : text,
+    ...(typeof code === 'string' && { code }),
+  });
 };
 
 /** Says what a network error means: an untrusted certificate, or nobody there. */

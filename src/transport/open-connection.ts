@@ -82,7 +82,10 @@ const frames$ = (
         framesReceived += 1;
         subscriber.next(new Frame(feed, data, isBinary, readAt, connection));
       })
-      .on('error', (error) => end({ code: 'invalid-frame', detail: error.message, cause: plainCause(error, redact) }))
+      .on('error', (error) => {
+        const cause = plainCause(error, redact);
+        end({ code: 'invalid-frame', detail: cause.message, cause });
+      })
       .on('close', (closeCode, reason) => end({ closeCode, reason: redact(reason.toString('utf8')) }));
 
     const pulse = { heardAtMs: () => heardAtMs, ping: () => webSocket.ping() };

@@ -4,6 +4,7 @@ import { connect as tlsConnect } from 'node:tls';
 import { from, noop, type Observable, type ObservableInput, switchMap, using } from 'rxjs';
 import { Client, type Dispatcher, request } from 'undici';
 import type { Settings } from '../options.js';
+import { withOwnCheck } from './tls.js';
 
 /** A POST request, and the means to make it with. */
 export interface Post extends Pick<Settings, 'dispatcher' | 'tls'> {
@@ -80,7 +81,7 @@ const ownClient = (url: URL, tls: Post['tls']): Means => {
     connect: ({ protocol, hostname: host, port, servername }, callback) => {
       const secure = protocol === 'https:';
       const made = secure
-        ? tlsConnect({ host, port: Number(port || 443), ...(servername && { servername }), ...tls })
+        ? tlsConnect({ host, port: Number(port || 443), ...(servername && { servername }), ...withOwnCheck(tls) })
         : netConnect({ host, port: Number(port || 80) });
       socket = made;
       once(made, secure ? 'secureConnect' : 'connect').then(

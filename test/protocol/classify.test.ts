@@ -311,8 +311,19 @@ describe('the words of the table', () => {
     expect(text).not.toMatch(/\.\.|\s\.|\s\s|[a-z]+:\/\/|Bearer|[0-9a-f]{16}/i);
   });
 
-  it.failing('give one sentence of advice for each row', () => {
+  it('give one sentence of advice for each row', () => {
     expect(meanings.filter(({ advice }) => advice.includes('. ')).map(keyOf)).toEqual([]);
+  });
+});
+
+describe('a failure known by its code alone', () => {
+  it.each([
+    [{ stage: 'ticket', code: 'invalid-api-key' }, 'stop'],
+    [{ stage: 'stream', code: 'connection-lost' }, 'renew'],
+    [{ stage: 'stream', code: 'access-revoked' }, 'renew'],
+    [{ stage: 'handshake', code: 'handshake-failed' }, 'backoff'],
+  ] as const)('%j is %s', (facts, verdict) => {
+    expect(classify(facts)).toBe(verdict);
   });
 });
 
@@ -344,7 +355,7 @@ describe('the message of a failure', () => {
     expect(tradeFeedError({ stage: 'ticket', status: 401, detail: 'x' })).not.toHaveProperty('detail');
   });
 
-  it.failing('shows a close reason letter for letter, also one with a dollar sign', () => {
+  it('shows a close reason letter for letter, also one with a dollar sign', () => {
     for (const reason of ['$$', '$&', '$`', "$'"]) {
       expect(told({ stage: 'stream', closeCode: 1000, reason })).toContain(`"${reason}"`);
     }

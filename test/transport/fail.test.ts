@@ -6,6 +6,16 @@ import { failure } from '../../src/transport/fail.js';
 const facts: FailureFacts = { stage: 'ticket', status: 503, retryAfterMs: 5, endedAt: 1, cause: new Error('below') };
 
 describe('failure', () => {
+  it('stops on a failure that the function of the user throws, though its verdict was another', () => {
+    const thrower = (error: TradeFeedError): never => {
+      throw error;
+    };
+    expect(failure({ classify: thrower }, facts)).toMatchObject({
+      code: 'credential-service-unavailable',
+      verdict: 'stop',
+    });
+  });
+
   it.each([[{}], [{ classify: undefined }]])('is what the table says where nobody says otherwise: %j', (settings) => {
     const error = failure(settings, facts);
     expect(error).toBeInstanceOf(TradeFeedError);

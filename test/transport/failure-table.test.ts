@@ -146,6 +146,29 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'ticket',
+    what: 'a certificate that the check of the user refuses',
+    code: 'untrusted-certificate',
+    verdict: 'stop',
+    tls: untrusted,
+    options: { tls: { ca: untrusted.cert, checkServerIdentity: () => new Error('not pinned') } },
+  },
+  {
+    stage: 'ticket',
+    what: 'a check of the user that throws',
+    code: 'untrusted-certificate',
+    verdict: 'stop',
+    tls: untrusted,
+    options: {
+      tls: {
+        ca: untrusted.cert,
+        checkServerIdentity: () => {
+          throw new Error('not pinned');
+        },
+      },
+    },
+  },
+  {
+    stage: 'ticket',
     what: 'a key function that rejects',
     code: 'api-key-unavailable',
     verdict: 'backoff',
@@ -321,6 +344,11 @@ const rows: readonly Row[] = [
 const handshakeTlsRows = [
   { what: 'an unknown CA', tls: untrusted, options: {} },
   { what: 'a certificate for another host', tls: otherName, options: { tls: { ca: otherName.cert } } },
+  {
+    what: 'a certificate that the check of the user refuses',
+    tls: untrusted,
+    options: { tls: { ca: untrusted.cert, checkServerIdentity: () => new Error('not pinned') } },
+  },
 ] as const;
 
 const hit = new Set<Meaning>();

@@ -125,20 +125,19 @@ describe('networkFailure', () => {
     }
   });
 
-  // Known defects; `failing` goes when they do.
-  it.failing('takes a subject name that cannot be read for an untrusted certificate', () => {
+  it('takes a subject name that cannot be read for an untrusted certificate', () => {
     expect(networkFailure('ticket', errorOf('why', 'ERR_TLS_CERT_ALTNAME_FORMAT'), asIs).code).toBe(
       'untrusted-certificate',
     );
   });
 
-  it.failing('takes a verification error that Node has no name for for an untrusted certificate', () => {
+  it('takes a verification error that Node has no name for for an untrusted certificate', () => {
     expect(networkFailure('ticket', errorOf('EE certificate key too weak', 'UNSPECIFIED'), asIs).code).toBe(
       'untrusted-certificate',
     );
   });
 
-  it.failing.each([['text'], [undefined], [null], [{}], [{ message: 5 }]])(
+  it.each([['text'], [undefined], [null], [{}], [{ message: 5 }]])(
     'makes a failure of whatever a dispatcher of the user rejects with: %p',
     (error) => {
       const facts = networkFailure('ticket', error, redactor(new Secret('k')));
