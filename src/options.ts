@@ -93,7 +93,7 @@ const isTls = (value: unknown): boolean => {
   if (typeof value !== 'object' || value === null) return false;
   const { ca } = value as SecureContextOptions;
   try {
-    createSecureContext(value as SecureContextOptions);
+    createSecureContext(value);
     return [ca].flat().every((pem) => pem === undefined || areCertificates(String(pem)));
   } catch {
     return false;
@@ -105,7 +105,7 @@ const areCertificates = (pem: string): boolean => {
   const blocks = pem.match(
     /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----.+?-----END (?:X509 |TRUSTED )?CERTIFICATE-----/gs,
   );
-  return blocks !== null && blocks.every((block) => new X509Certificate(block).serialNumber !== '');
+  return blocks?.every((block) => new X509Certificate(block).serialNumber !== '') ?? false;
 };
 
 const rules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
