@@ -30,7 +30,8 @@ export interface TradeFeedOptions {
    */
   readonly baseUrl?: string | undefined;
   /**
-   * The API key, or a function (it may be async) that is asked for it before every ticket, so that a key can rotate.
+   * The API key, or a function (it may be async) that is asked for it before every ticket, so that a key can rotate. The
+   * function has `ticketTimeoutMs` of its own.
    * @defaultValue the environment variable `TRADE_FEED_API_KEY`
    */
   readonly apiKey?: string | Secret | (() => string | Promise<string>) | undefined;
@@ -49,7 +50,10 @@ export interface TradeFeedOptions {
   readonly backoff?: BackoffOptions | undefined;
   /** Overrides what a failure asks for; gets the failure and the verdict of the table. */
   readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
-  /** A private CA and the like. It does not reach a `dispatcher`, which has its own. */
+  /**
+   * A private CA and the like. It does not reach a `dispatcher`, which has its own. `rejectUnauthorized: false` sends the key to
+   * whoever answers: give the `ca` instead.
+   */
   readonly tls?: TlsOptions | undefined;
   /** Where sockets are read: on this thread. @defaultValue `'main'` */
   readonly receiveIn?: 'main' | undefined;
@@ -133,38 +137,41 @@ const rules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   agent: objectWith('addRequest', 'an http.Agent or https.Agent'),
 };
 
-const fromEnvironment = (name: string, rule: Rule): Rule => ({ ...rule, allowed: `${rule.allowed} (see ${name})` });
+// Marks what has been validated, so that the building blocks that are given it need not do it again.
+const isResolved = Symbol('resolved');
 
 /**
- * Validates options, reads the environment where one is missing, fills in the defaults and wraps the key.
+ * Validates options, fills in the defaults and wraps the key. Settings that it made before are given back as they are.
  *
  * @throws TradeFeedError with code `invalid-options`, naming the option and what is allowed, never a text that was given
  */
 export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
+  if (isSettings(options)) return options;
   const given = validated<TradeFeedOptions>(options, rules);
-  const environment = validated<Pick<TradeFeedOptions, 'baseUrl' | 'apiKey'>>(
-    {
-      baseUrl: given.baseUrl ?? (process.env['TRADE_FEED_BASE_URL'] || undefined),
-      apiKey: given.apiKey ?? (process.env['TRADE_FEED_API_KEY'] || undefined),
-    },
-    {
-      baseUrl: fromEnvironment('TRADE_FEED_BASE_URL', rules.baseUrl),
-      apiKey: fromEnvironment('TRADE_FEED_API_KEY', rules.apiKey),
-    },
-  );
   return {
     ...defaults,
     ...given,
-    ...environment,
-    ...(typeof environment.apiKey === 'string' && { apiKey: new Secret(environment.apiKey) }),
+    ...(typeof given.apiKey === 'string' && { apiKey: new Secret(given.apiKey) }),
     backoff: resolveBackoff(given.backoff),
+    [isResolved]: true,
   } as Settings;
 };
 
-/** Does the same for whoever requests tickets, and needs an address and a key. */
-export const resolveTicketOptions = (options?: TradeFeedOptions): TicketSettings => {
+const isSettings = (options: TradeFeedOptions | null): options is Settings =>
+  Object.hasOwn(Object(options) as object, isResolved);
+
+/** Does the same for whoever requests tickets: reads the environment where the address or the key is missing, and needs both. */
+export const resolveTicketOptions = (options: TradeFeedOptions = {}): TicketSettings => {
   const settings = resolveOptions(options);
-  if (settings.baseUrl === undefined) throw invalidOption('baseUrl', 'given, or be in TRADE_FEED_BASE_URL');
-  if (settings.apiKey === undefined) throw invalidOption('apiKey', 'given, or be in TRADE_FEED_API_KEY');
-  return settings as TicketSettings;
+  const { baseUrl = fromEnvironment('baseUrl'), apiKey = fromEnvironment('apiKey') } = settings;
+  return { ...settings, baseUrl, apiKey: typeof apiKey === 'string' ? new Secret(apiKey) : apiKey };
+};
+
+const variables = { baseUrl: 'TRADE_FEED_BASE_URL', apiKey: 'TRADE_FEED_API_KEY' } as const;
+
+const fromEnvironment = (name: keyof typeof variables): string => {
+  const value = process.env[variables[name]];
+  if (!value) throw invalidOption(name, `given, or be in ${variables[name]}`);
+  if (!rules[name].is(value)) throw invalidOption(name, `${rules[name].allowed} (see ${variables[name]})`);
+  return value;
 };

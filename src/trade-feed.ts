@@ -1,9 +1,10 @@
 import { defer, merge, noop, type Observable, of, retryWhen, Subject, tap } from 'rxjs';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from './options.js';
 import type { FeedEvent, LifecycleEvent } from './protocol/event.js';
-import { Feed, feeds } from './protocol/feed.js';
+import { type Feed, feeds } from './protocol/feed.js';
 import type { Frame } from './protocol/frame.js';
 import { oneOf, validated } from './protocol/rules.js';
+import type { Ticket } from './protocol/ticket.js';
 import type { Reconnect } from './reconnect/backoff.js';
 import { backoff } from './reconnect/reconnect.js';
 import { withGaps } from './reconnect/with-gaps.js';
@@ -33,7 +34,18 @@ import { requestTicket } from './transport/request-ticket.js';
  * ```
  */
 export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<Frame> =>
-  frames$(checked(feed), resolveTicketOptions(options), noop);
+  feed$(feed, settled(feed, options), noop);
+
+const feed$ = (feed: Feed, settings: TicketSettings, tell: Tell): Observable<Frame> =>
+  defer(() =>
+    of(feed).pipe(
+      tap(ticketRequested(tell)),
+      requestTicket(settings), //                                   Feed   -> Ticket   POST /v1/wss/tickets
+      tap(ticketIssued(tell)),
+      openConnection(settings, opened(tell)), //                    Ticket -> Frame    handshake, then frames
+      retryWhen(backoff(settings.backoff, reconnecting(tell))), //  what ended it -> when to resubscribe, or stop
+    ),
+  );
 
 /**
  * Streams the frames of a feed and what happens around them, in order: see {@link FeedEvent}.
@@ -43,6 +55,7 @@ export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): O
  * @param feed - `market` or `raw` @defaultValue `'market'`
  * @param options - see {@link TradeFeedOptions}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself, before any I/O
+ * @see the contract, section 6
  * @example
  * ```ts
  * import { tradeFeedEvents$ } from 'rx-trade-feed';
@@ -53,29 +66,30 @@ export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): O
  * ```
  */
 export const tradeFeedEvents$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<FeedEvent> => {
-  const settings = resolveTicketOptions(options);
-  checked(feed);
+  const settings = settled(feed, options);
   return defer(() => {
     const lifecycle = new Subject<LifecycleEvent>();
     return merge(
       lifecycle.pipe(withGaps()),
-      frames$(feed, settings, (event) => lifecycle.next(event)),
+      feed$(feed, settings, (event) => lifecycle.next(event)),
     );
   });
 };
 
-const frames$ = (feed: Feed, settings: TicketSettings, tell: (event: LifecycleEvent) => void): Observable<Frame> =>
-  defer(() =>
-    of(feed).pipe(
-      tap(() => tell({ type: 'ticket-requested', at: Date.now(), feed })),
-      requestTicket(settings),
-      tap((ticket) => tell({ type: 'ticket-issued', at: Date.now(), feed: ticket.feed, expiresAt: ticket.expires_at })),
-      openConnection(settings, numbered(tell)),
-      retryWhen(backoff(settings.backoff, reconnecting(tell))),
-    ),
-  );
+const settled = (feed: Feed, options?: TradeFeedOptions): TicketSettings => {
+  validated({ feed }, { feed: oneOf(...feeds) });
+  return resolveTicketOptions(options);
+};
 
-const numbered = (tell: (event: LifecycleEvent) => void) => {
+type Tell = (event: LifecycleEvent) => void;
+
+const ticketRequested = (tell: Tell) => (feed: Feed) => tell({ type: 'ticket-requested', at: Date.now(), feed });
+
+const ticketIssued = (tell: Tell) => (ticket: Ticket) =>
+  tell({ type: 'ticket-issued', at: Date.now(), feed: ticket.feed, expiresAt: ticket.expires_at });
+
+// Numbers the connections of one subscription: 1, 2, …
+const opened = (tell: Tell) => {
   let connection = 0;
   return (feed: Feed): number => {
     connection += 1;
@@ -85,10 +99,8 @@ const numbered = (tell: (event: LifecycleEvent) => void) => {
 };
 
 const reconnecting =
-  (tell: (event: LifecycleEvent) => void) =>
+  (tell: Tell) =>
   ({ failure, delayMs, attempt }: Reconnect): void => {
     tell({ type: 'disconnected', at: Date.now(), failure });
     tell({ type: 'reconnecting', at: Date.now(), delayMs, attempt, verdict: failure.verdict });
   };
-
-const checked = (feed: Feed): Feed => validated({ feed }, { feed: oneOf(...feeds) }).feed;

@@ -330,18 +330,25 @@ describe('the environment', () => {
 
   it('is read at each call, not once', () => {
     process.env['TRADE_FEED_BASE_URL'] = 'https://one.example';
-    expect(resolveOptions().baseUrl).toBe('https://one.example');
+    expect(resolveTicketOptions({ apiKey: 'k' }).baseUrl).toBe('https://one.example');
     process.env['TRADE_FEED_BASE_URL'] = 'https://two.example';
-    expect(resolveOptions().baseUrl).toBe('https://two.example');
+    expect(resolveTicketOptions({ apiKey: 'k' }).baseUrl).toBe('https://two.example');
+  });
+
+  it('does not matter to whoever requests no tickets', () => {
+    process.env['TRADE_FEED_BASE_URL'] = marker;
+    expect(resolveOptions().baseUrl).toBeUndefined();
   });
 
   it.each([
     ['TRADE_FEED_BASE_URL', `http://${marker}.example`, allowedUrl],
     ['TRADE_FEED_API_KEY', `${marker} ${marker}`, 'a text of visible ASCII characters without spaces'],
   ])('is held against the same rules: %s', (name, value, allowed) => {
+    process.env['TRADE_FEED_BASE_URL'] = 'https://x.example';
     process.env[name] = value;
-    const error = refusalOf(() => resolveOptions());
+    const error = refusalOf(() => resolveTicketOptions());
     expect(error.message).toContain(allowed);
+    expect(error.message).toContain(`(see ${name})`);
     expect(everythingOf(error)).not.toContain(marker);
   });
 

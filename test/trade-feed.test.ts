@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { inspect } from 'node:util';
 import { isObservable } from 'rxjs';
 import { type Feed, TradeFeedError, type TradeFeedOptions } from '../src/index.js';
@@ -34,6 +34,16 @@ describe.each([
 ] as const)('%s', (_name, feed$) => {
   it.each([[undefined], ['market'], ['raw']] as [Feed | undefined][])('gives an Observable for %p', (feed) => {
     expect(isObservable(feed$(feed, given))).toBe(true);
+  });
+
+  it('validates once, and not again for a subscription', () => {
+    const passphrase = jest.fn(() => 'none');
+    const tls = Object.defineProperty({}, 'passphrase', { get: passphrase, enumerable: true });
+    const ready$ = feed$('market', { ...given, tls, apiKey: () => new Promise<string>(() => undefined) });
+    const { length } = passphrase.mock.calls;
+    ready$.subscribe().unsubscribe();
+    expect(length).toBeGreaterThan(0);
+    expect(passphrase).toHaveBeenCalledTimes(length);
   });
 
   it.each(['', 'x', 'Market', 'planted-key', 'toString', null, 5, {}, ['raw']])(

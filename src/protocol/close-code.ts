@@ -32,3 +32,7 @@ export const CloseReason = {
   accessRevoked: 'access revoked',
 } as const;
 export type CloseReason = (typeof CloseReason)[keyof typeof CloseReason];
+
+/** Tells whether a close reason is one of the service's own words. */
+export const isCloseReason = (reason: string): reason is CloseReason =>
+  (Object.values(CloseReason) as string[]).includes(reason);

@@ -14,6 +14,7 @@ export interface TicketRequested {
 /** A ticket was issued; the handshake follows at once. The ticket itself is not shown. */
 export interface TicketIssued {
   readonly type: 'ticket-issued';
+  /** When, in epoch ms. */
   readonly at: number;
   /** The feed that the service selected. */
   readonly feed: Feed;
@@ -24,6 +25,7 @@ export interface TicketIssued {
 /** The connection is open; frames follow (contract, section 4.2). */
 export interface Opened {
   readonly type: 'opened';
+  /** When, in epoch ms. */
   readonly at: number;
   readonly feed: Feed;
   /** Which connection of this subscription: 1, 2, … */
@@ -33,6 +35,7 @@ export interface Opened {
 /** An attempt ended, whether or not it had opened a connection, and another one follows. */
 export interface Disconnected {
   readonly type: 'disconnected';
+  /** When, in epoch ms. */
   readonly at: number;
   /** What ended it; `failure.stage` is `stream` when a connection was open. */
   readonly failure: TradeFeedError;
@@ -41,6 +44,7 @@ export interface Disconnected {
 /** The wait before the next attempt begins. */
 export interface Reconnecting {
   readonly type: 'reconnecting';
+  /** When, in epoch ms. */
   readonly at: number;
   /** How long the wait is, in ms. */
   readonly delayMs: number;

@@ -15,7 +15,7 @@ export const parseHttpDate = (text: string | undefined): number | undefined => {
 
 /**
  * Reads `Retry-After` (RFC 9110, 10.2.3; contract, section 7.1): seconds, or an HTTP date that is held against the `Date`
- * of the same response, so that the local clock does not matter.
+ * of the same response, so that the local clock does not matter; without a `Date` it is held against that.
  *
  * @param value - the header; anything that is neither form counts as missing
  * @param date - the response's `Date` header

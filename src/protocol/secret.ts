@@ -2,8 +2,8 @@
  * Wraps an API key or a ticket so that it cannot be printed by accident.
  *
  * String conversion, `JSON.stringify`, `util.inspect` and every property listing show `[secret]`; only {@link Secret.reveal}
- * gives the value, and the library calls it in two places: the `X-API-Key` header of the ticket request and the
- * `Authorization` header of the handshake (contract, section 5).
+ * gives the value. The library sends it in two places: the `X-API-Key` header of the ticket request and the `Authorization`
+ * header of the handshake (contract, section 5).
  *
  * @example
  * ```ts

@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/lib/function.js';
 import * as t from 'io-ts';
 import { Feed } from './feed.js';
 import { isLoopback } from './loopback.js';
-import { isCredential, Secret } from './secret.js';
+import { isCredential, redactor, Secret } from './secret.js';
 
 /** The credential of exactly one WebSocket handshake (contract, section 2.1): the fields of the wire, the secret wrapped. */
 export interface Ticket {
@@ -23,9 +23,12 @@ export interface Ticket {
    * `requestTicket` works it out as `expires_at` minus the `Date` of the response. Absent: no such deadline is known.
    */
   readonly deadlineMs?: number;
-  /** The key that the ticket was issued for. Not a field of the wire, and never sent: what the service says is searched for it. */
-  readonly issuedFor?: Secret;
+  /** Hides the ticket, and the key that it was issued for, in a text of the service. Not a field of the wire. */
+  readonly redact?: (text: string) => string;
 }
+
+/** Gives what hides the secrets of a ticket in a text of the service. */
+export const redactorOf = ({ ticket, redact = redactor(ticket) }: Ticket): ((text: string) => string) => redact;
 
 /** The JSON object of the ticket response (contract, section 2.1). */
 export interface WireTicket {
@@ -77,7 +80,7 @@ const isSocketUrl = (text: string): boolean => {
  * Decodes the body of a ticket response (contract, section 2.1), wraps the secret and drops unknown fields.
  *
  * `wss_url` must be a `wss:` address (`ws:` for a loopback host alone) without credentials or fragment; `subprotocol` a
- * token of RFC 9110; `expires_at` an RFC 3339 timestamp.
+ * token of RFC 9110; `expires_at` an RFC 3339 timestamp. Encoding gives the wire's object back, with the ticket in plain.
  *
  * @example
  * ```ts

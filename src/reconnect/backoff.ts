@@ -12,7 +12,7 @@ import {
   validated,
 } from '../protocol/rules.js';
 
-/** How the waits between reconnects grow, and when they end. Durations in ms. */
+/** How the waits between reconnects grow, and when they end. Durations in ms. The notifier that keeps it is in reconnect.ts. */
 export interface BackoffPolicy {
   /** The longest first wait. @defaultValue 500 */
   readonly initialDelayMs: number;
@@ -88,7 +88,7 @@ export interface Stop {
 }
 
 /**
- * Decides what follows a failure, from it and the decision before: the whole policy, as a fold (DESIGN: verdicts).
+ * Decides what follows a failure, from it and the decision before: the whole policy, as a fold.
  *
  * Pure but for `policy.random`. What is no `TradeFeedError` is somebody's own exception, and stops as it is.
  *

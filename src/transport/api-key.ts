@@ -3,7 +3,7 @@ import type { TicketSettings } from '../options.js';
 import { invalidOption } from '../protocol/rules.js';
 import { isCredential, Secret } from '../protocol/secret.js';
 import { deadline } from './deadline.js';
-import { failure } from './fail.js';
+import { judgedFailure } from './judged-failure.js';
 
 /**
  * Asks for the API key of this attempt, and wraps it.
@@ -15,7 +15,7 @@ export const apiKey$ = (settings: TicketSettings): Observable<Secret> => {
   const { apiKey, ticketTimeoutMs } = settings;
   if (apiKey instanceof Secret) return of(apiKey);
   const unavailable = (detail: string, cause?: unknown) =>
-    failure(settings, { stage: 'ticket', code: 'api-key-unavailable', detail, cause });
+    judgedFailure(settings, { stage: 'ticket', code: 'api-key-unavailable', detail, cause });
   return defer(async () => apiKey()).pipe(
     deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
     catchError((cause: unknown) => {

@@ -5,10 +5,9 @@ import { WebSocket } from 'ws';
 import type { Settings } from '../options.js';
 import type { FailureFacts } from '../protocol/failure.js';
 import { retryAfterMs } from '../protocol/retry-after.js';
-import { redactor } from '../protocol/secret.js';
-import type { Ticket } from '../protocol/ticket.js';
+import { redactorOf, type Ticket } from '../protocol/ticket.js';
 import { deadline } from './deadline.js';
-import { failure } from './fail.js';
+import { judgedFailure } from './judged-failure.js';
 import { networkFailure } from './network-failure.js';
 import { withOwnCheck } from './tls.js';
 
@@ -35,10 +34,10 @@ export const handshake$ = (ticket: Ticket, settings: Settings): Observable<OpenS
       ? { stage: 'handshake', code: 'ticket-expired' }
       : { stage: 'handshake', code: 'handshake-unreachable', detail: `no answer in ${handshakeTimeoutMs} ms` };
   return new Observable<OpenSocket>((subscriber) => {
-    const fail = (facts: FailureFacts) => subscriber.error(failure(settings, facts));
+    const fail = (facts: FailureFacts) => subscriber.error(judgedFailure(settings, facts));
     if (leftMs <= 0) return fail(late);
     return open(ticket, settings, subscriber, fail);
-  }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), () => failure(settings, late)));
+  }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), () => judgedFailure(settings, late)));
 };
 
 const open = (
@@ -63,7 +62,7 @@ const open = (
       fail(
         upgraded
           ? { stage: 'handshake', status: 101, detail: error.message }
-          : networkFailure('handshake', error, redactor(ticket.ticket, ticket.issuedFor)),
+          : networkFailure('handshake', error, redactorOf(ticket)),
       );
     })
     .on('open', () => subscriber.next({ webSocket, tcp: (upgraded as IncomingMessage).socket }));

@@ -1,12 +1,12 @@
 import { Observable, type OperatorFunction, switchMap } from 'rxjs';
 import { WebSocket } from 'ws';
 import { resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
+import { isCloseReason } from '../protocol/close-code.js';
 import type { FailureFacts } from '../protocol/failure.js';
 import type { Feed } from '../protocol/feed.js';
 import { Frame } from '../protocol/frame.js';
-import { redactor } from '../protocol/secret.js';
-import type { Ticket } from '../protocol/ticket.js';
-import { failure } from './fail.js';
+import { redactorOf, type Ticket } from '../protocol/ticket.js';
+import { judgedFailure } from './judged-failure.js';
 import { handshake$, type OpenSocket } from './handshake.js';
 import { stalled$ } from './liveness.js';
 import { plainCause } from './network-failure.js';
@@ -19,12 +19,13 @@ import { plainCause } from './network-failure.js';
  * `handshake` (`handshake-rejected`, `ticket-rejected`, `capacity-full`, `subprotocol-mismatch`, `handshake-failed`,
  * `handshake-unreachable`, `untrusted-certificate`, `ticket-expired`) or `stream` (`connection-replaced`,
  * `policy-violation`, `access-expired`, `access-revoked`, `client-too-slow`, `server-shutdown`, `connection-lost`,
- * `connection-stalled`, `invalid-frame`, `connection-closed`). Never retries, never sends a message.
+ * `connection-stalled`, `invalid-frame`, `connection-closed`); `invalid-options` when the `agent` or `tls` given cannot be used.
+ * What the option `classify` throws is the error as it is. Never retries, never sends a message.
  * Unsubscribing closes the connection; a closing handshake that takes longer than 1 s is cut.
  *
  * @param options - see {@link TradeFeedOptions}; `handshakeTimeoutMs`, `idleTimeoutMs`, `maxFrameBytes`, `tls`, `agent` and `classify` count here
  * @param onOpen - called when a connection opens, before its first frame; gives the number that its frames carry.
- * By default every connection is number 1.
+ * @defaultValue every connection is number 1
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -56,14 +57,19 @@ const frames$ = (
     // Whoever was told of the opening may have unsubscribed there and then.
     if (subscriber.closed) return undefined;
     const { feed } = ticket;
-    const redact = redactor(ticket.ticket, ticket.issuedFor);
+    const redact = redactorOf(ticket);
     const openedMs = performance.now();
     let heardAtMs = openedMs;
     let readAt = Date.now();
     let framesReceived = 0;
     const end = (facts: Omit<FailureFacts, 'stage'>, endedMs = performance.now()) =>
       subscriber.error(
-        failure(settings, { stage: 'stream', uptimeMs: Math.round(endedMs - openedMs), framesReceived, ...facts }),
+        judgedFailure(settings, {
+          stage: 'stream',
+          uptimeMs: Math.round(endedMs - openedMs),
+          framesReceived,
+          ...facts,
+        }),
       );
 
     const onRead = () => {
@@ -86,7 +92,10 @@ const frames$ = (
         const cause = plainCause(error, redact);
         end({ code: 'invalid-frame', detail: cause.message, cause });
       })
-      .on('close', (closeCode, reason) => end({ closeCode, reason: redact(reason.toString('utf8')) }));
+      .on('close', (closeCode, bytes) => {
+        const reason = bytes.toString('utf8');
+        end({ closeCode, reason: isCloseReason(reason) ? reason : redact(reason) });
+      });
 
     const pulse = { heardAtMs: () => heardAtMs, ping: () => webSocket.ping() };
     subscriber.add(

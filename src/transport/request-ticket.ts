@@ -22,7 +22,7 @@ import { redactor, type Secret } from '../protocol/secret.js';
 import { parseTicket, parseTimestamp, type Ticket } from '../protocol/ticket.js';
 import { apiKey$ } from './api-key.js';
 import { deadline } from './deadline.js';
-import { failure } from './fail.js';
+import { judgedFailure } from './judged-failure.js';
 import { networkFailure } from './network-failure.js';
 import { post$ } from './post.js';
 
@@ -69,8 +69,8 @@ const ticket$ = (settings: TicketSettings, feed: Feed, key: Secret): Observable<
     catchError((error: unknown) => of({ refusal: networkFailure('ticket', error, redactor(key)) })),
     last(),
     map((answer) => {
-      if ('refusal' in answer) throw failure(settings, answer.refusal);
-      return { ...answer.ticket, issuedFor: key };
+      if ('refusal' in answer) throw judgedFailure(settings, answer.refusal);
+      return { ...answer.ticket, redact: redactor(key, answer.ticket.ticket) };
     }),
   );
 };

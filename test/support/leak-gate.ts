@@ -30,7 +30,7 @@ export default class LeakGate extends TestEnvironment {
   }
 }
 
-const graceMs = 1_500;
+const graceMs = 3_000;
 const pollMs = 10;
 
 /** Counts what keeps the event loop alive, by its kind: `Timeout`, `TCPSocketWrap`, `TCPServerWrap`, … */

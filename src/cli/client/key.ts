@@ -11,15 +11,17 @@ export const keyFromFile = async (file: string): Promise<string | (() => Promise
   try {
     const isRegular = (await stat(file)).isFile();
     const key = await readKey(file);
-    if (!/^[\x21-\x7e]+$/.test(key)) {
-      throw usageError(
-        'The file of --key-file must hold an API key and nothing else: one line of visible ASCII characters.',
-      );
-    }
     return isRegular ? () => readKey(file) : key;
   } catch (error) {
     throw error instanceof CliError ? error : localError('Cannot read the file of --key-file', error);
   }
 };
 
-const readKey = async (file: string): Promise<string> => (await readFile(file, 'utf8')).replace(/[\r\n]+$/, '');
+// A file that is being written may be empty for a moment: what is thrown for a later ticket is retried, as an outage is.
+const readKey = async (file: string): Promise<string> => {
+  const key = (await readFile(file, 'utf8')).replace(/[\r\n]+$/, '');
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw usageError(
+    'The file of --key-file must hold an API key and nothing else: one line of visible ASCII characters.',
+  );
+};

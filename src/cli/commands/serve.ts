@@ -70,7 +70,7 @@ const start = async (options: TradeFeedServiceOptions & { readonly port: number 
   try {
     return await startTradeFeedService(options);
   } catch (error) {
-    if (error instanceof TypeError)
+    if (error instanceof TypeError && options.tls)
       throw usageError('--cert and --key must hold a PEM certificate and the key that belongs to it.');
     throw localError(
       `Cannot listen on port ${options.port} of 127.0.0.1`,

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { defer, finalize, from, type Observable, switchMap, take } from 'rxjs';
 import { localError } from '../cli-error.js';
 import { linesOf } from './lines.js';
-import { pacedAt } from './paced.js';
+import { pacedAt } from './paced-lines.js';
 
 /** Where the payloads of `serve --source` come from, and how fast. */
 export interface SourceOptions {

@@ -1,6 +1,6 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { ErrorBody, Refusal } from './refusal.js';
+import { defaultErrorBody, type ErrorBody, type Refusal } from './refusal.js';
 
 /** An answer with a JSON body. */
 export interface Answer {
@@ -11,7 +11,8 @@ export interface Answer {
 
 /** Makes the answer of a JSON value. Nothing of this service is to be kept: tickets are secrets. */
 export const jsonAnswer = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Answer => {
-  const body = JSON.stringify(value);
+  // Of `undefined` there is no JSON: an empty body.
+  const body = (JSON.stringify(value) as string | undefined) ?? '';
   return {
     status,
     headers: {
@@ -24,9 +25,19 @@ export const jsonAnswer = (status: number, value: unknown, headers: Readonly<Rec
   };
 };
 
-/** Makes the answer of a refusal. */
-export const refusalAnswer = (refusal: Refusal, errorBody: ErrorBody): Answer =>
-  jsonAnswer(refusal.status, errorBody(refusal), refusal.headers);
+/** Makes the answer of a refusal; what a user's `errorBody` throws is told in the stand-in's place. */
+export const refusalAnswer = (refusal: Refusal, errorBody: ErrorBody): Answer => {
+  const { status, headers } = refusal;
+  try {
+    return jsonAnswer(status, errorBody(refusal), headers);
+  } catch (error) {
+    return jsonAnswer(
+      status,
+      defaultErrorBody({ ...refusal, message: `The option errorBody threw: ${String(error)}` }),
+      headers,
+    );
+  }
+};
 
 /** Sends an answer to an HTTP request. */
 export const sendAnswer = (response: ServerResponse, { status, headers, body }: Answer): void => {

@@ -37,6 +37,16 @@ describe('connectionOptions', () => {
     expect(await (apiKey as () => Promise<string>)()).toBe('second');
   });
 
+  test('let the feed ask again when the file is empty for a moment, as one that is being written may be', async () => {
+    const keyFile = await folder.file('emptied', 'first');
+    const { apiKey } = await connectionOptions({ 'key-file': keyFile }, { env });
+    const ask = apiKey as () => Promise<string>;
+    await folder.file('emptied', '');
+    await expect(ask()).rejects.toThrow(/--key-file must hold an API key/);
+    await folder.file('emptied', 'second');
+    expect(await ask()).toBe('second');
+  });
+
   test('ask a pipe for its key once', async () => {
     const pipe = folder.path('pipe');
     await promisify(execFile)('mkfifo', [pipe]);

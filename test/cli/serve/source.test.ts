@@ -5,7 +5,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { lastValueFrom, NEVER, type Observable, of, Subject, take, toArray } from 'rxjs';
 import { linesOf } from '../../../src/cli/serve/lines.js';
-import { pacedAt } from '../../../src/cli/serve/paced.js';
+import { pacedAt } from '../../../src/cli/serve/paced-lines.js';
 import { openSource } from '../../../src/cli/serve/source.js';
 import { tempFolder } from '../support/temp-folder.js';
 

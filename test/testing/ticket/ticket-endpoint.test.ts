@@ -311,4 +311,20 @@ describe('what is told of tickets', () => {
     const service = await start({ errorBody: ({ status, code }) => ({ status, why: code }) });
     expect((await postTicket(service)).body).toEqual({ status: 401, why: 'invalid-api-key' });
   });
+
+  it('no error body where the option makes none', async () => {
+    const service = await start({ errorBody: () => undefined });
+    expect(await postTicket(service)).toMatchObject({ status: 401, body: undefined });
+  });
+
+  it('the stand-in where the option throws', async () => {
+    const errorBody = (): never => {
+      throw new Error('mine');
+    };
+    const service = await start({ errorBody });
+    expect(await postTicket(service)).toMatchObject({
+      status: 401,
+      body: { error: { code: 'invalid-api-key', message: 'The option errorBody threw: Error: mine' } },
+    });
+  });
 });

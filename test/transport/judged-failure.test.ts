@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import { type FailureFacts, TradeFeedError, type Verdict } from '../../src/protocol/failure.js';
-import { failure } from '../../src/transport/fail.js';
+import { judgedFailure } from '../../src/transport/judged-failure.js';
 
 const facts: FailureFacts = { stage: 'ticket', status: 503, retryAfterMs: 5, endedAt: 1, cause: new Error('below') };
 
@@ -10,20 +10,20 @@ describe('failure', () => {
     const thrower = (error: TradeFeedError): never => {
       throw error;
     };
-    expect(failure({ classify: thrower }, facts)).toMatchObject({
+    expect(judgedFailure({ classify: thrower }, facts)).toMatchObject({
       code: 'credential-service-unavailable',
       verdict: 'stop',
     });
   });
 
   it.each([[{}], [{ classify: undefined }]])('is what the table says where nobody says otherwise: %j', (settings) => {
-    const error = failure(settings, facts);
+    const error = judgedFailure(settings, facts);
     expect(error).toBeInstanceOf(TradeFeedError);
     expect({ ...(error as object) }).toEqual({ ...tradeFeedError(facts) });
   });
 
   it.each<Verdict>(['stop', 'renew', 'wait', 'backoff'])('takes the verdict of the user: %s', (verdict) => {
-    const error = failure({ classify: () => verdict }, facts) as TradeFeedError;
+    const error = judgedFailure({ classify: () => verdict }, facts) as TradeFeedError;
     const usual = tradeFeedError(facts);
     const advice =
       verdict === usual.verdict ? usual.advice : `Your option \`classify\` made this ${verdict}, not ${usual.verdict}.`;
@@ -34,12 +34,12 @@ describe('failure', () => {
 
   it('makes no second error when the user agrees with the table', () => {
     const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
-    expect(failure({ classify }, facts)).toBe(classify.mock.calls[0]?.[0]);
+    expect(judgedFailure({ classify }, facts)).toBe(classify.mock.calls[0]?.[0]);
   });
 
   it('shows the function the failure and the verdict of the table, once', () => {
     const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
-    failure({ classify }, facts);
+    judgedFailure({ classify }, facts);
     expect(classify).toHaveBeenCalledTimes(1);
     const [error, verdict] = classify.mock.calls[0]!;
     expect(error.toJSON()).toEqual(tradeFeedError(facts).toJSON());
@@ -51,13 +51,13 @@ describe('failure', () => {
       // eslint-disable-next-line @typescript-eslint/only-throw-error -- as a user's function may
       throw thrown;
     };
-    expect(failure({ classify }, facts)).toBe(thrown);
+    expect(judgedFailure({ classify }, facts)).toBe(thrown);
   });
 
   it.each(['retry', '', undefined, null, true, Promise.resolve('stop'), 'toString'])(
     'stops when the function gives %p, which is no verdict',
     (given) => {
-      const error = failure({ classify: () => given as Verdict }, facts) as TradeFeedError;
+      const error = judgedFailure({ classify: () => given as Verdict }, facts) as TradeFeedError;
       expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
       expect(error.message).toContain('`classify` must be a function that gives stop, renew, wait, backoff)');
     },

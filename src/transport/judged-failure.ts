@@ -10,7 +10,7 @@ const verdicts: readonly Verdict[] = ['stop', 'renew', 'wait', 'backoff'];
  *
  * What that function throws is the consumer's own exception, and is given back as it is.
  */
-export const failure = ({ classify }: Pick<Settings, 'classify'>, facts: FailureFacts): unknown => {
+export const judgedFailure = ({ classify }: Pick<Settings, 'classify'>, facts: FailureFacts): unknown => {
   const error = tradeFeedError(facts);
   if (classify === undefined) return error;
   try {
@@ -20,6 +20,8 @@ export const failure = ({ classify }: Pick<Settings, 'classify'>, facts: Failure
     return error.with({ verdict, advice: `Your option \`classify\` made this ${verdict}, not ${error.verdict}.` });
   } catch (thrown) {
     // A failure is retried by its verdict; one that is thrown must not be.
-    return thrown instanceof TradeFeedError ? thrown.with({ verdict: 'stop' }) : thrown;
+    return thrown instanceof TradeFeedError
+      ? thrown.with({ verdict: 'stop', advice: 'Your option `classify` threw this.' })
+      : thrown;
   }
 };
