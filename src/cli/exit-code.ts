@@ -24,7 +24,8 @@ const anyCommand = {
 /** What the exit codes of `demo` and `listen` mean, for the help. Those of a signal follow the custom of shells. */
 export const exitCodeMeanings: Readonly<Record<number, string>> = {
   ...anyCommand,
-  [ExitCode.ok]: 'done: --count or --duration reached, stdout closed by its reader, or Ctrl-C on a run without a bound',
+  [ExitCode.ok]:
+    'done: --count or --duration reached, stdout closed by its reader, or Ctrl-C, SIGTERM or SIGHUP on a run without a bound',
   [ExitCode.access]: 'no access: the API key is not valid, the account is inactive or not entitled',
   [ExitCode.replaced]: 'another connection of the same account took over (4001)',
   [ExitCode.refused]: 'the service, or something before it, does not speak the contract',

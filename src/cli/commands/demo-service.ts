@@ -60,7 +60,7 @@ const localService = async (command: DemoCommand): Promise<DemoService> => {
   return {
     options: { baseUrl: service.baseUrl, apiKey: account.createApiKey(), backoff: retryPolicy(options) },
     service: `local service${outages ? `, with an outage every ${duration(outageMs)}` : ''}`,
-    next: ['npx rx-trade-feed serve', listenLine(command)],
+    next: ['npx rx-trade-feed serve', `its two exports, then ${listenLine(command)}`],
     close: async () => {
       outages?.unsubscribe();
       await service.shutdown();

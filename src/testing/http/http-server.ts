@@ -33,7 +33,8 @@ export const startHttpServer = async (
   const timeouts = {
     requestTimeout: limits.requestTimeoutMs,
     headersTimeout: limits.requestTimeoutMs,
-    connectionsCheckingInterval: Math.min(limits.requestTimeoutMs, 1_000),
+    // Node looks at its timeouts only so often, and a request may last this much longer.
+    connectionsCheckingInterval: Math.min(Math.ceil(limits.requestTimeoutMs / 10), 1_000),
   };
   const listener = onRequest as RequestListener;
   const server = tls
