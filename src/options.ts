@@ -93,12 +93,17 @@ const isBaseUrl = (value: unknown): boolean => {
   return encrypted && url.username === '' && url.password === '';
 };
 
+const tlsRules: Readonly<Record<'ca' | 'servername' | 'checkServerIdentity' | 'rejectUnauthorized', Rule>> = {
+  ca: { allowed: 'certificates in PEM', is: (v) => [v].flat().every((pem) => areCertificates(String(pem))) },
+  servername: { allowed: 'a host name', is: (v) => typeof v === 'string' },
+  checkServerIdentity: aFunction,
+  rejectUnauthorized: { allowed: 'true or false', is: (v) => typeof v === 'boolean' },
+};
+
 const isTls = (value: unknown): boolean => {
-  if (typeof value !== 'object' || value === null) return false;
-  const { ca } = value as SecureContextOptions;
   try {
-    createSecureContext(value);
-    return [ca].flat().every((pem) => pem === undefined || areCertificates(String(pem)));
+    createSecureContext(value as SecureContextOptions);
+    return typeof value === 'object' && value !== null;
   } catch {
     return false;
   }
@@ -109,7 +114,15 @@ const areCertificates = (pem: string): boolean => {
   const blocks = pem.match(
     /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----.+?-----END (?:X509 |TRUSTED )?CERTIFICATE-----/gs,
   );
-  return blocks?.every((block) => new X509Certificate(block).serialNumber !== '') ?? false;
+  return blocks?.every(isCertificate) ?? false;
+};
+
+const isCertificate = (pem: string): boolean => {
+  try {
+    return new X509Certificate(pem).serialNumber !== '';
+  } catch {
+    return false;
+  }
 };
 
 const rules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
@@ -148,6 +161,8 @@ const isResolved = Symbol('resolved');
 export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
   if (isSettings(options)) return options;
   const given = validated<TradeFeedOptions>(options, rules);
+  const { ca, servername, checkServerIdentity, rejectUnauthorized } = given.tls ?? {};
+  validated({ ca, servername, checkServerIdentity, rejectUnauthorized }, tlsRules, 'tls.');
   return {
     ...defaults,
     ...given,

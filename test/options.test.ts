@@ -380,6 +380,9 @@ describe('bad options throw from the call itself', () => {
     ['an address with an empty query', { baseUrl: 'https://feed.example.com?' }],
     ['an address with an empty fragment', { baseUrl: 'https://feed.example.com#' }],
     ['a CA that is no PEM', { tls: { ca: marker } }],
+    ['a CA without text', { tls: { ca: [] as string[], servername: 5 as unknown as string } }],
+    ['a check that is no function', { tls: { checkServerIdentity: 'x' as unknown as () => undefined } }],
+    ['a word for a boolean', { tls: { rejectUnauthorized: 'false' as unknown as boolean } }],
     ['a CA with a broken PEM', { tls: { ca: brokenPem } }],
     ['a frame size beyond 2^31-1, which ws makes another one', { maxFrameBytes: 2 ** 32 + 16 }],
   ])('for %s', (_what, given) => {

@@ -1,5 +1,6 @@
 import { tradeFeedError } from './classify.js';
 import type { TradeFeedError } from './failure.js';
+import { feeds } from './feed.js';
 
 /** What an option must be: the check, and the same in words. */
 export interface Rule {
@@ -63,4 +64,9 @@ export const validated = <T extends object>(
     if (!rule.is(value)) throw invalidOption(prefix + name, rule.allowed, rule.isSecret ? undefined : value);
   }
   return Object.fromEntries(entries) as Defined<T>;
+};
+
+/** Throws a `TradeFeedError` with code `invalid-options` for what is no feed. */
+export const checkFeed = (feed: unknown): void => {
+  validated({ feed }, { feed: oneOf(...feeds) });
 };

@@ -47,9 +47,12 @@ export const redactor =
   (...secrets: readonly unknown[]) =>
   (text: string): string =>
     secrets.reduce<string>(
-      (hidden, secret) => (secret instanceof Secret ? hidden.replaceAll(secret.reveal(), String(secret)) : hidden),
+      (hidden, secret) => (secret instanceof Secret ? hidden.replace(everywhere(secret), String(secret)) : hidden),
       text,
     );
+
+// Without regard to case: a host name is told in lower case.
+const everywhere = (secret: Secret): RegExp => new RegExp(secret.reveal().replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'gi');
 
 /** Tells whether a text can be sent as a credential in an HTTP header: one or more visible ASCII characters (RFC 9110, 5.5). */
 export const isCredential = (text: unknown): text is string => typeof text === 'string' && /^[\x21-\x7e]+$/.test(text);

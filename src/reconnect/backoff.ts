@@ -22,7 +22,10 @@ export interface BackoffPolicy {
   readonly factor: number;
   /** `full`: anywhere up to the longest wait; `equal`: in its upper half; `none`: just as long. @defaultValue `'full'` */
   readonly jitter: 'full' | 'equal' | 'none';
-  /** A connection that lived this long is stable, and resets the attempts. @defaultValue 5 000 */
+  /**
+   * A connection that lived this long is stable, and resets the attempts. With 0 every connection is, and nothing brakes the
+   * reconnects to a service that opens and closes at once. @defaultValue 5 000
+   */
   readonly stableAfterMs: number;
   /** Reconnects in a row without a stable connection: 3 means one first attempt and three more. @defaultValue `Infinity` */
   readonly maxAttempts: number;
@@ -117,7 +120,8 @@ export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined
 const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: BackoffPolicy, attempt: number): number => {
   const longestMs = Math.min(clampMs(maxDelayMs), Math.max(1, initialDelayMs) * factor ** (attempt - 1));
   const share = { full: () => random(), equal: () => (1 + random()) / 2, none: () => 1 }[jitter]();
-  return Math.max(1, Math.round(share * longestMs));
+  // A `random` that gives no number must not make the wait none.
+  return Math.max(1, Math.round(share * longestMs) || 1);
 };
 
 const exhausted = ({ maxAttempts }: BackoffPolicy, failure: TradeFeedError): TradeFeedError => {

@@ -11,8 +11,19 @@ import { judgedFailure } from './judged-failure.js';
 import { networkFailure } from './network-failure.js';
 import { withOwnCheck } from './tls.js';
 
-/** How long the closing handshake may take, in ms, before ws destroys the socket; its types do not know the option yet. */
-const closing = { closeTimeout: 1_000 };
+/**
+ * The limits of ws that are not options here. Its own are so low that a healthy connection can meet them: 60 pings that wait
+ * while the event loop is blocked, a large frame in many fragments.
+ */
+const limits = {
+  /** How long the closing handshake may take, in ms, before the socket is destroyed. */
+  closeTimeout: 1_000,
+  /** Pings of one read that are answered; a read of 64 KiB holds 32 768 at the most. */
+  maxPendingAutoPongs: 100_000,
+  /** Fragments of one frame, and chunks of one fragment; their bytes are bounded by `maxFrameBytes`. */
+  maxFragments: 1_000_000,
+  maxBufferedChunks: 1_000_000,
+};
 
 /** An open connection: the WebSocket, and the socket that its bytes are read from. */
 export interface OpenSocket {
@@ -81,7 +92,7 @@ const connect = (
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: maxFrameBytes,
-      ...closing,
+      ...limits,
       // Set here and not in `headers`: an agent would be handed those, and Node's own debug log prints what it is handed.
       finishRequest: (request) => {
         request.setHeader('authorization', `Bearer ${ticket.ticket.reveal()}`);

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { connect as netConnect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import { from, noop, type Observable, type ObservableInput, switchMap, using } from 'rxjs';
@@ -84,10 +83,9 @@ const ownClient = (url: URL, tls: Post['tls']): Means => {
         ? tlsConnect({ host, port: Number(port || 443), ...(servername && { servername }), ...withOwnCheck(tls) })
         : netConnect({ host, port: Number(port || 80) });
       socket = made;
-      once(made, secure ? 'secureConnect' : 'connect').then(
-        () => callback(null, made),
-        (error: unknown) => callback(error as Error, null),
-      );
+      // An error may follow the connect within the same turn, before undici listens for it.
+      made.on('error', (error: Error) => void client.destroy(error).catch(noop));
+      made.once(secure ? 'secureConnect' : 'connect', () => callback(null, made));
     },
   });
   return {

@@ -18,6 +18,7 @@ import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from
 import type { FailureFacts } from '../protocol/failure.js';
 import type { Feed } from '../protocol/feed.js';
 import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
+import { checkFeed } from '../protocol/rules.js';
 import { redactor, type Secret } from '../protocol/secret.js';
 import { parseTicket, parseTimestamp, type Ticket } from '../protocol/ticket.js';
 import { apiKey$ } from './api-key.js';
@@ -54,7 +55,10 @@ const DRAIN_MS = 1_000;
  */
 export const requestTicket = (options?: TradeFeedOptions): OperatorFunction<Feed, Ticket> => {
   const settings = resolveTicketOptions(options);
-  return concatMap((feed) => apiKey$(settings).pipe(concatMap((key) => ticket$(settings, feed, key))));
+  return concatMap((feed) => {
+    checkFeed(feed);
+    return apiKey$(settings).pipe(concatMap((key) => ticket$(settings, feed, key)));
+  });
 };
 
 type Answer = { readonly ticket: Ticket } | { readonly refusal: FailureFacts };
@@ -64,7 +68,8 @@ const ticket$ = (settings: TicketSettings, feed: Feed, key: Secret): Observable<
   const url = new URL(`${baseUrl.replace(/\/+$/, '')}/v1/wss/tickets`);
   const headers = { 'x-api-key': key.reveal(), 'content-type': 'application/json', accept: 'application/json' };
   const body = JSON.stringify({ feed });
-  return post$({ url, headers, body, dispatcher, tls }, answer$).pipe(
+  const sentMs = performance.now();
+  return post$({ url, headers, body, dispatcher, tls }, (response) => answer$(response, sentMs)).pipe(
     deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
     catchError((error: unknown) => of({ refusal: networkFailure('ticket', error, redactor(key)) })),
     last(),
@@ -75,25 +80,24 @@ const ticket$ = (settings: TicketSettings, feed: Feed, key: Secret): Observable<
   );
 };
 
-const answer$ = (response: Dispatcher.ResponseData): Observable<Answer> =>
-  response.statusCode === 200 ? issued$(response) : refused$(response);
+const answer$ = (response: Dispatcher.ResponseData, sentMs: number): Observable<Answer> =>
+  response.statusCode === 200 ? issued$(response, sentMs) : refused$(response);
 
-const issued$ = ({ headers, body }: Dispatcher.ResponseData): Observable<Answer> => {
-  const arrivedMs = performance.now();
-  return from(textOf(body)).pipe(
+const issued$ = ({ headers, body }: Dispatcher.ResponseData, sentMs: number): Observable<Answer> =>
+  from(textOf(body)).pipe(
     map((text): Answer => {
       const ticket = text === undefined ? `the body is longer than ${MAX_BODY_BYTES} bytes` : parseTicket(text);
       return typeof ticket === 'string'
         ? { refusal: { stage: 'ticket', code: 'invalid-ticket', detail: ticket } }
-        : { ticket: { ...ticket, ...deadlineOf(ticket, header(headers, 'date'), arrivedMs) } };
+        : { ticket: { ...ticket, ...deadlineOf(ticket, header(headers, 'date'), sentMs) } };
     }),
   );
-};
 
-// The ticket's lifetime is a difference of two times of the service; the local wall clock is not asked.
-const deadlineOf = (ticket: Ticket, date: string | undefined, arrivedMs: number): Pick<Ticket, 'deadlineMs'> => {
+// The ticket's lifetime is a difference of two times of the service; the local wall clock is not asked. It is counted from when
+// the request was sent: the answer may have waited while the event loop was blocked.
+const deadlineOf = (ticket: Ticket, date: string | undefined, sentMs: number): Pick<Ticket, 'deadlineMs'> => {
   const answeredAt = parseHttpDate(date);
-  return answeredAt === undefined ? {} : { deadlineMs: arrivedMs + parseTimestamp(ticket.expires_at) - answeredAt };
+  return answeredAt === undefined ? {} : { deadlineMs: sentMs + parseTimestamp(ticket.expires_at) - answeredAt };
 };
 
 // The failure is known from the head: it is emitted at once, so that no deadline can replace it, and the body is drained.

@@ -72,6 +72,10 @@ describe('redactor', () => {
     expect(redactor(new Secret('$&.*'))('a $&.* b')).toBe('a [secret] b');
   });
 
+  it('hides a secret in another case too, as a host name is told', () => {
+    expect(redactor(new Secret('Tkt+1'))('ENOTFOUND tkt+1.invalid')).toBe('ENOTFOUND [secret].invalid');
+  });
+
   it('leaves what is no Secret alone: a key function is asked elsewhere', () => {
     expect(redactor(undefined, () => 'key', 'text')('key and text')).toBe('key and text');
   });

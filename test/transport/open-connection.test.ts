@@ -172,6 +172,20 @@ describe('openConnection', () => {
     );
   });
 
+  it('delivers a frame in more fragments than ws takes by itself', async () => {
+    const part = Buffer.alloc(64, 120);
+    const fragments = Array.from({ length: 20_000 }, (_, i) => wsFrame(i === 0 ? 1 : 0, part, i === 19_999));
+    await using wire = await startWire({ handshake: [accept(...fragments)] });
+    const [all] = await texts(wire, 1);
+    expect(all).toBe('x'.repeat(64 * 20_000));
+  });
+
+  it('keeps a connection on which many pings arrive at once, as they do after a blocked event loop', async () => {
+    const pings = Array.from({ length: 2_000 }, () => wsFrame(9));
+    await using wire = await startWire({ handshake: [accept(...pings, text('a'), ...pings, text('b'))] });
+    await expect(texts(wire, 2)).resolves.toEqual(['a', 'b']);
+  });
+
   it('delivers all that came before a close, then its failure, at once, though the server keeps the socket open', async () => {
     const after = text('after the close');
     await using wire = await startWire({

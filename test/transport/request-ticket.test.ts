@@ -67,6 +67,13 @@ describe('requestTicket', () => {
     expect(wire.tickets.map(({ headers }) => headers['x-api-key'])).toEqual(['key-1', 'key-2']);
   });
 
+  it('asks for no feed that is none', async () => {
+    await using wire = await startWire();
+    const request$ = of('candles' as Feed).pipe(requestTicket(optionsFor(wire)));
+    await expect(firstValueFrom(request$)).rejects.toMatchObject({ code: 'invalid-options' });
+    expect(wire.connections).toBe(0);
+  });
+
   it('takes the lifetime as expires_at minus Date, on the monotonic clock, whatever the local clock says', async () => {
     await using wire = await startWire({ ticket: [issue({ expires_at: '2001-01-01T00:00:42.5Z' }, { date: day })] });
     const before = performance.now();
