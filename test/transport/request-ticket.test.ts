@@ -1,4 +1,5 @@
-import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, from, of, toArray } from 'rxjs';
 import { Agent, interceptors } from 'undici';
@@ -80,6 +81,15 @@ describe('requestTicket', () => {
     const { deadlineMs } = await firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))));
     expect(deadlineMs).toBeGreaterThanOrEqual(before + 42_500);
     expect(deadlineMs).toBeLessThanOrEqual(performance.now() + 42_500);
+  });
+
+  it('counts the lifetime from the request, though the answer comes late', async () => {
+    const late: TicketStep = (response, wire, n) =>
+      void setTimeout(() => issue({ expires_at: '2001-01-01T00:00:42Z' }, { date: day })(response, wire, n), 150);
+    await using wire = await startWire({ ticket: [late] });
+    const before = performance.now();
+    const { deadlineMs } = await firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))));
+    expect((deadlineMs ?? 0) - before).toBeLessThan(42_100);
   });
 
   it('knows no deadline when the response has no usable Date', async () => {
@@ -182,6 +192,29 @@ describe('requestTicket', () => {
       of(market).pipe(requestTicket(optionsFor(wire, { tls: { ca: certificate.cert } }))),
     );
     expect(ticket.wss_url).toBe(wire.wssUrl);
+  });
+
+  it('sees a TLS error that comes in the same turn as the end of the TLS handshake', async () => {
+    const certificate = await certificateFor();
+    await using wire = await startWire({ tls: certificate });
+    const brokenRecord = Buffer.from([0x17, 3, 3, 0, 30, ...Buffer.alloc(30, 7)]);
+    const proxy = createTcp((client) => {
+      const server = connectTcp(Number(new URL(wire.baseUrl).port), '127.0.0.1');
+      client.on('error', () => server.destroy()).on('close', () => server.destroy());
+      client.on('data', (bytes) => server.write(bytes));
+      server.on('error', () => client.destroy());
+      server.once('data', (flight) => client.write(Buffer.concat([flight, brokenRecord])));
+    }).listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    const { port } = proxy.address() as AddressInfo;
+    const options = optionsFor({ baseUrl: `https://127.0.0.1:${port}` }, { tls: { ca: certificate.cert } });
+    const started = performance.now();
+    await expect(firstValueFrom(of(market).pipe(requestTicket(options)))).rejects.toMatchObject({
+      code: 'ticket-endpoint-unreachable',
+      cause: { code: 'ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC' },
+    });
+    expect(performance.now() - started).toBeLessThan(5_000);
+    proxy.close();
   });
 
   it('names the fields that are wrong, without their values', async () => {
