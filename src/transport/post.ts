@@ -30,13 +30,13 @@ interface Started {
 }
 
 const start = ({ url, headers, body, dispatcher, tls }: Post): Started => {
-  const { signal, abort } = aborter();
+  const aborter = new AbortController();
   const means = dispatcher ? shared(dispatcher) : ownClient(url, tls);
   const response = request(url, {
     method: 'POST',
     headers,
     body,
-    signal,
+    signal: aborter.signal,
     dispatcher: means.dispatcher,
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -46,15 +46,10 @@ const start = ({ url, headers, body, dispatcher, tls }: Post): Started => {
   return {
     response,
     unsubscribe: () => {
-      abort();
+      aborter.abort();
       means.release();
     },
   };
-};
-
-const aborter = () => {
-  const controller = new AbortController();
-  return { signal: controller.signal, abort: () => controller.abort() };
 };
 
 interface Means {

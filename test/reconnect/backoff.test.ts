@@ -309,6 +309,10 @@ describe('jitter', () => {
     expect([1, 2, 3, 4].map((attempt) => delayAt('none', 0, attempt, { initialDelayMs: 0 }))).toEqual([1, 2, 4, 8]);
   });
 
+  it.each([NaN, -1, -Infinity])('waits at least 1 ms also when `random` gives %d, which it should not', (random) => {
+    expect(delayAt('full', random, 3)).toBe(1);
+  });
+
   it('copes with a factor or a growth beyond all numbers', () => {
     expect(delayAt('none', 0, 2, { factor: Infinity })).toBe(1_000);
     expect(delayAt('equal', 0.5, 2_000)).toBe(750);

@@ -182,7 +182,17 @@ describe('openConnection', () => {
 
   it('keeps a connection on which many pings arrive at once, as they do after a blocked event loop', async () => {
     const pings = Array.from({ length: 2_000 }, () => wsFrame(9));
-    await using wire = await startWire({ handshake: [accept(...pings, text('a'), ...pings, text('b'))] });
+    await using wire = await startWire({
+      handshake: [
+        (peer, wire, n) => {
+          accept(...pings, text('a'))(peer, wire, n);
+          // The answers show that all were read: what follows comes over a connection that outlived them.
+          peer.socket.on('data', () => {
+            if (wire.opcodes.filter((opcode) => opcode === 10).length === pings.length) peer.socket.write(text('b'));
+          });
+        },
+      ],
+    });
     await expect(texts(wire, 2)).resolves.toEqual(['a', 'b']);
   });
 
