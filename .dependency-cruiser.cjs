@@ -12,7 +12,14 @@ const node = `^(node:.+|(${builtinModules.join('|')})(/|$))`;
 const rows = [
   { who: 'protocol', from: folder('protocol'), may: [codecs] },
   { who: 'reconnect', from: folder('reconnect'), may: [folder('protocol'), rxjs] },
-  { who: 'operators', from: folder('operators'), may: [folder('protocol'), rxjs] },
+  {
+    who: 'operators',
+    from: '^src/operators/(?!node/)',
+    may: [folder('protocol'), rxjs, packages('fp-ts')],
+    // The types of the codecs that a user may hand over.
+    mayAsType: [packages('io-ts', '@standard-schema/spec')],
+  },
+  { who: 'operators-on-node', from: folder('operators/node'), may: [folder('operators', 'protocol'), rxjs, node] },
   {
     who: 'options',
     from: file('options'),

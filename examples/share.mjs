@@ -3,9 +3,8 @@
 // share one subscription, and the connection lingers for a second after the last of them left.
 //
 //   node examples/share.mjs
-import { catchError, filter, firstValueFrom, ignoreElements, lastValueFrom, map, mergeMap, of } from 'rxjs';
-import { share, take, tap, timer, toArray } from 'rxjs';
-import { tradeFeed$, tradeFeedEvents$ } from 'rx-trade-feed';
+import { catchError, firstValueFrom, ignoreElements, lastValueFrom, map, mergeMap, of, take, tap, toArray } from 'rxjs';
+import { frames, shareFeed, tradeFeed$, tradeFeedEvents$ } from 'rx-trade-feed';
 import { withService } from './support/with-service.mjs';
 
 await withService(async (options) => {
@@ -25,8 +24,8 @@ await withService(async (options) => {
     tap((event) => {
       if (event.type === 'opened') connections += 1;
     }),
-    filter((event) => event.type === 'frame'),
-    share({ resetOnRefCountZero: () => timer(1_000) }),
+    frames(),
+    shareFeed({ lingerMs: 1_000 }),
   );
   const [texts, sizes] = await Promise.all([
     lastValueFrom(

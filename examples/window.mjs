@@ -1,29 +1,22 @@
 // @ts-check
-// Counts frames in windows of half a second, and does not trust a window that a gap reaches into: the service replays nothing, so
-// such a window counts too little. The gap comes in its place among the frames, as an event of `tradeFeedEvents$`.
+// Counts frames in windows of half a second that know about gaps: the service replays nothing, so a window that an outage reaches
+// into counts too little, and says so. The gap comes with it.
 //
 //   node examples/window.mjs
-import { bufferTime, filter, lastValueFrom, map, take, tap } from 'rxjs';
-import { tradeFeedEvents$ } from 'rx-trade-feed';
+import { lastValueFrom, take, tap } from 'rxjs';
+import { tradeFeedEvents$, tumblingWindow } from 'rx-trade-feed';
 import { withService } from './support/with-service.mjs';
-
-const windowMs = 500;
-
-/** @param {import('rx-trade-feed').FeedEvent[]} events what came within a window */
-const summary = (events) => ({
-  frames: events.filter((event) => event.type === 'frame').length,
-  outages: events.filter((event) => event.type === 'disconnected' || event.type === 'gap').length,
-});
 
 await withService(async (options, local) => {
   let windows = 0;
   const windows$ = tradeFeedEvents$('market', { ...options, backoff: { initialDelayMs: 100 } }).pipe(
-    bufferTime(windowMs),
-    map(summary),
-    filter(({ frames, outages }) => frames + outages > 0),
-    tap(({ frames, outages }) => {
+    // From the first event on, so that the first window is a whole one. `seed` and `add`: no frame is held.
+    tumblingWindow({ lengthMs: 500, align: 'start', seed: () => 0, add: (frames) => frames + 1 }),
+    tap(({ start, value, complete, gaps }) => {
       windows += 1;
-      console.log(`window ${windows}: ${frames} frames${outages > 0 ? ', incomplete: frames may be missing' : ''}`);
+      console.log(`window ${windows}: ${value} frames${complete ? '' : ', incomplete: frames may be missing'}`);
+      for (const { from, durationMs } of gaps)
+        console.log(`  ${durationMs} ms without a connection, ${from - start} ms into it`);
       // With the local service: an outage in the second window.
       if (windows === 1) local?.account.expireAccess();
     }),

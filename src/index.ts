@@ -7,6 +7,61 @@ export { openConnection } from './transport/open-connection.js';
 export { backoff, retryDelay } from './reconnect/reconnect.js';
 export { classify, tradeFeedError } from './protocol/classify.js';
 
+// Operators: decode and filter
+export { decodeWith, type DecodeOptions } from './operators/decode-with.js';
+export { decodeEither } from './operators/decode-either.js';
+export type { Codec } from './operators/decode/codec.js';
+export { DecodeError, type DecodeFailure, type DecodeIssue } from './operators/decode/decode-failure.js';
+export { whereBytes } from './operators/where-bytes.js';
+export { Decoded } from './operators/stream/decoded.js';
+export type { ItemOf } from './operators/stream/item.js';
+export { distinctRecent, type DistinctRecentOptions } from './operators/distinct-recent.js';
+
+// Operators: windows and conflation
+export { tumblingWindow, type TumblingWindowOptions } from './operators/tumbling-window.js';
+export { slidingWindow, type SlidingWindowOptions } from './operators/sliding-window.js';
+export { countWindow, type CountWindowOptions } from './operators/count-window.js';
+export type { FramesOptions, TimeWindowOptions } from './operators/window/window-options.js';
+export type {
+  AccumulatedWindow,
+  Accumulator,
+  FeedWindow,
+  Settled,
+  TellsOfGaps,
+  WindowFacts,
+} from './operators/window/feed-window.js';
+export { conflate, type ConflateOptions } from './operators/conflate.js';
+export { Conflated } from './operators/stream/conflated.js';
+
+// Operators: bounded consumption
+export { mergeMapBounded, type MergeMapBoundedOptions } from './operators/merge-map-bounded.js';
+export { toAsyncIterable } from './operators/to-async-iterable.js';
+export { type ReadableOptions, toReadable } from './operators/node/to-readable.js';
+export type { BoundOptions, Overflow } from './operators/bounded/bounds.js';
+export type { DropReport } from './operators/bounded/drop-report.js';
+export { OverflowError } from './operators/bounded/overflow-error.js';
+
+// Operators: share, status and figures
+export { shareFeed, type ShareOptions } from './operators/share-feed.js';
+export {
+  type Connecting,
+  connectionStatus,
+  type ConnectionStatus,
+  type Live,
+  type ReconnectingStatus,
+} from './operators/connection-status.js';
+export { feedStats, type StatsOptions } from './operators/feed-stats.js';
+export type { FeedStats } from './operators/stream/feed-tally.js';
+export { frames } from './operators/frames.js';
+export { gaps } from './operators/gaps.js';
+
+// Record and replay
+export { type RecordOptions, recordTo } from './operators/node/record-to.js';
+export { replay$, type ReplayOptions } from './operators/node/replay.js';
+export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/node/recording-line.js';
+export { RecordingError, type RecordingErrorFields } from './operators/node/recording-error.js';
+export type { ReplayProgress } from './operators/node/replay-rounds.js';
+
 // What it is told
 export type { TlsOptions, TradeFeedOptions } from './options.js';
 export type { BackoffOptions, BackoffPolicy, Reconnect } from './reconnect/backoff.js';

@@ -1,4 +1,4 @@
-import { TradeFeedError } from '../index.js';
+import { RecordingError, TradeFeedError } from '../index.js';
 import { ExitCode, exitCodes } from './exit-code.js';
 
 /** A failure that is told in plain words, without a stack, and ends the command with its exit code. */
@@ -32,5 +32,6 @@ export const localError = (what: string, cause: unknown, hint = ''): CliError =>
 /** Gives the exit code for whatever ended the command. */
 export const exitCodeOf = (error: unknown): ExitCode => {
   if (error instanceof TradeFeedError) return exitCodes[error.code];
+  if (error instanceof RecordingError) return ExitCode.local;
   return error instanceof CliError ? error.exitCode : ExitCode.unexpected;
 };

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { noop } from 'rxjs';
-import { TradeFeedError } from '../index.js';
+import { RecordingError, TradeFeedError } from '../index.js';
+import { isCommand } from './arguments/commands.js';
 import { helpText } from './arguments/help.js';
 import { type Command, parse } from './arguments/parse.js';
 import { version } from './arguments/version.js';
@@ -8,6 +9,7 @@ import { CliError, exitCodeOf } from './cli-error.js';
 import type { CliContext } from './context.js';
 import { ExitCode } from './exit-code.js';
 import { failureWords } from './view/failure-words.js';
+import { printable } from './view/printable.js';
 
 /**
  * Runs the command that the arguments ask for.
@@ -33,6 +35,10 @@ const start = async (command: Command, context: CliContext): Promise<number> => 
       return (await import('./commands/demo.js')).demo(command, context);
     case 'listen':
       return (await import('./commands/listen.js')).listen(command, context);
+    case 'record':
+      return (await import('./commands/record.js')).record(command, context);
+    case 'replay':
+      return (await import('./commands/replay.js')).replay(command, context);
     case 'serve':
       return (await import('./commands/serve.js')).serve(command, context);
     case 'help':
@@ -47,11 +53,12 @@ const start = async (command: Command, context: CliContext): Promise<number> => 
 const wordsOf = (error: unknown): string => {
   if (error instanceof TradeFeedError) return failureWords(error);
   if (error instanceof CliError) return error.message;
+  if (error instanceof RecordingError) return printable(error.message);
   return `something unexpected happened; this is a bug.\n${inspect(error)}`;
 };
 
 const hintFor = (error: unknown, [first]: readonly string[]): string => {
   if (exitCodeOf(error) !== ExitCode.usage) return '';
-  const topic = first !== undefined && /^(demo|listen|serve)$/.test(first) ? ` ${first}` : '';
+  const topic = isCommand(first) ? ` ${first}` : '';
   return `Try rx-trade-feed${topic} --help.\n`;
 };

@@ -29,6 +29,8 @@ export const objectWith = (method: string, allowed: string): Rule => ({
   allowed,
   is: (v) => typeof v === 'object' && v !== null && typeof (v as Record<string, unknown>)[method] === 'function',
 });
+/** What keeps the time. */
+export const aScheduler: Rule = objectWith('schedule', 'an RxJS scheduler');
 /** One of the given words. */
 export const oneOf = (...words: readonly string[]): Rule => ({
   allowed: words.map((word) => `'${word}'`).join(' or '),

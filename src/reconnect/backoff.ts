@@ -3,10 +3,10 @@ import { tradeFeedError } from '../protocol/classify.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import {
   aFunction,
+  aScheduler,
   clampMs,
   durationMs,
   invalidOption,
-  objectWith,
   oneOf,
   type Rule,
   validated,
@@ -61,7 +61,7 @@ const rules: Readonly<Record<keyof BackoffPolicy, Rule>> = {
     is: (v) => v === Infinity || (Number.isInteger(v) && (v as number) >= 0),
   },
   random: aFunction,
-  scheduler: objectWith('schedule', 'an RxJS scheduler'),
+  scheduler: aScheduler,
 };
 
 /** Fills a policy up with the defaults; throws a `TradeFeedError` with code `invalid-options` when it is not valid. */

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { endPrograms, type Program, program, shellCommand } from './support/program.js';
 import { tempFolder } from './support/temp-folder.js';
 
@@ -173,6 +174,38 @@ describe('the program: listen', () => {
     await listener.untilStdout(/\n/);
     listener.child.kill('SIGINT');
     expect(await listener.exit).toBe(130);
+  });
+});
+
+describe('the program: record and replay', () => {
+  test('records until it is interrupted, and replays the same', async () => {
+    const file = folder.path('market.ndjson');
+    const recorder = listening(program(['record', '--output', file], shared.env), shared.env);
+    await recorder.untilStderr(/connection 1 is open/);
+    while (readFileSync(file, 'utf8').split('\n').length < 20) await new Promise((done) => setTimeout(done, 5));
+    recorder.child.kill('SIGINT');
+    expect(await recorder.exit).toBe(0);
+    expect(recorder.stderr()).toMatch(/Z \d+ frames, .*; recording: .* in .*market\.ndjson\n$/);
+    const replay = inShell(`$FEED replay ${file} --speed max --json | cmp - ${file}`, {});
+    expect(await replay.exit).toBe(0);
+    expect(replay.stderr()).toMatch(/^\S+Z \d+ frames, .*; go on with --offset \d+\n$/);
+  });
+
+  test('ends cleanly when the reader has enough', async () => {
+    const file = folder.path('market.ndjson');
+    const piped = inShell(`set -o pipefail; $FEED replay ${file} | head -n 1`, {});
+    expect(await piped.exit).toBe(0);
+    expect(piped.stderr()).not.toMatch(/EPIPE|rx-trade-feed:|\n {4}at /);
+  });
+
+  test('serves a recording', async () => {
+    const file = folder.path('market.ndjson');
+    const { service, env } = await serve('--replay', file, '--plan', 'developer');
+    const [replayed, listened] = [folder.path('replayed'), folder.path('listened')];
+    const command = `$FEED replay ${file} --count 10 -q > ${replayed} && $FEED listen --count 10 -q > ${listened} && cmp ${replayed} ${listened}`;
+    expect(await inShell(command, env).exit).toBe(0);
+    service.child.kill('SIGINT');
+    expect(await service.exit).toBe(0);
   });
 });
 

@@ -20,7 +20,7 @@ describe('run', () => {
   });
 
   test.each([
-    [[], 'rx-trade-feed: Give a command: demo, listen, serve.\nTry rx-trade-feed --help.\n'],
+    [[], 'rx-trade-feed: Give a command: demo, listen, record, replay, serve.\nTry rx-trade-feed --help.\n'],
     [['listne'], 'rx-trade-feed: There is no command listne. Did you mean listen?\nTry rx-trade-feed --help.\n'],
     [['serve', '-x'], 'rx-trade-feed: There is no option -x.\nTry rx-trade-feed serve --help.\n'],
   ])('says what is wrong with %j and how to get help', async (args, says) => {

@@ -15,12 +15,14 @@ const patienceMs = 20_000;
  * @param code - the fence
  * @param promised - what one line of its output must match
  * @param service - the variables that point at a service
+ * @param files - what stands beside it, by name: it runs in a folder of its own
  * @returns what it printed; resolves when it has ended, rejects when it broke its promise
  */
 export const runFence = async (
   code: string,
   promised: RegExp,
   service: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, string>> = {},
 ): Promise<string> => {
   // Within the project, so that its imports find the package itself.
   await mkdir(join(root, 'temp'), { recursive: true });
@@ -28,7 +30,8 @@ export const runFence = async (
   try {
     const file = join(folder, 'fence.mjs');
     await writeFile(file, javaScriptOf(code));
-    return await untilPrinted(file, promised, service);
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    return await untilPrinted(file, promised, service, folder);
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -39,10 +42,15 @@ const javaScriptOf = (code: string): string => {
   return ts.transpileModule(code, { compilerOptions }).outputText;
 };
 
-const untilPrinted = (file: string, promised: RegExp, service: Readonly<Record<string, string>>): Promise<string> =>
+const untilPrinted = (
+  file: string,
+  promised: RegExp,
+  service: Readonly<Record<string, string>>,
+  cwd: string,
+): Promise<string> =>
   new Promise((resolve, reject) => {
     const env = { PATH: process.env['PATH'], NO_COLOR: '1', ...service };
-    const program = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const program = spawn(process.execPath, [file], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     const patience = setTimeout(() => program.kill('SIGKILL'), patienceMs);
     let stdout = '';
     let stderr = '';

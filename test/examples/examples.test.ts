@@ -17,8 +17,30 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
     /^ +one read 5 frames, one measured 5, one came late$/m,
     /^ +connections: 1$/m,
   ],
+  'status.mjs': [
+    /^connecting\nlive\n/,
+    /^reconnecting: access-expired, attempt 1\n(?: .*\n)?reconnecting: now\n(?: .*\n)?live$/m,
+    /^ +\d+ frames, 1 gaps, \d+ ms lost, \{"access-expired":1\}$/m,
+  ],
+  'decode.mjs': [/^left out: \/to expected string$/m, /^0x[0-9a-f]{10}…  to 0x[0-9a-f]{10}…$/m, /^5 of \d+ frames$/m],
   'filter.mjs': [/^(0x[0-9a-f]{10}… +9\d{8} gwei\n){5}/, /^5 large ones in \d+ transactions$/m],
-  'window.mjs': [/^window 1: \d+ frames$/m, /^window \d: \d+ frames, incomplete/m, /^window 4: \d+ frames/m],
+  'window.mjs': [
+    /^window 1: \d+ frames$/m,
+    /^window 2: \d+ frames, incomplete.*\n +\d+ ms without a connection, \d+ ms into it$/m,
+    /^window 4: \d+ frames/m,
+  ],
+  'conflate.mjs': [/^(high|low ) +0x[0-9a-f]{10}… +newest of \d+$/m, /^4 values shown stand for \d+ of \d+$/m],
+  'slow-consumer.mjs': [
+    /^ +too slow: \d+ frames dropped, \d+ in all$/m,
+    /^received \d+, stored \d+, dropped [1-9]\d*$/m,
+    /^lost track of: 0; outages: 0$/m,
+  ],
+  'for-await.mjs': [/^(read \d: \d+ bytes\n){3}/, /^(streamed: \{"batch":\d+.*…\n){3}/m, /^the stream has ended$/m],
+  'record-replay.mjs': [
+    /^live +\{"frames":\d+,"bytes":\d+,"gaps":1\}$/m,
+    /^replayed +\{"frames":\d+,"bytes":\d+,"gaps":1\} in \d+ ms$/m,
+    /^the results are equal$/m,
+  ],
   'policy.mjs': [
     /^not-entitled \(backoff\)\n +attempt 1 in 20 ms\nnot-entitled \(backoff\)\n +attempt 2 in 60 ms\nopen\n/,
     /attempt 1 in 20 ms\n.*\n +attempt 2 in 60 ms\n.*\n +attempt 3 in 180 ms\n.*\n +attempt 4 in 540 ms\n/,

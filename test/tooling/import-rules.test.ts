@@ -9,6 +9,7 @@ const files: Readonly<Record<string, string>> = {
   protocol: 'src/protocol/leaf.ts',
   reconnect: 'src/reconnect/leaf.ts',
   operators: 'src/operators/leaf.ts',
+  'operators-on-node': 'src/operators/node/leaf.ts',
   options: 'src/options.ts',
   transport: 'src/transport/leaf.ts',
   'trade-feed': 'src/trade-feed.ts',
@@ -22,24 +23,27 @@ const files: Readonly<Record<string, string>> = {
   nats: 'src/nats/leaf.ts',
   test: 'test/leaf.ts',
 };
-const packages = ['io-ts', 'fp-ts', 'rxjs', 'ws', 'undici', 'selfsigned', '@angular/core', '@nestjs/common'];
+const codecs = ['io-ts', 'fp-ts', '@standard-schema/spec'];
+const packages = [...codecs, 'rxjs', 'ws', 'undici', 'selfsigned', '@angular/core', '@nestjs/common'];
 const others = [...packages, '@nats-io/kv', 'lodash', 'node:fs'];
 const targets = [...Object.keys(files), ...others];
 
 // The table of the design once more, read by a person; the rules must agree with it in each of its cells.
-const below = ['protocol', 'reconnect', 'operators', 'transport', 'options', 'rxjs', 'io-ts', 'fp-ts'];
+const operators = ['operators', 'operators-on-node'];
+const below = ['protocol', 'reconnect', ...operators, 'transport', 'options', 'rxjs', 'io-ts', 'fp-ts'];
 const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: readonly string[] }>> = {
   protocol: { may: ['io-ts', 'fp-ts'] },
   reconnect: { may: ['protocol', 'rxjs'] },
-  operators: { may: ['protocol', 'rxjs'] },
+  operators: { may: ['protocol', 'rxjs', 'fp-ts'], mayAsType: ['io-ts', '@standard-schema/spec'] },
+  'operators-on-node': { may: ['operators', 'protocol', 'rxjs', 'node:fs'] },
   options: { may: ['protocol', 'reconnect', 'io-ts', 'fp-ts', 'node:fs'], mayAsType: ['undici'] },
   transport: { may: ['protocol', 'options', 'rxjs', 'ws', 'undici', 'node:fs'] },
   'trade-feed': { may: below },
   index: { may: [...below, 'trade-feed'] },
   testing: { may: ['protocol', 'ws', 'rxjs', 'io-ts', 'fp-ts', 'node:fs'] },
   cli: { may: ['index', 'testing', 'rxjs', 'selfsigned', 'node:fs'] },
-  relay: { may: ['protocol', 'operators', 'rxjs', 'node:fs'] },
-  browser: { may: ['protocol', 'operators', 'rxjs'] },
+  relay: { may: ['protocol', ...operators, 'rxjs', 'node:fs'] },
+  browser: { may: ['protocol', ...operators, 'rxjs'] },
   angular: { may: ['browser', '@angular/core'] },
   nestjs: { may: ['index', 'relay', '@nestjs/common'] },
   nats: { may: ['index', '@nats-io/kv'] },

@@ -1,4 +1,4 @@
-import { exitCodeMeanings, serveExitCodeMeanings } from '../exit-code.js';
+import { exitCodeMeanings, replayExitCodeMeanings, serveExitCodeMeanings } from '../exit-code.js';
 import { type CommandName, type CommandSpec, commands } from './commands.js';
 
 /** Makes the text of `--help`: of one command, or of all. */
@@ -13,7 +13,7 @@ const overview = (): string[] => [
   'Usage: rx-trade-feed COMMAND [options]',
   section(
     'Commands',
-    Object.entries(commands).map(([name, { takesFeed, summary }]) => row(`${name}${feedWords(takesFeed)}`, summary)),
+    Object.entries(commands).map(([name, { takes, summary }]) => row(`${name}${words[takes]}`, summary)),
   ),
   section('Options', [
     row('COMMAND --help', 'options, examples and exit codes of a command'),
@@ -24,10 +24,9 @@ const overview = (): string[] => [
 ];
 
 const details = (name: CommandName): string[] => {
-  const { takesFeed, about, options, examples }: CommandSpec = commands[name];
-  const codes = name === 'serve' ? serveExitCodeMeanings : exitCodeMeanings;
+  const { takes, about, options, examples }: CommandSpec = commands[name];
   return [
-    `Usage: rx-trade-feed ${name}${feedWords(takesFeed)} [options]`,
+    `Usage: rx-trade-feed ${name}${words[takes]} [options]`,
     ...about.map((paragraph) => wrapped(paragraph, columns).join('\n')),
     section(
       'Options',
@@ -36,15 +35,17 @@ const details = (name: CommandName): string[] => {
       ),
     ),
     section('Examples', examples.map(example)),
-    ...(takesFeed ? [environment] : []),
+    ...(takes === 'feed' ? [environment] : []),
     section(
       'Exit codes',
-      Object.entries(codes).map(([code, meaning]) => row(code, meaning, 6)),
+      Object.entries(codes[takes]).map(([code, meaning]) => row(code, meaning, 6)),
     ),
   ];
 };
 
-const feedWords = (takesFeed: boolean): string => (takesFeed ? ' [market|raw]' : '');
+const words = { feed: ' [market|raw]', file: ' FILE', nothing: '' };
+
+const codes = { feed: exitCodeMeanings, file: replayExitCodeMeanings, nothing: serveExitCodeMeanings };
 
 const section = (title: string, lines: readonly string[]): string => [title, ...lines].join('\n');
 

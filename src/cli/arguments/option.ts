@@ -63,6 +63,34 @@ export const timeMs: Named<number> = {
   allowed: 'a time of at most 24 days, such as 30, 1.5s, 10m or 2h',
 };
 
+const unitBytes = new Map([
+  ['', 1],
+  ['k', 1e3],
+  ['m', 1e6],
+  ['g', 1e9],
+]);
+
+/** A size, read as bytes: in steps of 1000, as it is shown. */
+export const sizeBytes: Named<number> = {
+  value: 'SIZE',
+  read: (given) => {
+    const [, amount = '', unit = ''] = /^([\d.]+)([kmg]?)b?$/i.exec(given) ?? [];
+    const bytes = Number(amount) * (unitBytes.get(unit.toLowerCase()) ?? NaN);
+    return isDecimal(amount) && bytes >= 1 && bytes <= Number.MAX_SAFE_INTEGER ? Math.floor(bytes) : undefined;
+  },
+  allowed: 'a size such as 500kB, 100MB or 2GB',
+};
+
+/** How many times as fast. */
+export const speed: Named<number> = {
+  value: 'N|max',
+  read: (given) => {
+    if (given === 'max') return Infinity;
+    return isDecimal(given) && Number(given) > 0 && Number(given) <= 1e6 ? Number(given) : undefined;
+  },
+  allowed: 'a number above 0, up to 1000000, or max',
+};
+
 /** One of the given words. */
 export const word = <W extends string>(...words: readonly W[]): Named<W> => ({
   value: words.join('|'),

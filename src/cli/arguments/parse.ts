@@ -3,10 +3,13 @@ import type { Feed } from '../../index.js';
 import { usageError } from '../cli-error.js';
 import {
   type CommandName,
+  type CommandSpec,
   commands,
   type demoOptions,
   isCommand,
   type listenOptions,
+  type recordOptions,
+  type replayOptions,
   type serveOptions,
 } from './commands.js';
 import type { OptionTable, OptionValues } from './option.js';
@@ -26,6 +29,20 @@ export interface ListenCommand {
   readonly options: OptionValues<typeof listenOptions>;
 }
 
+/** What `record` was told. */
+export interface RecordCommand {
+  readonly command: 'record';
+  readonly feed: Feed;
+  readonly options: OptionValues<typeof recordOptions>;
+}
+
+/** What `replay` was told. */
+export interface ReplayCommand {
+  readonly command: 'replay';
+  readonly file: string;
+  readonly options: OptionValues<typeof replayOptions>;
+}
+
 /** What `serve` was told. */
 export interface ServeCommand {
   readonly command: 'serve';
@@ -36,6 +53,8 @@ export interface ServeCommand {
 export type Command =
   | DemoCommand
   | ListenCommand
+  | RecordCommand
+  | ReplayCommand
   | ServeCommand
   | { readonly command: 'help'; readonly topic?: CommandName }
   | { readonly command: 'version' };
@@ -54,12 +73,25 @@ export const parse = (args: readonly string[]): Command => {
   if (first === undefined) throw usageError(`Give a command: ${Object.keys(commands).join(', ')}.`);
   if (!isCommand(first)) throw unknownCommand(first);
 
-  const { takesFeed } = commands[first];
   const { values, words } = readOptions(rest, commands[first].options);
   if (values['help'] === true) return { command: 'help', topic: first };
-  if (words.length > (takesFeed ? 1 : 0))
-    throw usageError(`${first} takes ${takesFeed ? 'one feed' : 'options alone'}.`);
-  return { command: first, ...(takesFeed && { feed: feedOf(words[0]) }), options: values } as Command;
+  return { command: first, ...readWords[commands[first].takes](first, words), options: values } as Command;
+};
+
+/** Reads what follows the name of a command, besides its options. */
+const readWords: Readonly<Record<CommandSpec['takes'], (name: string, words: readonly string[]) => object>> = {
+  feed: (name, words) => {
+    if (words.length > 1) throw usageError(`${name} takes one feed.`);
+    return { feed: feedOf(words[0]) };
+  },
+  file: (name, words) => {
+    if (words.length !== 1) throw usageError(`${name} takes one file.`);
+    return { file: words[0] };
+  },
+  nothing: (name, words) => {
+    if (words.length > 0) throw usageError(`${name} takes options alone.`);
+    return {};
+  },
 };
 
 const help = (topic: string | undefined): Command => {

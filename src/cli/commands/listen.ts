@@ -6,7 +6,7 @@ import { type CliContext, isTerminal } from '../context.js';
 import { endingOf, endings$ } from '../follow/endings.js';
 import { follow } from '../follow/follow.js';
 import type { Tally } from '../follow/tally.js';
-import { type Format, jsonFormat, plainFormat, shownFormat } from '../output/format.js';
+import { formatFor } from '../output/format.js';
 import { type LineWriter, lineWriter } from '../output/line-writer.js';
 import { droppedRecord } from '../output/record.js';
 import { noticeView } from '../view/notice-view.js';
@@ -68,11 +68,6 @@ const writerFor = ({ json }: Options, context: CliContext): LineWriter =>
       return json ? `${droppedRecord(lines)}\n` : undefined;
     },
   });
-
-const formatFor = ({ json }: Options, context: CliContext): Format => {
-  if (json) return jsonFormat;
-  return isTerminal(context.stdout, context) ? shownFormat : plainFormat;
-};
 
 const viewFor = (options: Options, context: CliContext): View => {
   if (options.quiet) return noView;

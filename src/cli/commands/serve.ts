@@ -1,7 +1,6 @@
 import { concatMap, filter, ignoreElements, lastValueFrom, merge, Subject, take, tap } from 'rxjs';
+import type { Feed } from '../../index.js';
 import {
-  marketBatches$,
-  pendingTransactions$,
   type ServiceEvent,
   startTradeFeedService,
   type TradeFeedService,
@@ -12,8 +11,8 @@ import { localError, usageError } from '../cli-error.js';
 import type { CliContext } from '../context.js';
 import { ExitCode } from '../exit-code.js';
 import { certificateFor } from '../serve/certificate.js';
+import { payloadsFor } from '../serve/payloads.js';
 import { serviceWords } from '../serve/service-words.js';
-import { openSource } from '../serve/source.js';
 import { welcome } from '../serve/welcome.js';
 import { stamped } from '../view/stamped.js';
 
@@ -27,25 +26,20 @@ export const serve = async (
   { options }: ServeCommand,
   { stdin, stdout, stderr, interrupt$ }: CliContext,
 ): Promise<number> => {
-  const { plan = 'free', port = 0, rate, seed = 1, source, feed = 'market' } = options;
-  if (options.feed !== undefined && source === undefined)
-    throw usageError('--feed says where --source goes: give both.');
+  const { plan = 'free', port = 0 } = options;
   const seen = new Subject<ServiceEvent>();
-  const firstClient$ = seen.pipe(filter((event) => event.type === 'handshake-accepted' && event.feed === feed));
-  const given = source === undefined ? undefined : await openSource({ source, rate, stdin, firstClient$ });
+  const clients = (feed: Feed) => seen.pipe(filter((e) => e.type === 'handshake-accepted' && e.feed === feed));
+  const { sources, feeds, feed } = await payloadsFor(options, stdin, clients);
   const certificate = await certificateFor(options);
 
   try {
-    const made = { market: marketBatches$({ rate, seed }), raw: pendingTransactions$({ rate, seed }) };
-    const sources = { ...made, ...(given && { [feed]: given.lines$ }) };
     const service = await start({ port, tls: certificate.tls, sources });
-    const madeUp = `made-up payloads, ${rate ?? 20} a second (seed ${seed})`;
     stdout.write(
       welcome({
         baseUrl: service.baseUrl,
         apiKey: service.createAccount({ plan }).createApiKey(),
         plan,
-        feeds: { market: madeUp, raw: madeUp, ...(given && { [feed]: given.description }) },
+        feeds,
         feed,
         caFile: certificate.caFile,
       }),

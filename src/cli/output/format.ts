@@ -1,3 +1,4 @@
+import { type CliContext, isTerminal } from '../context.js';
 import type { Happening } from '../follow/happening.js';
 import { frameLine, shownFrameLine } from './frame-line.js';
 import type { QueuedLine } from './line-queue.js';
@@ -5,6 +6,12 @@ import { eventRecord, frameRecord, stoppedRecord } from './record.js';
 
 /** Makes the line of what happened, or nothing. */
 export type Format = (happening: Happening) => QueuedLine | undefined;
+
+/** Gives the format that stdout wants. */
+export const formatFor = ({ json }: { readonly json?: true }, context: CliContext): Format => {
+  if (json) return jsonFormat;
+  return isTerminal(context.stdout, context) ? shownFormat : plainFormat;
+};
 
 /** Frames alone, for a pipe or a file. */
 export const plainFormat: Format = (happening) => (happening.type === 'frame' ? frameLine(happening) : undefined);

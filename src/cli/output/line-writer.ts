@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
-import { firstValueFrom, fromEvent, merge, NEVER, type Observable, of, Subject, switchMap, timer } from 'rxjs';
+import { of, Subject } from 'rxjs';
 import { lineQueue, type QueuedLine } from './line-queue.js';
+import { written } from './written.js';
 
 /** Writes lines to a stream that may be slow. */
 export interface LineWriter {
@@ -71,10 +72,7 @@ export const lineWriter = (stream: Writable, { maxBytes, onDropping, onDropped }
       return dropped;
     },
     flush: async (withinMs) => {
-      const empty$: Observable<unknown> = queue.length === 0 ? of(undefined) : emptied;
-      const written$ = empty$.pipe(switchMap(() => new Promise<void>((done) => stream.write('', () => done()))));
-      const broken$ = stream.destroyed ? of(undefined) : merge(fromEvent(stream, 'error'), fromEvent(stream, 'close'));
-      await firstValueFrom(merge(broken$, written$, withinMs === undefined ? NEVER : timer(withinMs)));
+      await written(stream, queue.length === 0 ? of(undefined) : emptied, withinMs);
       stream.off('drain', drain);
       while (queue.shift() !== undefined) drop();
       tellDropped();

@@ -1,15 +1,16 @@
+import { isUtf8 } from 'node:buffer';
 import { type Frame, type LifecycleEvent, TradeFeedError } from '../../index.js';
 
 /** One line of `--json`, without its newline. */
 export type RecordLine = string;
 
 /**
- * Makes the JSON of a frame: its metadata and its payload, in base64 when the service sent it as binary.
+ * Makes the JSON of a frame: its metadata and its payload, in base64 when it was sent as binary or is no UTF-8.
  *
  * Times are epoch ms, as in the library.
  */
 export const frameRecord = ({ feed, connection, receivedAt, isBinary, data }: Frame): RecordLine => {
-  const encoding = isBinary ? 'base64' : 'utf8';
+  const encoding = isBinary || !isUtf8(data) ? 'base64' : 'utf8';
   return JSON.stringify({
     type: 'frame',
     feed,

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { commands } from '../../../src/cli/arguments/commands.js';
 import { helpText } from '../../../src/cli/arguments/help.js';
 import { parse } from '../../../src/cli/arguments/parse.js';
-import { exitCodeMeanings } from '../../../src/cli/exit-code.js';
+import { exitCodeMeanings, replayExitCodeMeanings, serveExitCodeMeanings } from '../../../src/cli/exit-code.js';
 
 const names = Object.keys(commands) as (keyof typeof commands)[];
 
@@ -26,8 +26,16 @@ describe('helpText', () => {
   });
 
   test('names every exit code', () => {
-    for (const code of Object.keys(exitCodeMeanings))
-      expect(helpText('listen')).toMatch(new RegExp(`^  ${code} +\\S`, 'm'));
+    const meanings = {
+      listen: exitCodeMeanings,
+      record: exitCodeMeanings,
+      replay: replayExitCodeMeanings,
+      serve: serveExitCodeMeanings,
+    };
+    for (const [name, codes] of Object.entries(meanings)) {
+      const shown = [...helpText(name as keyof typeof meanings).matchAll(/^ {2}(\d+) +\S/gm)].map(([, code]) => code);
+      expect([name, shown]).toStrictEqual([name, Object.keys(codes)]);
+    }
   });
 
   test('begins with what to type first', () => {

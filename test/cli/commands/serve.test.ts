@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { access } from 'node:fs/promises';
+import { from, of } from 'rxjs';
 import { run } from '../../../src/cli/run.js';
+import { Frame, recordTo } from '../../../src/index.js';
 import { certificateFor } from '../../support/certificate.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
 import { tempFolder } from '../support/temp-folder.js';
@@ -79,6 +81,55 @@ describe('serve', () => {
     expect(context.stdin.destroyed).toBe(true);
   });
 
+  test('sends a recording: each feed its own frames, with their spacing, from its first client on', async () => {
+    const file = folder.path('recording');
+    const frame = (feed: 'market' | 'raw', ms: number, text: string, isBinary = false) =>
+      new Frame(feed, Buffer.from(text), isBinary, ms, 1);
+    const frames = [frame('raw', 0, 'r0'), frame('market', 200, 'm1'), frame('raw', 400, 'r2', true)];
+    from(frames).pipe(recordTo(file)).subscribe();
+    const { context, exit, env } = await serve(`--replay ${file} --speed 2 --plan developer`);
+    expect(context.stdout.text).toMatch(
+      /raw {6}its frames of .*recording, 2 times as fast, from when its first client connects[^]*listen raw\n/,
+    );
+    const raw = start('listen raw --json --count 2', env);
+    expect(await raw.exit).toBe(0);
+    const told = raw.context.stdout.text.split('\n').filter((line) => line.includes('"frame"'));
+    const [first, second] = told.map((line) => JSON.parse(line) as { data: string; receivedAt: number });
+    expect([first?.data, second?.data]).toEqual(['r0', 'cjI=']);
+    expect((second?.receivedAt ?? 0) - (first?.receivedAt ?? 0)).toBeGreaterThanOrEqual(190);
+    await context.stderr.until(/the source of raw has ended; the service stays up/);
+    const market = start('listen market --count 1', env);
+    expect(await market.exit).toBe(0);
+    expect(market.context.stdout.text).toBe('m1\n');
+    context.interrupt$.next('SIGTERM');
+    expect(await exit).toBe(0);
+  });
+
+  test.each([
+    ['1', 'as recorded'],
+    ['max', 'as fast as possible'],
+  ])('says how fast a recording goes at --speed %s', async (speed, words) => {
+    const file = folder.path(`recording-${speed}`);
+    of(new Frame('market', Buffer.from('x'), false, 1, 1))
+      .pipe(recordTo(file))
+      .subscribe();
+    const { context, exit } = await serve(`--replay ${file} --speed ${speed}`);
+    expect(context.stdout.text).toContain(`recording-${speed}, ${words}, from when`);
+    context.interrupt$.next('SIGTERM');
+    expect(await exit).toBe(0);
+  });
+
+  test('says what it cannot replay', async () => {
+    const missing = start(`serve --replay ${folder.path('missing')}`);
+    expect(await missing.exit).toBe(8);
+    expect(missing.context.stderr.text).toMatch(
+      /Cannot read the recording .*missing: there is no such file or folder\.\n$/,
+    );
+    const empty = start(`serve --replay ${await folder.file('empty', '')}`);
+    expect(await empty.exit).toBe(8);
+    expect(empty.context.stderr.text).toContain('The recording of --replay holds no frame.');
+  });
+
   test('serves over TLS, with what a client needs to trust it', async () => {
     const { context, exit, env } = await serve('--tls --plan developer');
     expect(env.TRADE_FEED_BASE_URL).toMatch(/^https:/);
@@ -117,6 +168,17 @@ describe('serve', () => {
     const feed = start('serve --feed raw');
     expect(await feed.exit).toBe(2);
     expect(feed.context.stderr.text).toContain('--feed says where --source goes: give both.');
+    const pairs = [
+      ['--speed 2', '--speed is that of --replay: give both.'],
+      ['--replay f --source g', '--replay and --source both say what to send: give one.'],
+      ['--replay f --rate 5', '--rate and --seed are for made-up payloads; --replay has --speed.'],
+      ['--replay f --seed 5', '--rate and --seed are for made-up payloads; --replay has --speed.'],
+    ] as const;
+    for (const [options, words] of pairs) {
+      const { context, exit } = start(`serve ${options}`);
+      expect(await exit).toBe(2);
+      expect(context.stderr.text).toContain(words);
+    }
     const [cert, key] = [await folder.file('no-cert', 'x'), await folder.file('no-key', 'y')];
     const pem = start(`serve --cert ${cert} --key ${key}`);
     expect(await pem.exit).toBe(2);

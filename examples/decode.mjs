@@ -1,0 +1,39 @@
+// @ts-check
+// Picks one address out of the raw feed: a sieve over the bytes first, then a codec for what is left. A frame that does not fit is
+// told, and ends nothing.
+//
+//   node examples/decode.mjs
+import * as t from 'io-ts';
+import { filter, interval, lastValueFrom, map, merge, take, tap } from 'rxjs';
+import { decodeWith, frames, tradeFeedEvents$, whereBytes } from 'rx-trade-feed';
+import { pendingTransactions$ } from 'rx-trade-feed/testing';
+import { withService } from './support/with-service.mjs';
+
+const Transaction = t.type({ hash: t.string, from: t.string, to: t.string, value: t.string });
+// The selector of `transfer(address,uint256)`, in this example: calls of one kind.
+const needle = '"input":"0xa9059cbb';
+
+// Among plausible transactions, one that is not what the codec expects.
+const odd$ = interval(40).pipe(map(() => `{"hash":"0x00","from":"0x01","to":null,"value":"0x0",${needle}"}`));
+
+await withService(
+  async (options) => {
+    let all = 0;
+    const transfers$ = tradeFeedEvents$('raw', options).pipe(
+      tap((event) => (all += event.type === 'frame' ? 1 : 0)),
+      whereBytes(needle),
+      decodeWith(Transaction, {
+        onInvalid: ({ issues }) => console.log(`left out: ${issues.map(({ path, message }) => `${path} ${message}`)}`),
+      }),
+      // What happens around the frames has passed through until here.
+      frames(),
+      map(({ value }) => value),
+      filter(({ to }) => to.startsWith('0x')),
+      take(5),
+      tap(({ hash, to }) => console.log(`${hash.slice(0, 12)}…  to ${to.slice(0, 12)}…`)),
+    );
+    await lastValueFrom(transfers$);
+    console.log(`5 of ${all} frames`);
+  },
+  { raw: merge(pendingTransactions$({ rate: 200 }), odd$) },
+);

@@ -1,0 +1,31 @@
+// @ts-check
+// One connection, shared: its status and its figures, through an outage.
+//
+//   node examples/status.mjs
+import { lastValueFrom, merge, take, takeUntil, tap, timer } from 'rxjs';
+import { connectionStatus, feedStats, frames, shareFeed, tradeFeedEvents$ } from 'rx-trade-feed';
+import { withService } from './support/with-service.mjs';
+
+await withService(async (options, local) => {
+  const feed$ = tradeFeedEvents$('market', { ...options, backoff: { initialDelayMs: 300, jitter: 'none' } }).pipe(
+    shareFeed(),
+  );
+
+  const status$ = feed$.pipe(
+    connectionStatus(),
+    tap((status) => {
+      if (status.state !== 'reconnecting') console.log(status.state);
+      else if (status.nextAttemptAt === undefined) console.log('reconnecting: now');
+      else console.log(`reconnecting: ${status.failure?.code}, attempt ${status.attempt}`);
+    }),
+  );
+  const figures$ = feed$.pipe(
+    feedStats({ everyMs: 500 }),
+    tap(({ totalFrames, gaps, lostMs, reconnects }) => {
+      console.log(`  ${totalFrames} frames, ${gaps} gaps, ${lostMs} ms lost, ${JSON.stringify(reconnects)}`);
+    }),
+  );
+  // With the local service: access runs out after the third frame.
+  const outage$ = feed$.pipe(frames(), take(3), tap({ complete: () => local?.account.expireAccess() }));
+  await lastValueFrom(merge(status$, figures$, outage$).pipe(takeUntil(timer(2_200))));
+});

@@ -1,0 +1,66 @@
+import type { Replayed } from '../../index.js';
+import { bytes, count, counted } from '../view/units.js';
+
+/** All of a replay so far. */
+export interface ReplayTally {
+  readonly frames: number;
+  /** The bytes of their payloads. */
+  readonly bytes: number;
+  readonly gaps: number;
+  /** The recorded times of the first and the last event, in epoch ms. */
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+  /** Where another replay can go on, in bytes. */
+  readonly offset: number;
+  /** The length of the recording, in bytes. */
+  readonly totalBytes: number;
+}
+
+/** The tally of a replay that is about to begin. */
+export const emptyReplayTally = (offset: number): ReplayTally => ({
+  frames: 0,
+  bytes: 0,
+  gaps: 0,
+  from: undefined,
+  to: undefined,
+  offset,
+  totalBytes: 0,
+});
+
+/** Adds an event to a tally. Pure. */
+export const replayTallied = (tally: ReplayTally, event: Replayed): ReplayTally => {
+  const isFrame = event.type === 'frame';
+  const to = isFrame ? event.receivedAt : event.to;
+  return {
+    ...tally,
+    frames: tally.frames + (isFrame ? 1 : 0),
+    bytes: tally.bytes + (isFrame ? event.data.length : 0),
+    gaps: tally.gaps + (isFrame ? 0 : 1),
+    from: tally.from ?? to,
+    to,
+    offset: event.offset,
+  };
+};
+
+/** Says how far a replay is: `42% · 1,842 frames · no gaps · 2026-01-01T00:00:00.000Z`. */
+export const replayProgressWords = ({ frames, gaps, to, offset, totalBytes }: ReplayTally): string =>
+  [
+    `${totalBytes === 0 ? 0 : Math.min(100, Math.floor((offset * 100) / totalBytes))}%`,
+    counted(frames, 'frame'),
+    gaps === 0 ? 'no gaps' : counted(gaps, 'gap'),
+    ...(to === undefined ? [] : [timeWords(to)]),
+  ].join(' · ');
+
+/** Says at the end what was replayed, and where another replay can go on. */
+export const replaySummary = (tally: ReplayTally): string => {
+  const { frames, bytes: total, gaps, from, to, offset } = tally;
+  return [
+    `${counted(frames, 'frame')}, ${bytes(total)}`,
+    `gaps: ${gaps === 0 ? 'none' : count(gaps)}`,
+    ...(from === undefined || to === undefined ? [] : [`recorded from ${timeWords(from)} to ${timeWords(to)}`]),
+    `go on with --offset ${offset}`,
+  ].join('; ');
+};
+
+// A recording that was made by hand may hold times that no calendar has.
+const timeWords = (ms: number): string => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms));

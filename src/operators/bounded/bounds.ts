@@ -1,0 +1,67 @@
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import { aFunction, aScheduler, oneOf, type Rule } from '../../protocol/rules.js';
+import type { DropReport } from './drop-report.js';
+import { bytesOf } from '../stream/item.js';
+
+/** What happens to a value that does not fit. */
+export type Overflow = 'drop-oldest' | 'drop-newest' | 'error';
+
+/** How much may wait for a consumer, and what happens beyond that. */
+export interface BoundOptions<T = unknown> {
+  /** How many values may wait, 1 or more. @defaultValue 10 000 */
+  readonly capacity?: number | undefined;
+  /** How many bytes may wait, above 0. A larger value is itself dropped, and evicts nobody. @defaultValue 64 MiB */
+  readonly capacityBytes?: number | undefined;
+  /**
+   * `drop-oldest` makes room for the new value, `drop-newest` drops it, `error` ends with an {@link OverflowError}.
+   *
+   * @defaultValue `'drop-oldest'`
+   */
+  readonly overflow?: Overflow | undefined;
+  /**
+   * How many bytes a value holds.
+   *
+   * @defaultValue those of a frame, of a decoded frame's payload, of a byte array, of a text in UTF-16; 0 for anything else
+   */
+  readonly bytesOf?: ((value: T) => number) | undefined;
+  /** Told of what was dropped, never value by value. @defaultValue nobody is told */
+  readonly onDrop?: ((report: DropReport) => void) | undefined;
+  /** The clock of the reports. @defaultValue `asyncScheduler` */
+  readonly scheduler?: SchedulerLike | undefined;
+}
+
+/** The same, with nothing left out. */
+export interface Bounds<T> {
+  readonly capacity: number;
+  readonly capacityBytes: number;
+  readonly overflow: Overflow;
+  readonly bytesOf: (value: T) => number;
+  readonly onDrop: ((report: DropReport) => void) | undefined;
+  readonly scheduler: SchedulerLike;
+}
+
+/** What holds where an option is left out. */
+export const boundDefaults: Bounds<unknown> = Object.freeze({
+  capacity: 10_000,
+  capacityBytes: 64 * 1024 * 1024,
+  overflow: 'drop-oldest',
+  bytesOf,
+  onDrop: undefined,
+  scheduler: asyncScheduler,
+});
+
+/** A count of at least one. */
+export const positiveCount: Rule = {
+  allowed: 'a whole number, 1 or more',
+  is: (v) => Number.isSafeInteger(v) && (v as number) >= 1,
+};
+
+/** What the options must be. */
+export const boundRules: Readonly<Record<keyof BoundOptions, Rule>> = {
+  capacity: positiveCount,
+  capacityBytes: { allowed: 'a number of bytes above 0', is: (v) => typeof v === 'number' && v > 0 },
+  overflow: oneOf('drop-oldest', 'drop-newest', 'error'),
+  bytesOf: aFunction,
+  onDrop: aFunction,
+  scheduler: aScheduler,
+};

@@ -1,0 +1,126 @@
+import { asyncScheduler, defer, filter, interval, type OperatorFunction, type SchedulerLike } from 'rxjs';
+import type { LifecycleEvent } from '../protocol/event.js';
+import { aFunction, aScheduler, MAX_TIMER_MS, type Rule, validated } from '../protocol/rules.js';
+import { Conflated } from './stream/conflated.js';
+import type { Settled } from './window/feed-window.js';
+import { type Gatherer, gathered } from './window/gathered.js';
+import { isLifecycle, type ItemOf } from './stream/item.js';
+import { keeper } from './stream/keeper.js';
+import { checkGiven, wholeNumber } from './window/window-options.js';
+
+/** How `conflate` is bounded and timed. */
+export interface ConflateOptions {
+  /** The most keys that wait for the end of a period. When there are as many, all are emitted at once. @defaultValue 100 000 */
+  readonly maxKeys?: number | undefined;
+  /** Keeps the period. @defaultValue `asyncScheduler` */
+  readonly scheduler?: SchedulerLike | undefined;
+}
+
+/**
+ * Emits the newest value of each key, once a period, with the number of values that it stands for.
+ *
+ * Conflation in the meaning of market data: a consumer that wants the latest state gets at most one value a key and period, and nothing
+ * newer is held back for longer than that. Every value is counted in exactly one {@link Conflated}. Periods begin with the subscription; a
+ * period emits its keys in the order in which they first came, and nothing when none came. What happens around the frames (`gap`
+ * and the like) passes through in its place: what waits is emitted before it.
+ * When the source completes or errors, it emits what waits first, then does the same. Errors when `key` throws.
+ *
+ * Holds one value for each key of the period, at most `maxKeys`.
+ *
+ * ```ts
+ * // - is 100 ms; a, b, c: values of one key; p, q: of another; g: a gap
+ * // source              -a-p-b-------c-g-----q--------
+ * // everyMs: 1000       ----------U----V--------------W
+ * // U: b, which stands for 2, and p; V: c, and then g; W: q
+ * ```
+ *
+ * @param key - tells what a value is a value of, compared as by a `Map`; called once for each value
+ * @param everyMs - the period in ms
+ * @param options - see {@link ConflateOptions}
+ * @throws TradeFeedError with code `invalid-options`, from the call itself
+ * @example
+ * ```ts
+ * import { conflate, tradeFeedEvents$ } from 'rx-trade-feed';
+ *
+ * // Of each connection the newest frame, ten times a second.
+ * tradeFeedEvents$('market')
+ *   .pipe(conflate((frame) => frame.connection, 100))
+ *   .subscribe((event) => {
+ *     if (event.type === 'conflated') console.log(event.value.text(), `and ${event.count - 1} older ones`);
+ *   });
+ * ```
+ */
+export const conflate = <E, K>(
+  key: (item: ItemOf<E>) => K,
+  everyMs: number,
+  options: ConflateOptions = {},
+): OperatorFunction<E, Extract<Settled<E>, LifecycleEvent> | Conflated<ItemOf<Settled<E>>, K>> => {
+  checkGiven({ key, everyMs }, { key: aFunction, everyMs: aPeriod });
+  const { maxKeys, scheduler } = {
+    ...defaults,
+    ...validated(options, { maxKeys: wholeNumber, scheduler: aScheduler }),
+  };
+  return (source) =>
+    defer(() => {
+      const newest = newestOf(key, maxKeys);
+      const ticks = interval(everyMs, scheduler).pipe(filter(() => newest.release()));
+      return gathered(source, newest, () => ticks);
+    });
+};
+
+const defaults = Object.freeze({ maxKeys: 100_000, scheduler: asyncScheduler });
+
+const aPeriod: Rule = {
+  allowed: `a number of ms, above 0 and at most ${MAX_TIMER_MS}`,
+  is: (v) => typeof v === 'number' && v > 0 && v <= MAX_TIMER_MS,
+};
+
+type Out<E, K> = Extract<E, LifecycleEvent> | Conflated<ItemOf<E>, K>;
+
+/** Gathers the newest value of each key. */
+interface Newest<E, K> extends Gatherer<E, Out<E, K>> {
+  /** The period is over. Says whether something came in it. */
+  release(): boolean;
+}
+
+const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E, K> => {
+  const keep = keeper();
+  let waiting = new Map<K, Waiting<ItemOf<E>, K>>();
+  let ready: Out<E, K>[] = [];
+
+  const release = (): boolean => {
+    for (const each of waiting.values()) ready.push(each);
+    waiting = new Map();
+    return ready.length > 0;
+  };
+
+  return {
+    release,
+    end: release,
+    add: (event) => {
+      if (isLifecycle(event)) {
+        release();
+        ready.push(event as Extract<E, LifecycleEvent>);
+        return true;
+      }
+      const item = event as ItemOf<E>;
+      const itsKey = key(item);
+      const known = waiting.get(itsKey);
+      if (known !== undefined) {
+        known.value = keep(item);
+        known.count += 1;
+        return false;
+      }
+      waiting.set(itsKey, new Conflated(itsKey, keep(item), 1));
+      return waiting.size >= maxKeys && release();
+    },
+    *closed() {
+      const batch = ready;
+      ready = [];
+      yield* batch;
+    },
+  };
+};
+
+/** Becomes what is emitted: nobody has seen it before. */
+type Waiting<T, K> = { -readonly [Name in keyof Conflated<T, K>]: Conflated<T, K>[Name] };

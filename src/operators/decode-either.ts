@@ -1,0 +1,47 @@
+import { type Either, isRight, left, right } from 'fp-ts/lib/Either.js';
+import { map, type Observable } from 'rxjs';
+import type { Frame } from '../protocol/frame.js';
+import { type Codec, documentReader } from './decode/codec.js';
+import type { DecodeFailure } from './decode/decode-failure.js';
+import { Decoded } from './stream/decoded.js';
+import { isFrame } from './stream/item.js';
+
+/**
+ * Decodes frames as {@link decodeWith} does, and gives an `Either` of fp-ts for each: the failure or the {@link Decoded}.
+ *
+ * Emits one `Either` for every frame. Everything that is no frame passes through in its place. Errors and completes with the
+ * source, and with what the codec throws. Holds nothing.
+ *
+ * ```ts
+ * // source                  --{"n":1}--------{"n":"x"}--gap--|
+ * // decodeEither(codec)     --right({ n: 1 })--left(/n)--gap--|
+ * ```
+ *
+ * @param codec - of io-ts, or a synchronous Standard Schema
+ * @throws TradeFeedError with code `invalid-options`, from the call itself
+ * @example
+ * ```ts
+ * import { match } from 'fp-ts/lib/Either.js';
+ * import * as t from 'io-ts';
+ * import { map, of } from 'rxjs';
+ * import { decodeEither, Frame } from 'rx-trade-feed';
+ *
+ * of(new Frame('market', Buffer.from('{"n":"x"}'), false, Date.now(), 1))
+ *   .pipe(
+ *     decodeEither(t.type({ n: t.number })),
+ *     map(match((failure) => `wrong at ${failure.issues[0]?.path}`, ({ value }) => `n is ${value.n}`)),
+ *   )
+ *   .subscribe(console.log); // wrong at /n
+ * ```
+ */
+export const decodeEither = <A>(
+  codec: Codec<A>,
+): (<E>(source: Observable<E>) => Observable<Exclude<E, Frame> | Either<DecodeFailure, Decoded<A>>>) => {
+  const read = documentReader(codec);
+  const decoded = (frame: Frame): Either<DecodeFailure, Decoded<A>> => {
+    const result = read(frame);
+    return isRight(result) ? right(new Decoded(result.right, frame)) : left(result.left());
+  };
+  return <E>(source: Observable<E>) =>
+    source.pipe(map((event) => (isFrame(event) ? decoded(event) : (event as Exclude<E, Frame>))));
+};

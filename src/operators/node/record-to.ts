@@ -1,0 +1,146 @@
+import { defer, finalize, type Observable, Subject, takeUntil, tap, throwError } from 'rxjs';
+import type { Gap } from '../../protocol/event.js';
+import { TradeFeedError } from '../../protocol/failure.js';
+import { Frame } from '../../protocol/frame.js';
+import { type Rule, validated } from '../../protocol/rules.js';
+import { Decoded } from '../stream/decoded.js';
+import { isLifecycle, timeOf } from '../stream/item.js';
+import type { RecordingError } from './recording-error.js';
+import { checkPath } from './recording-files.js';
+import { type RecordingWriter, recordingWriter } from './recording-writer.js';
+
+/** What {@link recordTo} is told. */
+export interface RecordOptions {
+  /**
+   * A line that would make a file larger goes into the next one, in bytes: `feed.ndjson`, `feed.ndjson.1`, `feed.ndjson.2`, … A
+   * longer line has a file to itself. Nothing is removed or renamed.
+   *
+   * @defaultValue `Infinity`: one file
+   */
+  readonly maxFileBytes?: number | undefined;
+  /**
+   * How much may wait for a slow disk, in bytes; beyond it the stream waits for the disk.
+   *
+   * @defaultValue 16 777 216 (16 MiB)
+   */
+  readonly maxWaitingBytes?: number | undefined;
+  /**
+   * What happens when the file cannot be written any more, a full disk say: `'error'` ends the stream with the
+   * {@link RecordingError}; a function is told of it, and the stream goes on without being recorded.
+   *
+   * @defaultValue `'error'`
+   */
+  readonly onError?: 'error' | ((error: RecordingError) => void) | undefined;
+}
+
+/**
+ * Records the frames and gaps that pass to a file, and passes everything on unchanged.
+ *
+ * One JSON object a line, as `rx-trade-feed listen --json` writes them; {@link replay$} gives them back. A {@link Decoded} is recorded as
+ * its frame; other events and values are passed on and not written. What the file holds already is kept: the recording goes on behind
+ * it, a line that a crash has torn is cut off first, and the time between is recorded as a gap.
+ *
+ * Emits, completes and errors as its source. The file is opened when somebody subscribes, before the source is; it is complete when the source has
+ * completed or errored, or the consumer has left. Errors with a {@link RecordingError} when the file cannot be written, is no recording, or somebody
+ * else changes it; see `onError` for a failure on the way. One that comes when nobody can be told any more goes to RxJS's
+ * unhandled-error hook.
+ *
+ * Lines are handed to the system as they come, in one write at a time. Holds what waits for that: at most `maxWaitingBytes` and a line;
+ * beyond it, at a rotation, and at the end it writes synchronously. A recording is never thinned out.
+ *
+ * ```ts
+ * // source      o-f-f-g-f-|
+ * // recordTo()
+ * // result      o-f-f-g-f-|
+ * // file          f f g f
+ * ```
+ *
+ * @param path - the file; its folder must exist
+ * @param options - see {@link RecordOptions}; sizes in bytes
+ * @throws TradeFeedError with code `invalid-options`, from the call itself
+ * @example
+ * ```ts
+ * import { recordTo, tradeFeedEvents$ } from 'rx-trade-feed';
+ *
+ * tradeFeedEvents$('market')
+ *   .pipe(recordTo('feed.ndjson', { maxFileBytes: 100_000_000 }))
+ *   .subscribe((event) => console.log(event.type));
+ * ```
+ */
+export const recordTo = (path: string, options: RecordOptions = {}): (<E>(source: Observable<E>) => Observable<E>) => {
+  checkPath(path);
+  const { onError, ...bounds } = { ...defaults, ...validated(options, rules) };
+  return <E>(source: Observable<E>) =>
+    defer(() => {
+      const failed = new Subject<never>();
+      let tell = (error: unknown): void => failed.error(error);
+      const writer = recordingWriter(path, bounds, (error) => {
+        try {
+          if (onError === 'error') throw error;
+          onError(error);
+        } catch (thrown) {
+          tell(thrown);
+        }
+      });
+      const leave = (): void => {
+        // Nobody listens to the stream any more.
+        tell = (error) => throwError(() => error).subscribe();
+        writer.end();
+      };
+      return source.pipe(
+        tap<E>({ next: recording(writer), error: leave, complete: () => writer.end() }),
+        takeUntil(failed),
+        finalize(leave),
+      );
+    });
+};
+
+const defaults = { maxFileBytes: Infinity, maxWaitingBytes: 16 * 1024 * 1024, onError: 'error' } as const;
+
+const bytes: Rule = {
+  allowed: 'a number of bytes, 1 or more',
+  is: (value) => typeof value === 'number' && value >= 1,
+};
+
+const rules = {
+  maxFileBytes: bytes,
+  maxWaitingBytes: bytes,
+  onError: { allowed: "'error' or a function", is: (value) => value === 'error' || typeof value === 'function' },
+} satisfies Readonly<Record<string, Rule>>;
+
+/** Makes what is done with each event: state of one subscription. */
+const recording = (writer: RecordingWriter): ((event: unknown) => void) => {
+  let { stoppedAt } = writer;
+  return (event) => {
+    const line = recordable(event);
+    if (stoppedAt !== undefined && (line !== undefined || isOpened(event))) {
+      writer.add(pause(stoppedAt, timeOf(event) as number));
+      stoppedAt = undefined;
+    }
+    if (line !== undefined) writer.add(line);
+  };
+};
+
+const recordable = (event: unknown): Frame | Gap | undefined => {
+  if (event instanceof Frame) return event;
+  if (event instanceof Decoded) return event.frame;
+  // An item of somebody else's may be called a gap too.
+  return isLifecycle(event) && event.type === 'gap' && event.failure instanceof TradeFeedError ? event : undefined;
+};
+
+const isOpened = (event: unknown): boolean => isLifecycle(event) && event.type === 'opened';
+
+/** What was not recorded between two recordings is a gap like any other: a window over a replay must not count across it. */
+const pause = (stoppedAt: number, to: number): Gap => {
+  const from = Math.min(Math.floor(stoppedAt), to);
+  const advice = 'Nothing to do: the frames of that time are not in the recording.';
+  const failure = new TradeFeedError({
+    stage: 'stream',
+    code: 'connection-closed',
+    verdict: 'backoff',
+    message: `The recording stopped and was begun again. ${advice}`,
+    advice,
+    endedAt: from,
+  });
+  return { type: 'gap', from, to, durationMs: to - from, failure };
+};

@@ -1,0 +1,61 @@
+import { RecordingError } from './recording-error.js';
+import { newline } from './recording-files.js';
+import { readLine, type Replayed } from './recording-line.js';
+import type { RecordedLines } from './recording-reader.js';
+
+/** Makes events of lines, one at a time. */
+export interface RecordedEvents {
+  /** Takes the next lines, when those before are used up. */
+  take(lines: RecordedLines): void;
+  /**
+   * Gives the next event; nothing when the lines are used up.
+   *
+   * @throws RecordingError for a line that is not readable, once another one follows it: the last one may be torn
+   */
+  next(): Replayed | undefined;
+}
+
+/** Makes the events of a recording. */
+export const recordedEvents = (): RecordedEvents => {
+  let lines: RecordedLines | undefined;
+  let start = 0;
+  let isFirst = true;
+  let unreadable: RecordingError | undefined;
+
+  const read = (lines: RecordedLines, end: number): Replayed | undefined => {
+    try {
+      return readLine(lines.bytes.subarray(start, end), lines.offset + end + 1);
+    } catch (error) {
+      unreadable = errorAt(lines, start, error as Error);
+      // A file that begins so is none of ours.
+      if (isFirst) throw unreadable;
+      return undefined;
+    }
+  };
+
+  return {
+    take: (next) => {
+      lines = next;
+      start = 0;
+    },
+    next: () => {
+      while (lines !== undefined && start < lines.bytes.length) {
+        if (unreadable !== undefined) throw unreadable;
+        const end = lines.bytes.indexOf(newline, start);
+        const event = read(lines, end);
+        start = end + 1;
+        isFirst = false;
+        if (event !== undefined) return event;
+      }
+      return undefined;
+    },
+  };
+};
+
+const errorAt = ({ path, fileOffset }: RecordedLines, start: number, { message }: Error): RecordingError => {
+  const lineAt = fileOffset + start;
+  return new RecordingError(`The line at byte ${lineAt} of ${path} is not readable as a recording: ${message}.`, {
+    path,
+    lineAt,
+  });
+};

@@ -1,0 +1,12 @@
+import { invalidOption } from '../../protocol/rules.js';
+
+/** Names the files of a recording, in the order in which they were written: `feed.ndjson`, `feed.ndjson.1`, `feed.ndjson.2`, … */
+export const fileOf = (path: string, number: number): string => (number === 0 ? path : `${path}.${number}`);
+
+/** The end of a line. */
+export const newline = 0x0a;
+
+/** Throws a `TradeFeedError` with code `invalid-options` for what is no path. */
+export const checkPath = (path: unknown): void => {
+  if (typeof path !== 'string' || path === '') throw invalidOption('path', 'a path: a text that is not empty');
+};

@@ -1,0 +1,25 @@
+import type { Frame } from '../../protocol/frame.js';
+
+/**
+ * A frame and what a codec read in it.
+ *
+ * @example
+ * ```ts
+ * import { Decoded, Frame } from 'rx-trade-feed';
+ *
+ * const frame = new Frame('market', Buffer.from('{"n":1}'), false, Date.now(), 1);
+ * console.log(new Decoded({ n: 1 }, frame).value.n); // 1
+ * ```
+ */
+export class Decoded<A> {
+  readonly type = 'decoded' as const;
+  /** What the codec made of the payload. */
+  readonly value: A;
+  /** The frame, with the payload's bytes. */
+  readonly frame: Frame;
+
+  constructor(value: A, frame: Frame) {
+    this.value = value;
+    this.frame = frame;
+  }
+}

@@ -1,0 +1,101 @@
+import type { LifecycleEvent } from '../../protocol/event.js';
+import type { FailureCode } from '../../protocol/failure.js';
+import { bytesOf, isLifecycle } from './item.js';
+import { nextOutage, type Outage } from './outage.js';
+
+/** The figures of a feed: those of one period, and those since the subscription. */
+export interface FeedStats {
+  readonly type: 'stats';
+  /** Where the period began, in epoch ms. */
+  readonly from: number;
+  /** Where it ended, in epoch ms. */
+  readonly to: number;
+  /** Frames of this period. */
+  readonly frames: number;
+  /** Bytes of this period. */
+  readonly bytes: number;
+  readonly framesPerSecond: number;
+  readonly bytesPerSecond: number;
+  /** Frames since the subscription. */
+  readonly totalFrames: number;
+  /** Bytes since the subscription. */
+  readonly totalBytes: number;
+  /** Outages since the subscription, one that goes on included. */
+  readonly gaps: number;
+  /** How long the feed was down after it had been open, in ms since the subscription, an outage that goes on included. */
+  readonly lostMs: number;
+  /** Reconnects since the subscription, by the code of the failure that each followed. */
+  readonly reconnects: Readonly<Partial<Record<FailureCode, number>>>;
+  /** Values that bounded operators dropped since the subscription, as far as they have reported. */
+  readonly dropped: number;
+}
+
+/** Counts for one subscription. */
+export class FeedTally {
+  #from: number;
+  #frames = 0;
+  #bytes = 0;
+  #totalFrames = 0;
+  #totalBytes = 0;
+  #gaps = 0;
+  #lostMs = 0;
+  #outage: Outage | undefined;
+  #reconnects: Partial<Record<FailureCode, number>> = {};
+  #dropped = 0;
+
+  constructor(now: number) {
+    this.#from = now;
+  }
+
+  /** Counts an event or an item. */
+  count(event: unknown): void {
+    if (isLifecycle(event)) this.#tell(event);
+    else {
+      this.#frames += 1;
+      this.#bytes += bytesOf(event);
+    }
+  }
+
+  /** Counts values that were dropped. */
+  drop(dropped: number): void {
+    this.#dropped += dropped;
+  }
+
+  /** Ends the period, and begins the next one. */
+  read(now: number): FeedStats {
+    const from = this.#from;
+    const frames = this.#frames;
+    const bytes = this.#bytes;
+    const seconds = (now - from) / 1_000;
+    const going = this.#outage;
+    this.#totalFrames += frames;
+    this.#totalBytes += bytes;
+    [this.#from, this.#frames, this.#bytes] = [now, 0, 0];
+    return {
+      type: 'stats',
+      from,
+      to: now,
+      frames,
+      bytes,
+      framesPerSecond: seconds > 0 ? frames / seconds : 0,
+      bytesPerSecond: seconds > 0 ? bytes / seconds : 0,
+      totalFrames: this.#totalFrames,
+      totalBytes: this.#totalBytes,
+      gaps: this.#gaps + (going ? 1 : 0),
+      lostMs: this.#lostMs + (going ? Math.max(0, now - going.from) : 0),
+      reconnects: { ...this.#reconnects },
+      dropped: this.#dropped,
+    };
+  }
+
+  #tell(event: LifecycleEvent): void {
+    this.#outage = nextOutage(this.#outage, event);
+    if (event.type === 'gap') {
+      this.#gaps += 1;
+      this.#lostMs += event.durationMs;
+    } else if (event.type === 'disconnected') {
+      const { code } = event.failure;
+      this.#reconnects[code] = (this.#reconnects[code] ?? 0) + 1;
+    }
+  }
+}

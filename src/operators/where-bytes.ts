@@ -1,0 +1,55 @@
+import { filter, type Observable } from 'rxjs';
+import type { Frame } from '../protocol/frame.js';
+import { invalidOption } from '../protocol/rules.js';
+import { isFrame } from './stream/item.js';
+
+/**
+ * Keeps the frames whose bytes contain one of the needles, and everything that is no frame.
+ *
+ * The cheap sieve before {@link decodeWith}: it searches the bytes as they came and makes neither a text nor an object of them. It
+ * compares bytes, so `0xAB` does not find `0xab`, and a text that JSON escapes (`"`, `\`, control characters) must be given as it is
+ * escaped. A frame that contains a needle elsewhere than where you look for it passes too: check what the codec gives.
+ * Completes and errors with the source. Holds nothing.
+ *
+ * ```ts
+ * // source               --{"to":"a"}--{"to":"b"}--opened--{"to":"a"}--|
+ * // whereBytes('"a"')    --{"to":"a"}--------------opened--{"to":"a"}--|
+ * ```
+ *
+ * @param needles - texts, taken as UTF-8, or bytes; at least one, none of them empty
+ * @throws TradeFeedError with code `invalid-options`, from the call itself
+ * @example
+ * ```ts
+ * import { from } from 'rxjs';
+ * import { Frame, whereBytes } from 'rx-trade-feed';
+ *
+ * const frame = (text: string) => new Frame('raw', Buffer.from(text), false, Date.now(), 1);
+ *
+ * from([frame('{"to":"0xa1"}'), frame('{"to":"0xb2"}')])
+ *   .pipe(whereBytes('"0xb2"', '"0xc3"'))
+ *   .subscribe((each) => console.log(each.text())); // {"to":"0xb2"}
+ * ```
+ */
+export const whereBytes = (
+  ...needles: readonly (string | Uint8Array)[]
+): (<E>(source: Observable<E>) => Observable<E>) => {
+  if (needles.length === 0 || !needles.every(isNeedle)) throw invalidOption('needles', allowed);
+  const [first = Buffer.alloc(0), ...rest] = needles.map((needle) => Buffer.from(needle as string));
+  const isKept = rest.length === 0 ? contains(first) : containsAny([first, ...rest]);
+  return (source) => source.pipe(filter((event) => !isFrame(event) || isKept(event)));
+};
+
+const allowed = 'texts or byte arrays to search for, at least one, none of them empty';
+
+const isNeedle = (needle: unknown): boolean =>
+  (typeof needle === 'string' || needle instanceof Uint8Array) && needle.length > 0;
+
+const contains =
+  (needle: Buffer) =>
+  ({ data }: Frame): boolean =>
+    data.includes(needle);
+
+const containsAny =
+  (needles: readonly Buffer[]) =>
+  ({ data }: Frame): boolean =>
+    needles.some((needle) => data.includes(needle));

@@ -1,0 +1,71 @@
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import { aFunction, aScheduler, invalidOption, oneOf, type Rule, validated } from '../../protocol/rules.js';
+import type { Accumulator } from './feed-window.js';
+import { accumulated, framesUpTo, type WindowContents } from './window-contents.js';
+
+/** How a window of time is laid out and timed, whatever it holds. */
+export interface TimeWindowOptions {
+  /**
+   * Where windows begin: at the multiples of their distance since 1970 UTC, or with the first opening of the feed (if it was open
+   * before, with the first event). @defaultValue `'epoch'`
+   */
+  readonly align?: 'epoch' | 'start' | undefined;
+  /** Closes the windows that no event closes. @defaultValue `asyncScheduler` */
+  readonly scheduler?: SchedulerLike | undefined;
+}
+
+/** How many items a window holds. */
+export interface FramesOptions {
+  /** The most items that one window holds. More are counted in `dropped`. @defaultValue 1 000 000 */
+  readonly maxFrames?: number | undefined;
+}
+
+/** What may stand in the options of a window. */
+export type AnyWindowOptions<T> = TimeWindowOptions & FramesOptions & Partial<Accumulator<T, unknown>>;
+
+const isWhole = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 1;
+
+/** A time that windows can be counted by. */
+export const wholeMs: Rule = { allowed: 'a whole number of ms, 1 or more', is: isWhole };
+/** A number of things. */
+export const wholeNumber: Rule = { allowed: 'a whole number, 1 or more', is: isWhole };
+
+/** The rules of {@link TimeWindowOptions} and {@link FramesOptions}. */
+export const timeRules = { maxFrames: wholeNumber, align: oneOf('epoch', 'start'), scheduler: aScheduler };
+/** What holds where nothing else is said. */
+export const windowDefaults = Object.freeze({
+  align: 'epoch',
+  scheduler: asyncScheduler,
+  maxFrames: 1_000_000,
+} as const);
+
+/**
+ * Checks the options of a window and fills them up.
+ *
+ * @param required - the rules of what must be given
+ * @param optional - the rules of what may be given, besides what every window knows
+ * @throws TradeFeedError with code `invalid-options`, naming the option
+ */
+export const resolveWindow = <T, O extends AnyWindowOptions<T>>(
+  given: O,
+  required: Readonly<Record<string, Rule>>,
+  optional: Readonly<Record<string, Rule>>,
+): O & typeof windowDefaults & { readonly contents: WindowContents<T, unknown, unknown> } => {
+  const { seed, add } = Object(given) as O;
+  const isAccumulating = seed !== undefined || add !== undefined;
+  const { maxFrames: _holdsNone, ...alike } = optional;
+  const needed = isAccumulating ? { ...required, seed: aFunction, add: aFunction } : required;
+  const rules = { ...needed, ...(isAccumulating ? alike : optional) };
+  const options = { ...windowDefaults, ...validated<object>(given, rules) } as O & typeof windowDefaults;
+  checkGiven(options, needed);
+  const accumulator = options as Accumulator<T, unknown>;
+  const contents = isAccumulating ? accumulated(accumulator) : framesUpTo<T>(options.maxFrames);
+  return { ...options, contents: contents as WindowContents<T, unknown, unknown> };
+};
+
+/** Checks what must be given; throws a `TradeFeedError` with code `invalid-options`, naming the first that is missing or wrong. */
+export const checkGiven = (given: object, rules: Readonly<Record<string, Rule>>): void => {
+  const values = given as Readonly<Record<string, unknown>>;
+  for (const [name, { allowed, is }] of Object.entries(rules))
+    if (!is(values[name])) throw invalidOption(name, allowed, values[name]);
+};

@@ -1,0 +1,140 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { run } from '../../../src/cli/run.js';
+import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
+import { type FakeContext, fakeContext } from '../support/fake-context.js';
+import { FakeOutput } from '../support/fake-output.js';
+import { tempFolder } from '../support/temp-folder.js';
+
+const folder = tempFolder();
+let service: TradeFeedService;
+beforeAll(async () => {
+  service = await startTradeFeedService();
+});
+afterAll(() => service.shutdown());
+
+const contexts: FakeContext[] = [];
+afterEach(() => {
+  for (const { interrupt$ } of contexts.splice(0)) interrupt$.next('SIGTERM');
+});
+
+interface Recorder {
+  readonly context: FakeContext;
+  readonly account: TradeFeedAccount;
+  readonly exit: Promise<number>;
+}
+
+const record = (args: string, given: Parameters<typeof fakeContext>[0] = {}): Recorder => {
+  const account = service.createAccount({ plan: 'developer' });
+  const env = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: account.createApiKey(), ...given.env };
+  const context = fakeContext({ ...given, env });
+  contexts.push(context);
+  return { context, account, exit: run(['record', ...args.split(' ').filter(Boolean)], context) };
+};
+
+let count = 0;
+const fresh = (): string => folder.path(`recording-${(count += 1)}`);
+const recordsOf = (path: string): unknown[] =>
+  readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown);
+
+const opened = /connection 1 is open/;
+
+describe('record', () => {
+  test('writes frames and gaps, says how it went, and goes on behind what is there', async () => {
+    const path = fresh();
+    const first = record(`--output ${path} --count 2`);
+    await first.context.stderr.until(opened);
+    service.push('market', 'one');
+    service.push('market', Buffer.of(0, 255));
+    service.push('market', 'too many');
+    expect(await first.exit).toBe(0);
+    const frame = { type: 'frame', feed: 'market', connection: 1 };
+    expect(recordsOf(path)).toMatchObject([
+      { ...frame, isBinary: false, encoding: 'utf8', data: 'one' },
+      { ...frame, isBinary: true, encoding: 'base64', data: 'AP8=' },
+    ]);
+    expect(first.context.stdout.text).toBe('');
+    expect(first.context.stderr.text).toMatch(
+      new RegExp(`Z 2 frames, 5 B in .*; gaps: none; reconnects: none; recording: \\d+ B in ${path}\n$`),
+    );
+
+    const second = record(`-o ${path} --count 2`);
+    await second.context.stderr.until(opened);
+    service.push('market', 'three');
+    second.account.expireAccess();
+    await second.context.stderr.until(/connection 2 is open/);
+    service.push('market', 'four');
+    expect(await second.exit).toBe(0);
+    expect(recordsOf(path).slice(2)).toMatchObject([
+      { type: 'gap', failure: { code: 'connection-closed' } },
+      { data: 'three' },
+      { type: 'gap', failure: { code: 'access-expired' } },
+      { data: 'four', connection: 2 },
+    ]);
+  });
+
+  test('goes on in another file when one is full', async () => {
+    const path = fresh();
+    const { context, exit } = record(`raw -o ${path} --max-file-size 0.2kB --count 3`);
+    await context.stderr.until(opened);
+    for (const payload of ['one', 'two', 'three']) service.push('raw', payload);
+    expect(await exit).toBe(0);
+    expect(recordsOf(`${path}.2`)).toMatchObject([{ feed: 'raw', data: 'three' }]);
+    expect(context.stderr.text).toMatch(/; recording: \d+ B in 3 files\n$/);
+  });
+
+  test('keeps a status line on a terminal, with the size of the file', async () => {
+    const path = fresh();
+    const { context, exit } = record(`-o ${path}`, { stderr: new FakeOutput({ columns: 400, rows: 10 }) });
+    await context.stderr.until(/live: market/);
+    service.push('market', 'one');
+    await context.stderr.until(new RegExp(` · 1 frame .* · [1-9]\\d* B in ${path}`));
+    context.interrupt$.next('SIGINT');
+    expect(await exit).toBe(0);
+    expect(context.stderr.text).toMatch(new RegExp(` {2}frames {6}1, [^]* {2}recording {3}\\d+ B in ${path}\n$`));
+    expect(recordsOf(path)).toHaveLength(1);
+  });
+
+  test('is quiet when asked to', async () => {
+    const path = fresh();
+    const { context, exit } = record(`-q --duration 1 -o ${path}`);
+    expect(await exit).toBe(0);
+    expect(context.stderr.text).toBe('');
+    expect(existsSync(path)).toBe(true);
+  });
+
+  test('asks for a file, and refuses one that is no recording before it connects', async () => {
+    const nowhere = record('');
+    expect(await nowhere.exit).toBe(2);
+    expect(nowhere.context.stderr.text).toBe(
+      'rx-trade-feed: Where to? Give --output FILE.\nTry rx-trade-feed record --help.\n',
+    );
+    const path = fresh();
+    writeFileSync(path, 'mine');
+    const { context, exit } = record(`--output ${path}`);
+    expect(await exit).toBe(8);
+    expect(context.stderr.text).toContain(
+      `rx-trade-feed: The file ${path} is there already, and is no recording: nothing was written to it. Give another path.\n`,
+    );
+    expect(context.stderr.text).not.toMatch(/requesting/);
+    expect(readFileSync(path, 'utf8')).toBe('mine');
+  });
+
+  test('says that the disk is full', async () => {
+    const { context, exit } = record('--output /dev/full');
+    await context.stderr.until(opened);
+    service.push('market', 'one');
+    expect(await exit).toBe(8);
+    expect(context.stderr.text).toMatch(
+      /rx-trade-feed: Cannot write the recording \/dev\/full: no space is left on the disk\.\n$/,
+    );
+  });
+
+  test('says why the feed stopped', async () => {
+    const { exit } = record(`-o ${fresh()}`, { env: { TRADE_FEED_API_KEY: 'planted-key' } });
+    expect(await exit).toBe(3);
+  });
+});

@@ -1,0 +1,183 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { writeFileSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { from } from 'rxjs';
+import { run } from '../../../src/cli/run.js';
+import { type Frame, type Gap, recordTo } from '../../../src/index.js';
+import { frameAt, gap, start } from '../support/events.js';
+import { type FakeContext, fakeContext } from '../support/fake-context.js';
+import { FakeOutput } from '../support/fake-output.js';
+import { tempFolder } from '../support/temp-folder.js';
+
+const folder = tempFolder();
+const contexts: FakeContext[] = [];
+afterEach(() => {
+  for (const { interrupt$ } of contexts.splice(0)) interrupt$.next('SIGTERM');
+});
+
+const replay = (
+  args: readonly string[],
+  given: Parameters<typeof fakeContext>[0] = {},
+): { context: FakeContext; exit: Promise<number> } => {
+  const context = fakeContext(given);
+  contexts.push(context);
+  return { context, exit: run(['replay', ...args], context) };
+};
+
+let count = 0;
+const recorded = (...events: readonly (Frame | Gap)[]): string => {
+  const path = folder.path(`recording-${(count += 1)}`);
+  from(events).pipe(recordTo(path)).subscribe();
+  return path;
+};
+const hole = gap(20, 40, { stage: 'stream', closeCode: 1001 }) as Gap;
+const usual = (): string =>
+  recorded(frameAt(0, '{"n":1}'), frameAt(20, '\0\u001b', { isBinary: true }), hole, frameAt(50, 'three'));
+
+describe('replay', () => {
+  test('writes the frames as listen does, and says what there was and where to go on', async () => {
+    const { context, exit } = replay([usual(), '--speed', 'max']);
+    expect(await exit).toBe(0);
+    expect(context.stdout.text).toBe('{"n":1}\nABs=\nthree\n');
+    expect(context.stderr.text).toMatch(
+      /^\S+Z 3 frames, 14 B; gaps: 1; recorded from 2026-01-01T00:00:00\.000Z to 2026-01-01T00:00:00\.050Z; go on with --offset \d+\n$/,
+    );
+  });
+
+  test('goes on from the offset that it has told', async () => {
+    const path = usual();
+    const first = replay([path, '--speed', 'max', '--count', '2']);
+    expect(await first.exit).toBe(0);
+    expect(first.context.stdout.text).toBe('{"n":1}\nABs=\n');
+    const [, offset = ''] = /go on with --offset (\d+)/.exec(first.context.stderr.text) ?? [];
+    const second = replay([path, '--speed', 'max', '--offset', offset]);
+    expect(await second.exit).toBe(0);
+    expect(first.context.stdout.text + second.context.stdout.text).toBe('{"n":1}\nABs=\nthree\n');
+    const inside = replay([path, '--offset', '3']);
+    expect(await inside.exit).toBe(8);
+    expect(inside.context.stderr.text).toContain('rx-trade-feed: The offset 3 is inside a line of the recording');
+  });
+
+  test('writes JSON that is the recording again, gaps in their place', async () => {
+    const path = usual();
+    const { context, exit } = replay([path, '--speed', 'max', '--json', '-q']);
+    expect(await exit).toBe(0);
+    expect(context.stderr.text).toBe('');
+    const copy = `${path}-copy`;
+    writeFileSync(copy, context.stdout.text);
+    const again = replay([copy, '--speed', 'max', '--json', '-q']);
+    expect(await again.exit).toBe(0);
+    expect(again.context.stdout.text).toBe(context.stdout.text);
+    expect(context.stdout.text.split('\n').map((line) => line && (JSON.parse(line) as { type: string }).type)).toEqual([
+      'frame',
+      'frame',
+      'gap',
+      'frame',
+      '',
+    ]);
+  });
+
+  test('keeps the recorded spacing, or a multiple of it', async () => {
+    const path = recorded(frameAt(0, 'a'), frameAt(300, 'b'));
+    const startedAt = performance.now();
+    expect(await replay([path]).exit).toBe(0);
+    const asRecorded = performance.now() - startedAt;
+    expect(asRecorded).toBeGreaterThanOrEqual(295);
+    expect(await replay([path, '--speed', '100']).exit).toBe(0);
+    expect(performance.now() - startedAt - asRecorded).toBeLessThan(asRecorded);
+  });
+
+  test('shows on a terminal how far it is, and payloads that cannot steer it', async () => {
+    const [stdout, stderr] = [new FakeOutput({ columns: 100, rows: 10 }), new FakeOutput({ columns: 100, rows: 10 })];
+    const path = recorded(frameAt(0, '\x1b[2J'), hole, frameAt(60_000, 'last'));
+    const { context, exit } = replay([path], { stdout, stderr });
+    await stderr.until(/\d\d% · 1 frame · 1 gap · 2026-01-01T00:00:00\.040Z/);
+    context.interrupt$.next('SIGINT');
+    expect(await exit).toBe(130);
+    expect(stdout.text).toBe('␛[2J\n');
+    expect(stderr.text).toMatch(/\x1b\[r[^]*1 frame, 4 B; gaps: 1; .*; go on with --offset \d+\n$/);
+  });
+
+  test('waits for a reader of stdout that is slow, and leaves nothing out', async () => {
+    const frames = Array.from({ length: 80 }, (_, n) => frameAt(n, `${n} ${'x'.repeat(100_000)}`));
+    const { context, exit } = replay([recorded(...frames), '--speed', 'max']);
+    context.stdout.block();
+    await context.stdout.until(/^0 x/);
+    let isOver = false;
+    void exit.then(() => (isOver = true));
+    const deadline = performance.now() + 5_000;
+    while (context.stdout.writableLength < 1_048_576 && performance.now() < deadline) await nextTurn();
+    for (let turns = 0; turns < 20; turns += 1) await nextTurn();
+    expect(isOver).toBe(false);
+    expect(context.stdout.writableLength).toBeLessThan(1_400_000);
+    context.stdout.unblock();
+    expect(await exit).toBe(0);
+    expect(context.stdout.text.match(/^\d+/gm)).toEqual(frames.map((_, n) => String(n)));
+  });
+
+  test.each([
+    ['little', 10],
+    ['much', 1_200_000],
+  ])('ends when its reader has taken all, also when %s waits for it at the end', async (_much, length) => {
+    const { context, exit } = replay([recorded(frameAt(0, 'first'), frameAt(1, 'x'.repeat(length))), '--speed', 'max']);
+    context.stdout.block();
+    await context.stdout.until(/^first/);
+    let isOver = false;
+    void exit.then(() => (isOver = true));
+    for (let turns = 0; turns < 50; turns += 1) await nextTurn();
+    expect(isOver).toBe(false);
+    context.stdout.unblock();
+    expect(await exit).toBe(0);
+    expect(context.stdout.text).toHaveLength('first\n'.length + length + 1);
+  });
+
+  test('ends when its reader is gone, and when it is interrupted while that does not read', async () => {
+    const slow = recorded(frameAt(0, 'first'), frameAt(60_000, 'last'));
+    const gone = replay([slow]);
+    await gone.context.stdout.until(/first/);
+    gone.context.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+    expect(await gone.exit).toBe(0);
+    const full = replay([slow]);
+    await full.context.stdout.until(/first/);
+    full.context.stdout.destroy(Object.assign(new Error('write ENOSPC'), { code: 'ENOSPC' }));
+    expect(await full.exit).toBe(8);
+    const stuck = replay([slow]);
+    stuck.context.stdout.block();
+    await stuck.context.stdout.until(/first/);
+    stuck.context.interrupt$.next('SIGTERM');
+    expect(await stuck.exit).toBe(143);
+    stuck.context.stdout.unblock();
+  });
+
+  test('says that the last lines could not be written', async () => {
+    const { context, exit } = replay([usual(), '--speed', 'max']);
+    context.stdout.block();
+    // From when it waits for the last lines, it listens whether the output closes.
+    const deadline = performance.now() + 5_000;
+    while (context.stdout.listenerCount('close') === 0 && performance.now() < deadline) await nextTurn();
+    context.stdout.destroy(Object.assign(new Error('write ENOSPC'), { code: 'ENOSPC' }));
+    expect(await exit).toBe(8);
+  });
+
+  test('says what it cannot read', async () => {
+    const missing = replay([folder.path('missing')]);
+    expect(await missing.exit).toBe(8);
+    expect(missing.context.stderr.text).toMatch(
+      /^rx-trade-feed: Cannot read the recording .*missing: there is no such file or folder\.\n$/,
+    );
+    const path = folder.path('no-recording');
+    writeFileSync(path, '{"secret":1}\n');
+    const other = replay([path]);
+    expect(await other.exit).toBe(8);
+    expect(other.context.stderr.text).not.toContain('secret"');
+  });
+
+  test('has nothing to say of an empty recording but that', async () => {
+    const path = folder.path('empty');
+    writeFileSync(path, '');
+    const { context, exit } = replay([path]);
+    expect(await exit).toBe(0);
+    expect(context.stderr.text).toMatch(/^\S+Z 0 frames, 0 B; gaps: none; go on with --offset 0\n$/);
+    expect(start).toBeGreaterThan(0);
+  });
+});

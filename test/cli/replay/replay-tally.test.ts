@@ -1,0 +1,46 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  emptyReplayTally,
+  replayProgressWords,
+  replaySummary,
+  replayTallied,
+} from '../../../src/cli/replay/replay-tally.js';
+import { ReplayedFrame, type ReplayedGap, tradeFeedError } from '../../../src/index.js';
+
+const frame = (at: number, offset: number) => new ReplayedFrame('market', Buffer.from('abc'), false, at, 1, offset);
+const gap: ReplayedGap = {
+  type: 'gap',
+  from: 1_000,
+  to: 2_000,
+  durationMs: 1_000,
+  failure: tradeFeedError({ stage: 'stream', closeCode: 1006 }),
+  offset: 420,
+};
+
+describe('the tally of a replay', () => {
+  test('counts what came, and knows where it is', () => {
+    const tally = [frame(1_000, 200), gap, frame(3_000, 500)].reduce(replayTallied, {
+      ...emptyReplayTally(100),
+      totalBytes: 1_000,
+    });
+    expect(tally).toStrictEqual({
+      frames: 2,
+      bytes: 6,
+      gaps: 1,
+      from: 1_000,
+      to: 3_000,
+      offset: 500,
+      totalBytes: 1_000,
+    });
+    expect(replayProgressWords(tally)).toBe('50% · 2 frames · 1 gap · 1970-01-01T00:00:03.000Z');
+    expect(replaySummary(tally)).toBe(
+      '2 frames, 6 B; gaps: 1; recorded from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:03.000Z; go on with --offset 500',
+    );
+  });
+
+  test('has words for nothing, for a recording that grows, and for times that no calendar has', () => {
+    expect(replayProgressWords(emptyReplayTally(0))).toBe('0% · 0 frames · no gaps');
+    const grown = replayTallied({ ...emptyReplayTally(0), totalBytes: 10 }, frame(1e300, 20));
+    expect(replayProgressWords(grown)).toBe('100% · 1 frame · no gaps · 1e+300');
+  });
+});

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { interval, type Subscription } from 'rxjs';
+import { tradeFeedError } from 'rx-trade-feed';
+import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
+import type { TradeFeedService } from 'rx-trade-feed/testing';
+import { commentFencesOf, filesIn } from './fences.js';
+import { runFence } from './run-fence.js';
+
+/** What a line of each example prints: those that stand in the comments of the operators. */
+const prints: Readonly<Record<string, RegExp>> = {
+  'conflate.ts': /^\{"batch":\d+,.* and \d+ older ones$/,
+  'stream/conflated.ts': /^1\.1, the newest of 3$/,
+  'connection-status.ts': /^next attempt in -?\d+ ms$/,
+  'count-window.ts': /^1000 frames in \d+ ms (true|false)$/,
+  'decode-either.ts': /^wrong at \/n$/,
+  'decode/decode-failure.ts': /^\[ \{ path: '\/n', message: 'expected number' \} \]$/,
+  'decode-with.ts': /^0x1$/,
+  'stream/decoded.ts': /^1$/,
+  'distinct-recent.ts': /^a\nb\nc$/,
+  'feed-stats.ts': /^ {2}totalFrames: \d+,$/,
+  'frames.ts': /^\{"batch":\d+,/,
+  'gaps.ts': /^\d+ ms without frames: access-expired$/,
+  'merge-map-bounded.ts': /^997 dropped\n999\n1000$/,
+  'node/record-to.ts': /^opened\nframe$/,
+  'node/recording-error.ts': /^missing\.ndjson: .*missing\.ndjson/,
+  'node/replay.ts': /^first\n500 ms are missing\nsecond$/,
+  'node/to-readable.ts': /^10 lines written$/,
+  'bounded/overflow-error.ts': /^The consumer is slower than the feed: 1 values/,
+  'share-feed.ts': /^\d+ ms without frames$/,
+  'sliding-window.ts': /^20\d\d-.*Z \d+(\.\d)? (true|false)$/,
+  'to-async-iterable.ts': /^\{"batch":\d+,/,
+  'tumbling-window.ts': /^(at least )?\d+ bytes$/,
+  'where-bytes.ts': /^\{"to":"0xb2"\}$/,
+};
+
+const frameLine = (receivedAt: number, data: string) =>
+  JSON.stringify({ type: 'frame', feed: 'market', connection: 1, receivedAt, isBinary: false, encoding: 'utf8', data });
+const failure = tradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: 0 });
+const gapLine = JSON.stringify({ type: 'gap', from: 0, to: 500, durationMs: 500, failure });
+const recording = `${[frameLine(0, 'first'), gapLine, frameLine(600, 'second')].join('\n')}\n`;
+
+const folder = 'src/operators';
+const examples = filesIn(folder, '.ts').flatMap((file) =>
+  commentFencesOf(file)
+    .filter(({ code }) => code.includes('import '))
+    .map(({ code }) => [file.slice(folder.length + 1), code] as const),
+);
+
+describe('the example in the comment of', () => {
+  let service: TradeFeedService;
+  let outages: Subscription;
+  let runs: Map<string, Promise<string>>;
+
+  beforeAll(async () => {
+    service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 1_000, batchSize: 1 }) } });
+    // Side by side, with an account each: they would evict one another.
+    const accounts = examples.map(() => service.createAccount({ plan: 'developer' }));
+    outages = interval(700).subscribe(() => accounts.forEach((account) => account.expireAccess()));
+    runs = new Map(
+      examples.map(([name, code], n) => {
+        const variables = {
+          TRADE_FEED_BASE_URL: service.baseUrl,
+          TRADE_FEED_API_KEY: accounts[n]?.createApiKey() ?? '',
+        };
+        return [name, runFence(code, prints[name] ?? /./, variables, { 'feed.ndjson': recording })];
+      }),
+    );
+  });
+  afterAll(async () => {
+    await Promise.allSettled(runs.values());
+    outages.unsubscribe();
+    await service.shutdown();
+  });
+
+  it.each(Object.keys(prints))(
+    '%s prints what it promises',
+    async (name) => {
+      expect(await runs.get(name)).not.toBe('');
+    },
+    30_000,
+  );
+
+  it('each operator is one of these', () => {
+    expect([...new Set(examples.map(([name]) => name))].sort()).toEqual(Object.keys(prints).sort());
+  });
+});

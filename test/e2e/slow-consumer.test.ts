@@ -1,0 +1,82 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, it } from '@jest/globals';
+import { filter, share, tap } from 'rxjs';
+import { startTradeFeedService } from 'rx-trade-feed/testing';
+import { type DropReport, type Frame, mergeMapBounded, toAsyncIterable, tradeFeedEvents$ } from '../../src/index.js';
+import { connectAs } from '../testing/bare-client.js';
+
+const burst = 200_000;
+const perTurn = 500;
+
+const payloadOf = (n: number): string => `${n}`.padEnd(100);
+const numberOf = (frame: Frame): number => Number(frame.text());
+const sum = (reports: readonly DropReport[]): number => reports.reduce((total, { dropped }) => total + dropped, 0);
+
+it('a slow consumer behind mergeMapBounded never earns a 1013, and what it got and what was dropped is what was sent', async () => {
+  const service = await startTradeFeedService({ limits: { backlogBytes: 256 * 1024 } });
+  try {
+    // The same burst for a client that stops reading, to show that this one would be cut off.
+    const stopped = await connectAs(service, service.createAccount({ plan: 'developer' }).createApiKey());
+    stopped.ws.pause();
+
+    const reports: DropReport[] = [];
+    const types: string[] = [];
+    const processed: number[] = [];
+    let received = 0;
+    const options = { baseUrl: service.baseUrl, apiKey: service.createAccount({ plan: 'developer' }).createApiKey() };
+    const frames$ = tradeFeedEvents$('market', options).pipe(
+      tap(({ type }) => {
+        if (type === 'frame') received += 1;
+        else types.push(type);
+      }),
+      filter((event) => event.type === 'frame'),
+      share(),
+    );
+    const work = async (frame: Frame): Promise<void> => {
+      await turn();
+      processed.push(numberOf(frame));
+    };
+    const bounded = frames$
+      .pipe(mergeMapBounded(work, { capacity: 1_000, onDrop: (report) => reports.push(report) }))
+      .subscribe();
+
+    const loopReports: DropReport[] = [];
+    const looped: number[] = [];
+    const loop = (async () => {
+      for await (const frame of toAsyncIterable({ capacity: 1_000, onDrop: (report) => loopReports.push(report) })(
+        frames$,
+      )) {
+        await turn();
+        looped.push(numberOf(frame));
+        if (looped.at(-1) === burst) break;
+      }
+    })();
+
+    while (!types.includes('opened')) await turn();
+    for (let n = 1; n <= burst; n += 1) {
+      service.push('market', payloadOf(n));
+      if (n % perTurn === 0) await turn();
+    }
+    await loop;
+    while (processed.at(-1) !== burst) await turn();
+    bounded.unsubscribe();
+
+    expect(types).toEqual(['ticket-requested', 'ticket-issued', 'opened']);
+    expect(received).toBe(burst);
+    for (const [numbers, told] of [
+      [processed, reports],
+      [looped, loopReports],
+    ] as const) {
+      expect(numbers.length + sum(told)).toBe(burst);
+      expect(told.at(-1)?.total).toBe(sum(told));
+      expect(sum(told)).toBeGreaterThan(burst / 2);
+      expect(told.length).toBeLessThan(numbers.length / 100);
+      expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
+    }
+
+    stopped.ws.resume();
+    expect(await stopped.closed).toMatchObject({ code: 1013 });
+  } finally {
+    await service.shutdown();
+  }
+});

@@ -1,0 +1,288 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { config } from 'rxjs';
+import { Frame } from '../../../src/index.js';
+import { BoundedQueue } from '../../../src/operators/bounded/bounded-queue.js';
+import { boundDefaults, type Bounds, type Overflow } from '../../../src/operators/bounded/bounds.js';
+import type { DropReport } from '../../../src/operators/bounded/drop-report.js';
+import { OverflowError } from '../../../src/operators/bounded/overflow-error.js';
+
+interface Sized {
+  readonly n: number;
+  readonly bytes: number;
+}
+
+const queueOf = (bounds: Partial<Bounds<Sized>>) => {
+  const reports: DropReport[] = [];
+  const clock = { now: 0 };
+  const queue = new BoundedQueue<Sized>({
+    ...boundDefaults,
+    bytesOf: ({ bytes }) => bytes,
+    onDrop: (report) => reports.push(report),
+    scheduler: { ...boundDefaults.scheduler, now: () => clock.now },
+    ...bounds,
+  });
+  return { queue, reports, clock };
+};
+
+const offerAll = (queue: BoundedQueue<Sized>, ...sizes: readonly number[]): void => {
+  sizes.forEach((bytes, n) => queue.offer({ n, bytes }));
+};
+
+const numbersIn = (queue: BoundedQueue<Sized>): number[] =>
+  Array.from({ length: queue.size }, () => {
+    const { n } = queue.take();
+    return n;
+  });
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
+
+describe('BoundedQueue', () => {
+  it.each([
+    ['drop-oldest', [2, 3, 4]],
+    ['drop-newest', [0, 1, 2]],
+  ] as const)('holds %s what the policy keeps of too many', (overflow, kept) => {
+    const { queue } = queueOf({ capacity: 3, overflow });
+    offerAll(queue, 1, 1, 1, 1, 1);
+    expect(numbersIn(queue)).toEqual(kept);
+  });
+
+  it.each([
+    ['drop-oldest', [2, 3]],
+    ['drop-newest', [0, 1]],
+  ] as const)('holds %s what the policy keeps of too many bytes', (overflow, kept) => {
+    const { queue } = queueOf({ capacityBytes: 10, overflow });
+    offerAll(queue, 4, 4, 3, 5);
+    expect(numbersIn(queue)).toEqual(kept);
+  });
+
+  it('makes room for a large value by dropping as many of the oldest as needed', () => {
+    const { queue } = queueOf({ capacityBytes: 10 });
+    offerAll(queue, 3, 3, 3, 7);
+    expect(numbersIn(queue)).toEqual([2, 3]);
+  });
+
+  it.each(['drop-oldest', 'drop-newest'] as const)(
+    'drops (%s) a value that can never fit, and nobody else',
+    (overflow) => {
+      const { queue, reports } = queueOf({ capacityBytes: 10, overflow });
+      offerAll(queue, 4, 11, 6);
+      expect(numbersIn(queue)).toEqual([0, 2]);
+      queue.settle();
+      expect(reports).toMatchObject([{ dropped: 1, droppedBytes: 11 }]);
+    },
+  );
+
+  it('errors, in words for a person, when a value does not fit and the policy is `error`', () => {
+    const { queue, reports } = queueOf({ capacity: 2, capacityBytes: 10, overflow: 'error' });
+    offerAll(queue, 1, 2);
+    expect(() => queue.offer({ n: 3, bytes: 3 })).toThrow(
+      expect.objectContaining({
+        name: 'OverflowError',
+        capacity: 2,
+        capacityBytes: 10,
+        message: expect.stringMatching(/slower than the feed: 2 values of 3 bytes .* another of 3 bytes .* `capacity`/),
+      }),
+    );
+    expect(() => queue.offer({ n: 4, bytes: 11 })).toThrow(/A value of 11 bytes came, which is too large to wait\./);
+    expect(() => queue.offer({ n: 4, bytes: 11 })).toThrow(OverflowError);
+    queue.end();
+    expect(reports).toMatchObject([
+      { reason: 'overflow', dropped: 3, droppedBytes: 25, total: 3 },
+      { reason: 'ended', dropped: 2, droppedBytes: 3, total: 5 },
+    ]);
+  });
+
+  it('tells of a crossing once, when at most half of the values are left', () => {
+    const { queue, reports, clock } = queueOf({ capacity: 4 });
+    clock.now = 100;
+    offerAll(queue, 1, 1, 1, 1, 1);
+    clock.now = 900;
+    queue.offer({ n: 5, bytes: 1 });
+    queue.take();
+    queue.settle();
+    queue.offer({ n: 6, bytes: 1 });
+    queue.offer({ n: 7, bytes: 1 });
+    queue.take();
+    queue.settle();
+    expect(reports).toEqual([]);
+    queue.take();
+    queue.settle();
+    queue.settle();
+    expect(reports).toEqual([{ reason: 'overflow', dropped: 3, droppedBytes: 3, total: 3, from: 100, to: 900 }]);
+    offerAll(queue, 1, 1, 1);
+    numbersIn(queue);
+    queue.settle();
+    expect(reports).toMatchObject([{ total: 3 }, { dropped: 1, total: 4 }]);
+  });
+
+  it('tells of a crossing only when at most half of the bytes are left', () => {
+    const { queue, reports } = queueOf({ capacity: 4, capacityBytes: 10 });
+    offerAll(queue, 1, 4, 6); // drops one
+    queue.take();
+    queue.settle();
+    expect(reports).toEqual([]);
+    queue.take();
+    queue.settle();
+    expect(reports).toHaveLength(1);
+  });
+
+  it('tells every second of a crossing that lasts', () => {
+    const { queue, reports, clock } = queueOf({ capacity: 1 });
+    for (clock.now = 0; clock.now <= 2_500; clock.now += 100) offerAll(queue, 1);
+    queue.end();
+    expect(reports.map(({ reason, dropped, from, to }) => [reason, dropped, from, to])).toEqual([
+      ['overflow', 11, 100, 1_100],
+      ['overflow', 11, 1_200, 2_200],
+      ['overflow', 3, 2_300, 2_500],
+      ['ended', 1, 2_600, 2_600],
+    ]);
+  });
+
+  it('counts what waits at its end, and ends once', () => {
+    const { queue, reports } = queueOf({ capacity: 4 });
+    offerAll(queue, 5, 6);
+    queue.end();
+    queue.end();
+    expect([queue.hasEnded, queue.size]).toEqual([true, 0]);
+    expect(reports).toMatchObject([{ reason: 'ended', dropped: 2, droppedBytes: 11, total: 2 }]);
+  });
+
+  it('hands what `onDrop` throws at the end to RxJS, and tells the rest', async () => {
+    const unhandled = jest.fn();
+    config.onUnhandledError = unhandled;
+    try {
+      const dropped: number[] = [];
+      const { queue } = queueOf({
+        capacity: 2,
+        onDrop: (report) => {
+          dropped.push(report.dropped);
+          throw new Error(`mine ${report.dropped}`);
+        },
+      });
+      offerAll(queue, 1, 1, 1);
+      queue.end();
+      await new Promise((resolve) => setTimeout(resolve));
+      expect(dropped).toEqual([1, 2]);
+      expect(unhandled.mock.calls).toEqual([[new Error('mine 1')], [new Error('mine 2')]]);
+    } finally {
+      config.onUnhandledError = null;
+    }
+  });
+
+  it('has the value in its place and counted when `onDrop` throws', () => {
+    const { queue, clock } = queueOf({
+      capacity: 1,
+      onDrop: () => {
+        throw new Error('mine');
+      },
+    });
+    offerAll(queue, 1, 1);
+    clock.now = 2_000;
+    expect(() => queue.offer({ n: 2, bytes: 1 })).toThrow('mine');
+    expect(numbersIn(queue)).toEqual([2]);
+  });
+
+  it.each([NaN, -1, 0.5, Infinity, '1'])('refuses a `bytesOf` that gives %p, and counts the value', (bytes) => {
+    const { queue, reports } = queueOf({});
+    expect(() => queue.offer({ n: 0, bytes: bytes as number })).toThrow(/`bytesOf` must be a function that gives/);
+    queue.end();
+    expect(reports).toMatchObject([{ reason: 'overflow', dropped: 1, droppedBytes: 0 }]);
+  });
+
+  it('counts a value whose size cannot be told', () => {
+    const { queue, reports } = queueOf({
+      bytesOf: () => {
+        throw new Error('mine');
+      },
+    });
+    expect(() => queue.offer({ n: 0, bytes: 0 })).toThrow('mine');
+    queue.end();
+    expect(reports).toMatchObject([{ dropped: 1 }]);
+  });
+
+  it('gives a frame bytes of its own, so that it does not keep a whole read buffer alive', () => {
+    const read = Buffer.alloc(64 * 1024, 'x');
+    const queue = new BoundedQueue<Frame>(boundDefaults);
+    queue.offer(new Frame('raw', read.subarray(100, 200), false, 7, 1));
+    queue.offer(new Frame('raw', Buffer.from('read later'), false, 8, 1));
+    const { data } = queue.take();
+    expect(data.buffer).not.toBe(read.buffer);
+    expect(data.toString()).toBe('x'.repeat(100));
+  });
+
+  it('does not let a value that changed while it waited spoil the sum', () => {
+    const { queue } = queueOf({ capacityBytes: 10 });
+    const changing = { n: 0, bytes: 2 };
+    queue.offer(changing);
+    changing.bytes = 10;
+    queue.take();
+    offerAll(queue, 5, 5);
+    expect(numbersIn(queue)).toEqual([0, 1]);
+  });
+
+  it('agrees with a plain array in order, bounds and counts, whatever the policy and the interleaving', () => {
+    const step = fc.oneof(
+      {
+        weight: 3,
+        arbitrary: fc.record({ bytes: fc.integer({ min: 0, max: 12 }), wait: fc.integer({ min: 0, max: 400 }) }),
+      },
+      { weight: 2, arbitrary: fc.constant('take' as const) },
+    );
+    const overflows = fc.constantFrom<Overflow[]>('drop-oldest', 'drop-newest', 'error');
+    fc.assert(
+      fc.property(
+        fc.array(step, { maxLength: 120, size: 'max' }),
+        overflows,
+        fc.integer({ min: 1, max: 6 }),
+        fc.integer({ min: 1, max: 30 }),
+        (steps, overflow, capacity, capacityBytes) => {
+          const { queue, reports, clock } = queueOf({ capacity, capacityBytes, overflow });
+          const model: Sized[] = [];
+          let taken = 0;
+          let sent = 0;
+          let sentBytes = 0;
+          let takenBytes = 0;
+          let errors = 0;
+          const bytesIn = () => sum(model.map(({ bytes }) => bytes));
+          const fits = (bytes: number) => model.length < capacity && bytesIn() + bytes <= capacityBytes;
+          steps.forEach((each, n) => {
+            if (each === 'take') {
+              if (queue.size === 0) return;
+              const value = queue.take();
+              expect(value).toEqual(model.shift());
+              queue.settle();
+              taken += 1;
+              takenBytes += value.bytes;
+              return;
+            }
+            clock.now += each.wait;
+            const value = { n, bytes: each.bytes };
+            sent += 1;
+            sentBytes += each.bytes;
+            if (overflow === 'drop-oldest' && each.bytes <= capacityBytes) while (!fits(each.bytes)) model.shift();
+            const isKept = fits(each.bytes);
+            if (isKept) model.push(value);
+            try {
+              queue.offer(value);
+            } catch (error) {
+              expect(error).toBeInstanceOf(OverflowError);
+              errors += 1;
+              expect(isKept).toBe(false);
+            }
+            expect(queue.size).toBe(model.length);
+          });
+          const waiting = model.length;
+          queue.end();
+          const dropped = sum(reports.map((report) => report.dropped));
+          expect(taken + dropped).toBe(sent);
+          expect(takenBytes + sum(reports.map((report) => report.droppedBytes))).toBe(sentBytes);
+          expect(reports.at(-1)?.total ?? 0).toBe(dropped);
+          expect(sum(reports.filter(({ reason }) => reason === 'ended').map((report) => report.dropped))).toBe(waiting);
+          if (overflow === 'error') expect(errors).toBe(dropped - waiting);
+          else expect(errors).toBe(0);
+        },
+      ),
+    );
+  });
+});

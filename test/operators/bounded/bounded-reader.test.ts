@@ -1,0 +1,68 @@
+import { describe, expect, it } from '@jest/globals';
+import { Subject } from 'rxjs';
+import { BoundedReader, type Failure } from '../../../src/operators/bounded/bounded-reader.js';
+import { boundDefaults, type Bounds } from '../../../src/operators/bounded/bounds.js';
+
+/** A reader whose consumer wants as many values as the test says. */
+const bench = (bounds: Partial<Bounds<number>> = {}, onNext: (value: number) => void = () => undefined) => {
+  const source = new Subject<number>();
+  const seen: (number | string)[] = [];
+  const wish = { left: 0 };
+  const reader = new BoundedReader<number>(
+    source,
+    { ...boundDefaults, ...bounds },
+    {
+      get wants() {
+        return wish.left > 0;
+      },
+      next: (value) => {
+        wish.left -= 1;
+        seen.push(value);
+        onNext(value);
+      },
+      end: (failure: Failure | undefined) => {
+        seen.push(failure === undefined ? 'complete' : String(failure.error));
+      },
+    },
+  );
+  const ask = (count: number) => {
+    wish.left += count;
+    reader.pull();
+  };
+  return { source, seen, reader, ask, wish };
+};
+
+describe('BoundedReader', () => {
+  it('hands on as much as is wanted, then the end, once', () => {
+    const { source, seen, ask, reader } = bench();
+    ask(1);
+    [1, 2, 3].forEach((n) => source.next(n));
+    source.complete();
+    expect(seen).toEqual([1]);
+    ask(2);
+    expect(seen).toEqual([1, 2, 3]);
+    ask(1);
+    reader.pull();
+    expect(seen).toEqual([1, 2, 3, 'complete']);
+  });
+
+  it('tells a consumer that has left of nothing, and takes nothing more', () => {
+    const { source, seen, ask, reader } = bench();
+    ask(2);
+    source.next(1);
+    reader.cancel();
+    expect(source.observed).toBe(false);
+    source.next(2);
+    reader.pull();
+    expect(seen).toEqual([1]);
+  });
+
+  it('hands on in order what came while it handed on', () => {
+    const made = bench({}, (value) => {
+      if (value < 3) made.source.next(value + 1);
+    });
+    made.ask(3);
+    made.source.next(1);
+    expect(made.seen).toEqual([1, 2, 3]);
+  });
+});

@@ -1,0 +1,186 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { from, map, NEVER, type Observable, Subject, take } from 'rxjs';
+import { conflate, type ConflateOptions } from '../../src/operators/conflate.js';
+import { Conflated } from '../../src/operators/stream/conflated.js';
+import type { FeedEvent } from '../../src/protocol/event.js';
+import { Frame } from '../../src/protocol/frame.js';
+import { frameOf, gapOf, marbles } from './stream.js';
+
+// A letter with a number: a1 is the value 1 of the key a.
+const item = (text: string) => ({ key: text[0] as string, n: Number(text[1]) });
+const newest = (text: string, count: number) => new Conflated(text[0] as string, item(text), count);
+
+const values = { a: item('a1'), b: item('a2'), c: item('a3'), p: item('p1'), q: item('p2'), g: gapOf(1, 2) };
+
+const check = (
+  source: string,
+  expected: string,
+  emitted: Readonly<Record<string, unknown>>,
+  options: ConflateOptions = {},
+  sub?: string,
+): void =>
+  marbles(({ cold, expectObservable, expectSubscriptions }) => {
+    const source$ = cold(source, values);
+    const told$ = source$.pipe(
+      conflate((each) => each.key, 10, options),
+      map((each) => each as unknown),
+    );
+    expectObservable(told$, sub).toBe(expected, { ...emitted, g: values.g });
+    if (sub !== undefined) expectSubscriptions(source$.subscriptions).toBe(sub);
+  });
+
+describe('conflate', () => {
+  it('emits the newest value of each key once a period, with how many it stands for', () => {
+    const source = '  -a-p-b-c-----p--q--------------';
+    const sub = '     ^-----------------------------!';
+    const expected = '----------(VW)------X----------';
+    check(source, expected, { V: newest('a3', 3), W: newest('p1', 1), X: newest('p2', 2) }, {}, sub);
+  });
+
+  it('emits nothing after a period without values', () => {
+    const source = '  --------------a----------';
+    const sub = '     ^----------------------!';
+    const expected = '--------------------V----';
+    check(source, expected, { V: newest('a1', 1) }, {}, sub);
+  });
+
+  it('passes what happens around the values on in its place, behind what waits', () => {
+    const source = '  g-ap-b-g--c---------';
+    const sub = '     ^--------------------!';
+    const expected = 'g------(VWg)--------X';
+    check(source, expected, { V: newest('a2', 2), W: newest('p1', 1), X: newest('a3', 1) }, {}, sub);
+  });
+
+  it('emits what waits before it completes or errors', () => {
+    check('-a-b-|', '-----(V|)', { V: newest('a2', 2) });
+    check('-a-b-#', '-----(V#)', { V: newest('a2', 2) });
+    check('-----|', '-----|', {});
+  });
+
+  it('emits all that waits when maxKeys wait', () => {
+    const source = '  -a-b-p--c---';
+    const sub = '     ^----------!';
+    const expected = '-----(VW)-X-';
+    check(source, expected, { V: newest('a2', 2), W: newest('p1', 1), X: newest('a3', 1) }, { maxKeys: 2 }, sub);
+  });
+
+  it('passes every value with maxKeys 1', () => {
+    check('-a-b-p-|', '-V-W-X-|', { V: newest('a1', 1), W: newest('a2', 1), X: newest('p1', 1) }, { maxKeys: 1 });
+  });
+
+  it('leaves nothing behind when the consumer leaves, not in the middle of a period either', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('-a-p----', values);
+      expectObservable(
+        source$.pipe(
+          conflate((each) => each.key, 10),
+          take(1),
+        ),
+      ).toBe('----------(V|)', { V: newest('a1', 1) });
+      expectSubscriptions(source$.subscriptions).toBe('^---------!');
+    });
+    marbles(({ expectObservable }) => {
+      expectObservable((NEVER as Observable<string>).pipe(conflate((text) => text, 10)), '^----!').toBe('-');
+    });
+  });
+
+  it('errors with what the key throws, after what waits, and leaves the source', () => {
+    const source = new Subject<string>();
+    const told: unknown[] = [];
+    const key = (text: string) => {
+      if (text === 'bad') throw new Error('mine');
+      return text;
+    };
+    source
+      .pipe(conflate(key, 10_000))
+      .subscribe({ next: (each) => told.push(each), error: (error: unknown) => told.push(error) });
+    source.next('good');
+    source.next('bad');
+    expect(told).toEqual([new Conflated('good', 'good', 1), new Error('mine')]);
+    expect(source.observed).toBe(false);
+  });
+
+  it('keeps the order when the consumer sends back in the middle of an emission', () => {
+    const source = new Subject<{ key: string; n: number } | FeedEvent>();
+    const told: unknown[] = [];
+    const subscription = source.pipe(conflate((each) => ('key' in each ? each.key : ''), 10_000)).subscribe((each) => {
+      told.push(each.type === 'conflated' ? each.key : each.type);
+      if (told.length === 1) {
+        source.next(item('c1'));
+        source.next(values.g);
+      }
+    });
+    source.next(item('a1'));
+    source.next(item('p1'));
+    source.next(values.g);
+    expect(told).toEqual(['a', 'p', 'gap', 'c', 'gap']);
+    subscription.unsubscribe();
+  });
+
+  it('gives small frames bytes of their own when the next buffer comes', () => {
+    const read = Buffer.alloc(1_000, 'x');
+    const small = (connection: number) => new Frame('market', read.subarray(0, 10), false, 5, connection);
+    const told: Frame[] = [];
+    from([small(1), small(2), small(2), frameOf('next', 5, 3)])
+      .pipe(conflate((frame) => frame.connection, 10))
+      .subscribe(({ value }) => told.push(value));
+    expect(told.slice(0, 2)).toEqual([frameOf('x'.repeat(10), 5, 1), frameOf('x'.repeat(10), 5, 2)]);
+    for (const { data } of told) expect(data.buffer).not.toBe(read.buffer);
+  });
+
+  it('counts every value exactly once, and gives the newest of each batch', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.boolean())),
+        fc.integer({ min: 1, max: 4 }),
+        (steps, maxKeys) => {
+          const source = new Subject<{ key: number; n: number } | FeedEvent>();
+          const told: Conflated<{ key: number; n: number }, number>[] = [];
+          source
+            .pipe(conflate((each) => (each as { key: number }).key, 10_000, { maxKeys }))
+            .subscribe((each) => each.type === 'conflated' && told.push(each as (typeof told)[number]));
+          const sent: { key: number; n: number }[] = [];
+          steps.forEach(([key, isEvent], n) => {
+            if (isEvent) return source.next(values.g);
+            const value = { key, n };
+            sent.push(value);
+            source.next(value);
+          });
+          source.complete();
+          for (const key of new Set(sent.map((each) => each.key))) {
+            const its = sent.filter((each) => each.key === key);
+            let end = 0;
+            for (const { value, count } of told.filter((each) => each.key === key)) {
+              end += count;
+              expect(value).toBe(its[end - 1]);
+            }
+            expect(end).toBe(its.length);
+          }
+          expect(told.reduce((sum, { count }) => sum + count, 0)).toBe(sent.length);
+        },
+      ),
+    );
+  });
+
+  it('gives each subscription periods and keys of its own', () => {
+    marbles(({ hot, expectObservable }) => {
+      const told$ = hot('-a---b--------', values).pipe(conflate((each) => (each as { key: string }).key, 10));
+      expectObservable(told$, '^----------!').toBe('----------V', { V: newest('a2', 2) });
+      expectObservable(told$, '---^----------!').toBe('-------------V', { V: newest('a2', 1) });
+    });
+  });
+
+  it.each<[string, readonly unknown[], string]>([
+    ['no key', [undefined, 1], '`key` must be a function'],
+    ['no period', [String], '`everyMs` must be a number of ms, above 0 and at most 2147483647'],
+    ['a period of 0', [String, 0], '`everyMs` must be a number of ms, above 0 and at most 2147483647, got 0'],
+    ['a period that no timer keeps', [String, 2 ** 31], '`everyMs` must be'],
+    ['no keys at all', [String, 1, { maxKeys: 0 }], '`maxKeys` must be a whole number, 1 or more, got 0'],
+    ['an unknown option', [String, 1, { max: 1 }], '`max` must be left out: the options are maxKeys, scheduler'],
+  ])('refuses %s, in the call itself', (_what, [key, everyMs, options], message) => {
+    expect(() => conflate(key as () => string, everyMs as number, options as ConflateOptions)).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) }),
+    );
+  });
+});

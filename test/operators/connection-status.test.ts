@@ -1,0 +1,99 @@
+import { describe, expect, it } from '@jest/globals';
+import { Subject } from 'rxjs';
+import { type ConnectionStatus, connectionStatus } from '../../src/operators/connection-status.js';
+import type { TradeFeedError } from '../../src/protocol/failure.js';
+import { disconnected, frameOf, gapOf, issued, lost, marbles, opened, reconnecting, requested } from './stream.js';
+
+const refusal = { stage: 'ticket', status: 503, closeCode: undefined } as const;
+const down = (
+  since: number,
+  attempt: number,
+  nextAttemptAt: number | undefined,
+  failure?: TradeFeedError,
+): ConnectionStatus => ({
+  state: 'reconnecting',
+  since,
+  nextAttemptAt,
+  attempt,
+  failure,
+});
+
+const events = {
+  ...{
+    t: requested(1),
+    i: issued(2),
+    o: opened(10),
+    f: frameOf('f', 12),
+    d: { ...disconnected(20), at: 21 },
+    r: reconnecting(21, 100),
+  },
+  ...{
+    u: requested(121),
+    e: disconnected(122, refusal),
+    s: reconnecting(123, 200, 2),
+    v: requested(323),
+    p: opened(330, 2),
+  },
+  g: gapOf(20, 330),
+  L: { state: 'live', since: 330, connection: 2 } as const,
+};
+
+describe('connectionStatus', () => {
+  it('tells each status once: connecting, live, reconnecting and when, attempting, live', () => {
+    const values = {
+      ...{ C: { state: 'connecting', since: 1 }, O: { state: 'live', since: 10, connection: 1 }, L: events.L },
+      ...{ W: down(20, 1, 121, lost(20)), A: down(20, 1, undefined, lost(20)) },
+      ...{ X: down(20, 2, 323, lost(122, refusal)), Y: down(20, 2, undefined, lost(122, refusal)) },
+    };
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('-t-i-o-f-f-(dr)-u-(es)-v-i-(pg)-f-|', events);
+      const sub = '         ^---------------------------------!';
+      const expected = '    -C---O-----W----A-X----Y---L------|';
+      expectObservable(source$.pipe(connectionStatus())).toBe(expected, values);
+      expectSubscriptions(source$.subscriptions).toBe(sub);
+    });
+  });
+
+  it('counts from the first attempt when none has opened a connection yet', () => {
+    const values = { C: { state: 'connecting', since: 1 }, X: down(122, 2, 323, lost(122, refusal)) };
+    marbles(({ cold, expectObservable }) => {
+      expectObservable(cold('-t-(es)-', events).pipe(connectionStatus())).toBe('-C-X----', values);
+    });
+  });
+
+  it('begins anew with each outage', () => {
+    const again = [disconnected(400), reconnecting(401, 5)] as const;
+    const values = { W: down(20, 1, 121, lost(20)), L: events.L, Z: down(400, 1, 406, lost(400)) };
+    marbles(({ cold, expectObservable }) => {
+      const source$ = cold('-(dr)-p-(yz)-', { ...events, y: again[0], z: again[1] });
+      expectObservable(source$.pipe(connectionStatus())).toBe('-W----L-Z----', values);
+    });
+  });
+
+  it('takes a frame as the sign that it is live, for one who came late', () => {
+    const late = frameOf('late', 12, 3);
+    const values = { L: { state: 'live', since: 12, connection: 3 }, W: down(20, 1, 121, lost(20)) };
+    marbles(({ cold, expectObservable }) => {
+      expectObservable(cold('-f-f-(dr)-#', { ...events, f: late }).pipe(connectionStatus())).toBe(
+        '-L---W----#',
+        values,
+      );
+    });
+  });
+
+  it('knows no cause for an outage whose beginning it has not seen', () => {
+    marbles(({ cold, expectObservable }) => {
+      expectObservable(cold('-r-', events).pipe(connectionStatus())).toBe('-W-', { W: down(21, 1, 121) });
+    });
+  });
+
+  it('takes any item as that sign, now', () => {
+    const source$ = new Subject<unknown>();
+    const seen: ConnectionStatus[] = [];
+    source$.pipe(connectionStatus()).subscribe((status) => seen.push(status));
+    const before = Date.now();
+    source$.next({ price: 1 });
+    expect(seen).toEqual([{ state: 'live', since: expect.any(Number), connection: 1 }]);
+    expect(seen[0]?.since).toBeGreaterThanOrEqual(before);
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from '@jest/globals';
+import { left, right } from 'fp-ts/lib/Either.js';
+import * as t from 'io-ts';
+import { of, throwError } from 'rxjs';
+import { TradeFeedError } from '../../src/protocol/failure.js';
+import { Decoded } from '../../src/operators/stream/decoded.js';
+import { decodeEither } from '../../src/operators/decode-either.js';
+import { disconnected, frameOf, gapOf, marbles, opened } from './stream.js';
+
+const Count = t.type({ n: t.number });
+
+describe('decodeEither', () => {
+  it('emits an Either for every frame, and lets every other event pass in its place', () => {
+    const a = frameOf('{"n":1}');
+    const x = frameOf('{"n":"x"}', 7, 3);
+    const events = { o: opened(1), d: disconnected(2), g: gapOf(2, 3), a, x };
+    const failure = { type: 'decode-failure', feed: 'market', connection: 3, receivedAt: 7, bytes: 9 };
+    const issues = [{ path: '/n', message: 'expected number' }];
+    const values = { ...events, A: right(new Decoded({ n: 1 }, a)), X: left({ ...failure, issues }) };
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('-o-a-x-d-(og)-a-|', events);
+      const sub = '         ^---------------!';
+      const expected = '    -o-A-X-d-(og)-A-|';
+      expectObservable(source$.pipe(decodeEither(Count))).toBe(expected, values);
+      expectSubscriptions(source$.subscriptions).toBe(sub);
+    });
+  });
+
+  it('errors with the source, and with what the codec throws', () => {
+    const bug = new Error('a bug');
+    const errors: unknown[] = [];
+    const throwing = new t.Type<number>(
+      'Odd',
+      t.number.is,
+      () => {
+        throw bug;
+      },
+      t.identity,
+    );
+    of(frameOf('1'))
+      .pipe(decodeEither(throwing))
+      .subscribe({ error: (e) => errors.push(e) });
+    throwError(() => bug)
+      .pipe(decodeEither(Count))
+      .subscribe({ error: (e) => errors.push(e) });
+    expect(errors).toEqual([bug, bug]);
+  });
+
+  it('refuses what is no codec at once', () => {
+    expect(() => decodeEither({} as never)).toThrow(TradeFeedError);
+  });
+});

@@ -1,0 +1,174 @@
+import { describe, expect, it } from '@jest/globals';
+import { NEVER, take, VirtualTimeScheduler } from 'rxjs';
+import { TradeFeedError } from '../../src/protocol/failure.js';
+import type { DropReport } from '../../src/operators/bounded/drop-report.js';
+import { feedStats } from '../../src/operators/feed-stats.js';
+import type { FeedStats } from '../../src/operators/stream/feed-tally.js';
+import { disconnected, frameOf, gapOf, marbles, opened } from './stream.js';
+
+const stats = (from: number, to: number, figures: Partial<FeedStats> = {}): FeedStats => ({
+  type: 'stats',
+  ...{ from, to, frames: 0, bytes: 0, framesPerSecond: 0, bytesPerSecond: 0, totalFrames: 0, totalBytes: 0 },
+  ...{ gaps: 0, lostMs: 0, reconnects: {}, dropped: 0 },
+  ...figures,
+});
+
+const report = (dropped: number): DropReport => ({
+  reason: 'overflow',
+  dropped,
+  droppedBytes: 0,
+  total: dropped,
+  from: 0,
+  to: 0,
+});
+
+describe('feedStats', () => {
+  const f = frameOf('12345');
+
+  it('emits the figures of each period, also of one without frames', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const source$ = cold('-f-(ff)------------', { f });
+      const sub = '         ^-----------------!';
+      const expected = '    -----A----B----C---';
+      expectObservable(source$.pipe(feedStats({ everyMs: 5, scheduler })), sub).toBe(expected, {
+        A: stats(0, 5, {
+          frames: 3,
+          bytes: 15,
+          framesPerSecond: 600,
+          bytesPerSecond: 3_000,
+          totalFrames: 3,
+          totalBytes: 15,
+        }),
+        B: stats(5, 10, { totalFrames: 3, totalBytes: 15 }),
+        C: stats(10, 15, { totalFrames: 3, totalBytes: 15 }),
+      });
+      expectSubscriptions(source$.subscriptions).toBe(sub);
+    });
+  });
+
+  it('emits the rest when the source completes; divides by no zero', () => {
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const rest = {
+        frames: 1,
+        bytes: 5,
+        framesPerSecond: 1_000 / 3,
+        bytesPerSecond: 5_000 / 3,
+        totalFrames: 1,
+        totalBytes: 5,
+      };
+      expectObservable(cold('------f-|', { f }).pipe(feedStats({ everyMs: 5, scheduler }))).toBe('-----A--(B|)', {
+        A: stats(0, 5),
+        B: stats(5, 8, rest),
+      });
+      expectObservable(cold('(f|)', { f }).pipe(feedStats({ scheduler }))).toBe('(A|)', {
+        A: stats(0, 0, { frames: 1, bytes: 5, totalFrames: 1, totalBytes: 5 }),
+      });
+    });
+  });
+
+  it('takes a second for a period by default', () => {
+    marbles(({ cold, expectObservable }) => {
+      expectObservable(cold('-').pipe(feedStats()), '^ 1s -!').toBe('1s A', { A: stats(0, 1_000) });
+    });
+  });
+
+  it('counts gaps, lost time and reconnects by cause; an outage that goes on counts as far as it is known', () => {
+    const values = {
+      d: disconnected(3),
+      e: disconnected(8, { stage: 'ticket', status: 503, closeCode: undefined }),
+      o: opened(12, 2),
+      g: gapOf(3, 12),
+      h: disconnected(13, { closeCode: 1001 }),
+    };
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const source$ = cold('---d----e---(ogh)', values);
+      const expected = '    -----A----B----C-';
+      expectObservable(source$.pipe(feedStats({ everyMs: 5, scheduler })), '^---------------!').toBe(expected, {
+        A: stats(0, 5, { gaps: 1, lostMs: 2, reconnects: { 'connection-lost': 1 } }),
+        B: stats(5, 10, {
+          gaps: 1,
+          lostMs: 7,
+          reconnects: { 'connection-lost': 1, 'credential-service-unavailable': 1 },
+        }),
+        C: stats(10, 15, {
+          gaps: 2,
+          lostMs: 11,
+          reconnects: { 'connection-lost': 1, 'credential-service-unavailable': 1, 'server-shutdown': 1 },
+        }),
+      });
+    });
+  });
+
+  it('adds up the gaps; a clock that was set back takes nothing off', () => {
+    const values = { g: gapOf(3, 12), h: gapOf(20, 25), d: disconnected(99) };
+    marbles(({ cold, expectObservable }, scheduler) => {
+      expectObservable(
+        cold('-(gh)-----d----', values).pipe(feedStats({ everyMs: 8, scheduler })),
+        '^---------------!',
+      ).toBe('--------A-------', { A: stats(0, 8, { gaps: 2, lostMs: 14 }) });
+      expectObservable(cold('-d', values).pipe(feedStats({ everyMs: 8, scheduler })), '^--------!').toBe('--------A', {
+        A: stats(0, 8, { gaps: 1, lostMs: 0, reconnects: { 'connection-lost': 1 } }),
+      });
+    });
+  });
+
+  it('takes the time of the scheduler that it is given', () => {
+    const scheduler = new VirtualTimeScheduler();
+    const seen: FeedStats[] = [];
+    NEVER.pipe(feedStats({ scheduler }), take(2)).subscribe((figures) => seen.push(figures));
+    scheduler.flush();
+    expect(seen).toEqual([stats(0, 1_000), stats(1_000, 2_000)]);
+  });
+
+  it('adds up the reports of drops, and outlives their end', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const drops$ = cold(' -a--b-a|', { a: report(2), b: report(3) });
+      const source$ = cold('-----------|');
+      const expected = '    -----A----B(C|)';
+      expectObservable(source$.pipe(feedStats({ everyMs: 5, drops$, scheduler }))).toBe(expected, {
+        A: stats(0, 5, { dropped: 5 }),
+        B: stats(5, 10, { dropped: 7 }),
+        C: stats(10, 11, { dropped: 7 }),
+      });
+      expectSubscriptions(drops$.subscriptions).toBe('^------!');
+    });
+  });
+
+  it('errors with the source and with drops$, and leaves neither behind', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const source$ = cold('--#');
+      const drops$ = cold<DropReport>('-');
+      expectObservable(source$.pipe(feedStats({ drops$, scheduler }))).toBe('--#');
+      expectSubscriptions(drops$.subscriptions).toBe('^-!');
+      const open$ = cold('-');
+      expectObservable(open$.pipe(feedStats({ drops$: cold<DropReport>('---#'), scheduler }))).toBe('---#');
+      expectSubscriptions(open$.subscriptions).toBe('^--!');
+    });
+  });
+
+  it('counts anew for each subscription', () => {
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const stats$ = cold('f', { f }).pipe(feedStats({ everyMs: 5, scheduler }));
+      const figures = {
+        frames: 1,
+        bytes: 5,
+        framesPerSecond: 200,
+        bytesPerSecond: 1_000,
+        totalFrames: 1,
+        totalBytes: 5,
+      };
+      expectObservable(stats$, '^-----!').toBe('-----A', { A: stats(0, 5, figures) });
+      expectObservable(stats$, '--^-----!').toBe('-------A', { A: stats(2, 7, figures) });
+    });
+  });
+
+  it.each<[string, object, string]>([
+    ['no period', { everyMs: 0 }, '`everyMs`'],
+    ['what is no Observable', { drops$: [] }, '`drops$`'],
+    ['no scheduler', { scheduler: 1 }, '`scheduler`'],
+    ['an unknown option', { every: 1 }, '`every`'],
+  ])('refuses %s at once', (_name, options, name) => {
+    expect(() => feedStats(options)).toThrow(TradeFeedError);
+    expect(() => feedStats(options)).toThrow(name);
+  });
+});

@@ -1,0 +1,313 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { config, EMPTY, map, NEVER, type Observable, of, Subject, take, throwError } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { Decoded, type FeedEvent, Frame, RecordingError, type RecordOptions, recordTo } from '../../../src/index.js';
+import { frameLine, gapLine } from '../../../src/operators/node/recording-line.js';
+import { tempFolder } from '../../cli/support/temp-folder.js';
+import { openFiles } from './support/open-files.js';
+import { frameAt, gapBetween, payloadsOf, replayed } from './support/recorded.js';
+
+const folder = tempFolder();
+let count = 0;
+const fresh = (): string => folder.path(`recording-${(count += 1)}`);
+const text = (path: string): string => readFileSync(path, 'utf8');
+
+const opened = (at: number, connection = 1): FeedEvent => ({ type: 'opened', at, feed: 'market', connection });
+const lifecycle: readonly FeedEvent[] = [
+  { type: 'ticket-requested', at: 1, feed: 'market' },
+  { type: 'ticket-issued', at: 2, feed: 'market', expiresAt: '2026-01-01T00:00:00Z' },
+  opened(3),
+  { type: 'disconnected', at: 4, failure: gapBetween(4, 5).failure },
+  { type: 'reconnecting', at: 4, delayMs: 1, attempt: 1, verdict: 'renew' },
+];
+
+/** Everything that a subscription was told. */
+const told = (source: Observable<unknown>): unknown[] => {
+  const seen: unknown[] = [];
+  source.subscribe({
+    next: (v) => seen.push(v),
+    error: (e) => seen.push(['error', e]),
+    complete: () => seen.push('end'),
+  });
+  return seen;
+};
+
+describe('recordTo', () => {
+  const run = (test: Parameters<TestScheduler['run']>[0]): void => {
+    new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(test);
+  };
+
+  it('passes everything on at once, and leaves its source when the consumer leaves', () => {
+    run(({ hot, expectObservable, expectSubscriptions }) => {
+      const values = { a: frameAt(1), b: frameAt(2), o: opened(3) };
+      const source = hot(' -a-(bo)-a-b', values);
+      const sub = '         ^--------!';
+      const expected = '    -a-(bo)-a';
+      expectObservable(source.pipe(recordTo(fresh())), sub).toBe(expected, values);
+      expectSubscriptions(source.subscriptions).toBe(sub);
+    });
+  });
+
+  it('ends as its source ends', () => {
+    run(({ cold, expectObservable }) => {
+      expectObservable(cold('-a-|').pipe(recordTo(fresh()))).toBe('-a-|');
+      expectObservable(cold('-a-#').pipe(recordTo(fresh()))).toBe('-a-#');
+    });
+  });
+
+  it('writes frames and gaps, what was decoded as its frame, and nothing else', () => {
+    const path = fresh();
+    const [one, two, gap] = [frameAt(10), frameAt(30), gapBetween(10, 20)];
+    const events = [...lifecycle, one, gap, new Decoded({ n: 1 }, two), 'text', undefined, null, 7, { type: 'gap' }];
+    expect(told(of(...events).pipe(recordTo(path)))).toEqual([...events, 'end']);
+    expect(text(path)).toBe(frameLine(one) + gapLine(gap) + frameLine(two));
+  });
+
+  it('writes a frame before it passes it on', () => {
+    const path = fresh();
+    const source = new Subject<Frame>();
+    source.pipe(recordTo(path), take(1)).subscribe();
+    source.next(frameAt(1));
+    expect(text(path)).toBe(frameLine(frameAt(1)));
+    expect(source.observed).toBe(false);
+  });
+
+  it('opens its file when it is subscribed to, before its source is', () => {
+    const path = fresh();
+    const seen: boolean[] = [];
+    const source = new Subject<Frame>();
+    const recorded$ = of(1).pipe(
+      map(() => seen.push(existsSync(path))),
+      recordTo(path),
+    );
+    expect(existsSync(path)).toBe(false);
+    recorded$.subscribe();
+    expect(seen).toEqual([true]);
+    expect(source.observed).toBe(false);
+  });
+
+  it('has the file whole when it tells of the end, and when the consumer has left', () => {
+    for (const end$ of [EMPTY, throwError(() => new Error('end'))]) {
+      const path = fresh();
+      const source = new Subject<Frame>();
+      let atEnd = '';
+      const look = (): void => {
+        atEnd = text(path);
+      };
+      source.pipe(recordTo(path)).subscribe({ error: look, complete: look });
+      source.next(frameAt(1));
+      (end$ as Observable<Frame>).subscribe(source);
+      expect(atEnd).toBe(frameLine(frameAt(1)));
+    }
+    const path = fresh();
+    const source = new Subject<Frame>();
+    const subscription = source.pipe(recordTo(path)).subscribe();
+    source.next(frameAt(1));
+    subscription.unsubscribe();
+    expect(text(path)).toBe(frameLine(frameAt(1)));
+    expect(openFiles()).not.toContain(path);
+  });
+
+  it('writes while the stream goes on', async () => {
+    const path = fresh();
+    const source = new Subject<Frame>();
+    const subscription = source.pipe(recordTo(path)).subscribe();
+    source.next(frameAt(1));
+    const deadline = performance.now() + 5_000;
+    while (text(path) === '' && performance.now() < deadline) await new Promise((done) => setImmediate(done));
+    expect(text(path)).toBe(frameLine(frameAt(1)));
+    subscription.unsubscribe();
+  });
+
+  it('takes a frame that its consumer brings about inside next, in its place', () => {
+    const path = fresh();
+    const source = new Subject<Frame>();
+    source.pipe(recordTo(path)).subscribe((frame) => {
+      if (frame.receivedAt === 1) source.next(frameAt(2));
+    });
+    source.next(frameAt(1));
+    source.complete();
+    expect(text(path)).toBe(frameLine(frameAt(1)) + frameLine(frameAt(2)));
+  });
+
+  describe('going on behind what is there', () => {
+    const first = frameLine(frameAt(1_000));
+
+    it.each([
+      ['a frame', [frameAt(5_000)], 5_000],
+      ['the opening of a connection', [...lifecycle.slice(0, 2), opened(4_900), frameAt(5_000)], 4_900],
+      ['a gap', [gapBetween(4_000, 4_500), frameAt(5_000)], 4_500],
+    ])('records the time between as a gap, up to the first sign of life: %s', async (_what, events, to) => {
+      const path = fresh();
+      writeFileSync(path, first);
+      of(...events)
+        .pipe(recordTo(path))
+        .subscribe();
+      const [before, gap, ...rest] = await replayed(path);
+      expect(before).toMatchObject({ receivedAt: 1_000 });
+      expect(gap).toMatchObject({ type: 'gap', from: 1_000, to, durationMs: to - 1_000 });
+      expect(gap?.type === 'gap' && gap.failure).toMatchObject({
+        code: 'connection-closed',
+        stage: 'stream',
+        endedAt: 1_000,
+        message: expect.stringContaining('The recording stopped and was begun again.'),
+      });
+      expect(rest.map(({ type }) => type)).toEqual(
+        events.filter(({ type }) => /frame|gap/.test(type)).map(({ type }) => type),
+      );
+    });
+
+    it('begins the gap at a whole ms', async () => {
+      const path = fresh();
+      writeFileSync(path, `${first}{"type":"of the future"}\n`);
+      utimesSync(path, 7.0005, 7.0005);
+      of(frameAt(9_000)).pipe(recordTo(path)).subscribe();
+      expect((await replayed(path))[1]).toMatchObject({ type: 'gap', from: 7_000, durationMs: 2_000 });
+    });
+
+    it('writes nothing when nothing comes', () => {
+      const path = fresh();
+      writeFileSync(path, first);
+      of(...lifecycle.slice(0, 2))
+        .pipe(recordTo(path))
+        .subscribe();
+      expect(text(path)).toBe(first);
+    });
+
+    it('has no negative length when the clock was set back meanwhile', async () => {
+      const path = fresh();
+      writeFileSync(path, first);
+      of(frameAt(400)).pipe(recordTo(path)).subscribe();
+      expect((await replayed(path))[1]).toMatchObject({ type: 'gap', from: 400, to: 400, durationMs: 0 });
+    });
+
+    it('goes on with each subscription, and cuts a torn line off first', async () => {
+      const path = fresh();
+      const source$ = of(frameAt(1, 'a'), frameAt(2, 'b')).pipe(recordTo(path, { maxFileBytes: 300 }));
+      source$.subscribe();
+      source$.subscribe();
+      expect(await payloadsOf(path)).toEqual(['a', 'b', 'gap', 'a', 'b']);
+      let newest = 0;
+      while (existsSync(`${path}.${newest + 1}`)) newest += 1;
+      expect(newest).toBeGreaterThan(0);
+      writeFileSync(`${path}.${newest}`, text(`${path}.${newest}`).slice(0, -4));
+      source$.subscribe();
+      expect(await payloadsOf(path)).toEqual(['a', 'b', 'gap', 'a', 'gap', 'a', 'b']);
+    });
+  });
+
+  describe('when the file cannot be written', () => {
+    const onUnhandledError = config.onUnhandledError;
+    afterEach(() => {
+      config.onUnhandledError = onUnhandledError;
+    });
+
+    it('errors at once, and does not subscribe to its source', () => {
+      run(({ cold, expectObservable, expectSubscriptions }) => {
+        const source = cold('-a-|');
+        const path = folder.path('missing/feed.ndjson');
+        const message = `Cannot write the recording ${path}: there is no such file or folder.`;
+        expectObservable(source.pipe(recordTo(path))).toBe('#', undefined, new RecordingError(message, { path }));
+        expectSubscriptions(source.subscriptions).toBe([]);
+      });
+    });
+
+    it('leaves a file alone that is no recording', () => {
+      const path = fresh();
+      writeFileSync(path, 'root:x:0:0\n');
+      expect(told(NEVER.pipe(recordTo(path)))).toEqual([['error', expect.any(RecordingError)]]);
+      expect(text(path)).toBe('root:x:0:0\n');
+    });
+
+    // The device of Linux that is always full.
+    const full = (options?: RecordOptions) => {
+      const source = new Subject<Frame>();
+      return { source, seen: told(source.pipe(recordTo('/dev/full', options))) };
+    };
+    const noSpace: unknown = expect.objectContaining({
+      name: 'RecordingError',
+      path: '/dev/full',
+      message: 'Cannot write the recording /dev/full: no space is left on the disk.',
+    });
+    const until = async (isDone: () => boolean): Promise<void> => {
+      const deadline = performance.now() + 5_000;
+      while (!isDone() && performance.now() < deadline) await new Promise((done) => setImmediate(done));
+    };
+
+    it('ends the stream with a disk that is full', async () => {
+      const { source, seen } = full();
+      source.next(frameAt(1));
+      await until(() => seen.length > 1);
+      expect(seen).toEqual([frameAt(1), ['error', noSpace]]);
+      expect(source.observed).toBe(false);
+      expect(openFiles()).not.toContain('/dev/full');
+    });
+
+    it('errors in place of completing when the last lines cannot be written', () => {
+      const { source, seen } = full();
+      source.next(frameAt(1));
+      source.complete();
+      expect(seen).toEqual([frameAt(1), ['error', noSpace]]);
+    });
+
+    it('tells a function instead, and the stream goes on', async () => {
+      const onError = jest.fn();
+      const { source, seen } = full({ onError });
+      source.next(frameAt(1));
+      await until(() => onError.mock.calls.length > 0);
+      source.next(frameAt(2));
+      source.complete();
+      expect(seen).toEqual([frameAt(1), frameAt(2), 'end']);
+      expect(onError.mock.calls).toEqual([[noSpace]]);
+    });
+
+    it('ends the stream with what that function throws', async () => {
+      const failure = new Error('of the user');
+      const onError = (): never => {
+        throw failure;
+      };
+      const { source, seen } = full({ onError });
+      source.next(frameAt(1));
+      await until(() => seen.length > 1);
+      expect(seen).toEqual([frameAt(1), ['error', failure]]);
+    });
+
+    it('tells RxJS when nobody listens any more: at unsubscription, and after the error of the source', async () => {
+      const unhandled: unknown[] = [];
+      config.onUnhandledError = (error) => unhandled.push(error);
+      const left = new Subject<Frame>();
+      const subscription = left.pipe(recordTo('/dev/full')).subscribe();
+      left.next(frameAt(1));
+      subscription.unsubscribe();
+      const { source, seen } = full();
+      source.next(frameAt(1));
+      const failure = new Error('of the source');
+      source.error(failure);
+      expect(seen).toEqual([frameAt(1), ['error', failure]]);
+      await until(() => unhandled.length > 1);
+      expect(unhandled).toEqual([noSpace, noSpace]);
+    });
+  });
+
+  describe('its options', () => {
+    it.each([
+      ['', {}, '`path` must be a path: a text that is not empty'],
+      [7 as unknown as string, {}, '`path` must be a path'],
+      ['f', { maxFileBytes: 0 }, '`maxFileBytes` must be a number of bytes, 1 or more, got 0'],
+      ['f', { maxWaitingBytes: NaN }, '`maxWaitingBytes` must be a number of bytes, 1 or more'],
+      ['f', { onError: 'ignore' as 'error' }, "`onError` must be 'error' or a function"],
+      ['f', { maxFiles: 3 }, '`maxFiles` must be left out: the options are maxFileBytes, maxWaitingBytes, onError'],
+    ])('are checked in the call itself: %j, %j', (path, options, message) => {
+      expect(() => recordTo(path, options as RecordOptions)).toThrow(
+        expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) }),
+      );
+    });
+
+    it('may be undefined', () => {
+      const path = fresh();
+      const options = { maxFileBytes: undefined, maxWaitingBytes: undefined, onError: undefined };
+      expect(told(of(frameAt(1)).pipe(recordTo(path, options)))).toEqual([frameAt(1), 'end']);
+    });
+  });
+});

@@ -1,0 +1,63 @@
+import { describe, expect, it } from '@jest/globals';
+import { recordedEvents } from '../../../src/operators/node/recording-events.js';
+import { frameLine } from '../../../src/operators/node/recording-line.js';
+import { frameAt } from './support/recorded.js';
+
+const lines = (text: string, offset = 0) => ({
+  bytes: Buffer.from(text),
+  path: 'f.1',
+  fileOffset: offset,
+  offset: offset + 100,
+});
+const line = (ms: number): string => frameLine(frameAt(ms));
+
+describe('recordedEvents', () => {
+  it('gives the events of lines with the offset behind each, then nothing', () => {
+    const events = recordedEvents();
+    expect(events.next()).toBeUndefined();
+    events.take(lines(line(1) + '{"type":"opened"}\n' + line(2)));
+    expect(events.next()).toMatchObject({ receivedAt: 1, offset: 100 + line(1).length });
+    expect(events.next()).toMatchObject({ receivedAt: 2, offset: 100 + line(1).length * 2 + 18 });
+    expect(events.next()).toBeUndefined();
+    events.take(lines(line(3), 500));
+    expect(events.next()).toMatchObject({ receivedAt: 3, offset: 600 + line(3).length });
+  });
+
+  it('leaves a last line out that is not readable', () => {
+    const events = recordedEvents();
+    events.take(lines(`${line(1)}\0\0}\n`));
+    expect(events.next()).toMatchObject({ receivedAt: 1 });
+    expect(events.next()).toBeUndefined();
+    expect(events.next()).toBeUndefined();
+  });
+
+  it.each([
+    ['in the same piece', ['{"secret\n', line(2)]],
+    ['in the next piece', ['{"secret\n', '', line(2)]],
+  ])('throws for a line that is not readable when another one follows %s', (_where, [bad = '', ...more]) => {
+    const events = recordedEvents();
+    const pieces = more.length > 1 ? [line(1) + bad, ...more] : [line(1) + bad + more.join('')];
+    const all = (): unknown[] => {
+      const seen: unknown[] = [];
+      for (const piece of pieces) {
+        events.take(lines(piece));
+        for (let event = events.next(); event !== undefined; event = events.next()) seen.push(event);
+      }
+      return seen;
+    };
+    expect(all).toThrow(
+      expect.objectContaining({
+        name: 'RecordingError',
+        path: 'f.1',
+        lineAt: line(1).length,
+        message: `The line at byte ${line(1).length} of f.1 is not readable as a recording: it is no JSON.`,
+      }),
+    );
+  });
+
+  it('throws for a first line that is not readable, whether or not another one follows', () => {
+    const events = recordedEvents();
+    events.take(lines('{"batch":1}\n'));
+    expect(() => events.next()).toThrow('The line at byte 0 of f.1 is not readable as a recording: it has no `type`.');
+  });
+});

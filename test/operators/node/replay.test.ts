@@ -1,0 +1,151 @@
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { from, lastValueFrom, take, tap, toArray } from 'rxjs';
+import { Frame, type Gap, recordTo, replay$, type ReplayOptions, type ReplayProgress } from '../../../src/index.js';
+import { eventRecord, frameRecord } from '../../../src/cli/output/record.js';
+import { tempFolder } from '../../cli/support/temp-folder.js';
+import { openFiles } from './support/open-files.js';
+import { essence, frameAt, gapBetween, payloadsOf, replayed, sequences } from './support/recorded.js';
+
+const folder = tempFolder();
+let count = 0;
+const fresh = (): string => folder.path(`recording-${(count += 1)}`);
+
+const record = (events: readonly (Frame | Gap)[], path = fresh(), maxFileBytes = Infinity): string => {
+  from(events).pipe(recordTo(path, { maxFileBytes })).subscribe();
+  return path;
+};
+
+afterAll(async () => {
+  const left = (): boolean => openFiles().some((file) => file.startsWith(folder.path('')));
+  const deadline = performance.now() + 2_000;
+  while (left() && performance.now() < deadline) await new Promise((done) => setImmediate(done));
+  expect(left()).toBe(false);
+});
+
+describe('what was recorded', () => {
+  it('is replayed the same, byte for byte, whatever it was and wherever it was rotated', async () => {
+    const sizes = fc.oneof(fc.constant(Infinity), fc.integer({ min: 1, max: 2_000 }));
+    await fc.assert(
+      fc.asyncProperty(sequences, sizes, async (events, maxFileBytes) => {
+        const path = record(events, fresh(), maxFileBytes);
+        expect((await replayed(path)).map(essence)).toEqual(events.map(essence));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('goes on from the offset of any event', async () => {
+    await fc.assert(
+      fc.asyncProperty(sequences, fc.integer({ min: 1, max: 1_500 }), fc.nat(), async (events, maxFileBytes, pick) => {
+        const path = record(events, fresh(), maxFileBytes);
+        const all = await replayed(path);
+        const offsets = [0, ...all.map(({ offset }) => offset)];
+        const chosen = pick % offsets.length;
+        expect(await replayed(path, { offset: offsets[chosen] as number })).toEqual(all.slice(chosen));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('may be what `listen --json` wrote', async () => {
+    const [frame, gap] = [frameAt(10), gapBetween(10, 20)];
+    const opened = eventRecord({ type: 'opened', at: 1, feed: 'market', connection: 1 });
+    const path = fresh();
+    writeFileSync(path, `${opened}\n${frameRecord(frame)}\n${eventRecord(gap)}\n{"type":"stopped","at":30}\n`);
+    expect((await replayed(path)).map(essence)).toEqual([frame, gap].map(essence));
+  });
+
+  it('survives every way in which its last line can be torn', async () => {
+    const path = record([frameAt(1, 'a'), frameAt(2, 'é"\n')]);
+    const whole = readFileSync(path);
+    const first = whole.indexOf(0x0a) + 1;
+    for (let length = first; length < whole.length; length += 1) {
+      writeFileSync(path, whole.subarray(0, length));
+      expect(await payloadsOf(path)).toEqual(['a']);
+    }
+  });
+});
+
+describe('replay$', () => {
+  it('opens nothing before it is subscribed to, and reads anew for each subscription', async () => {
+    const path = fresh();
+    const replay = replay$(path, { speed: Infinity });
+    record([frameAt(1, 'a')], path);
+    const all = () => lastValueFrom(replay.pipe(toArray()));
+    expect(await all()).toHaveLength(1);
+    expect(await all()).toHaveLength(1);
+  });
+
+  it('keeps the recorded spacing by the clock', async () => {
+    const path = record([frameAt(1_000), frameAt(1_060), gapBetween(1_060, 1_120)]);
+    const startedAt = performance.now();
+    expect(await replayed(path, { speed: 1 })).toHaveLength(3);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(115);
+  });
+
+  it('has a speed of 1 unless told otherwise', async () => {
+    const path = record([frameAt(0), frameAt(60)]);
+    const startedAt = performance.now();
+    await lastValueFrom(replay$(path));
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(55);
+  });
+
+  it('stops in next at once, and closes its file', async () => {
+    const path = record(Array.from({ length: 50 }, (_, n) => frameAt(n)));
+    let seen = 0;
+    await lastValueFrom(
+      replay$(path, { speed: Infinity }).pipe(
+        tap(() => (seen += 1)),
+        take(3),
+      ),
+    );
+    expect(seen).toBe(3);
+  });
+
+  it('holds no whole file: a large one is read piece by piece', async () => {
+    const path = record(Array.from({ length: 20 }, (_, n) => frameAt(n, 'x'.repeat(100_000))));
+    const told: ReplayProgress[] = [];
+    await replayed(path, { onProgress: (progress) => told.push(progress) });
+    expect(told.length).toBeGreaterThan(5);
+    expect(told.at(-1)).toEqual({ bytes: told[0]?.totalBytes, totalBytes: told[0]?.totalBytes, frames: 20, at: 19 });
+  });
+
+  it('gives frames bytes of their own: none holds a piece of the file', async () => {
+    const path = record([frameAt(1, 'x'.repeat(20_000)), frameAt(2, 'y')]);
+    for (const event of await replayed(path))
+      expect(event.type === 'frame' && event.data.buffer.byteLength).toBeLessThanOrEqual(20_000);
+  });
+
+  it('errors for a file that is not there, and for a line that is not readable, without showing it', async () => {
+    await expect(replayed(folder.path('missing'))).rejects.toMatchObject({ name: 'RecordingError' });
+    const path = record([frameAt(1)]);
+    appendFileSync(path, '{"secret\n');
+    expect(await replayed(path)).toHaveLength(1);
+    record([], path);
+    appendFileSync(path, '{"secret\n{}\n');
+    await expect(replayed(path)).rejects.toThrow(
+      /^The line at byte \d+ of .* is not readable as a recording: it is no JSON\.$/,
+    );
+  });
+
+  it.each([
+    ['', {}, '`path` must be a path'],
+    ['f', { speed: 0 }, '`speed` must be a number above 0, or Infinity, got 0'],
+    ['f', { speed: NaN }, '`speed` must be a number above 0'],
+    ['f', { offset: -1 }, '`offset` must be a number of bytes, 0 or more, got -1'],
+    ['f', { offset: 1.5 }, '`offset` must be'],
+    ['f', { onProgress: 1 as never }, '`onProgress` must be a function'],
+    ['f', { scheduler: {} as never }, '`scheduler` must be a scheduler of RxJS'],
+    [
+      'f',
+      { sped: 1 } as ReplayOptions,
+      '`sped` must be left out: the options are speed, offset, onProgress, scheduler',
+    ],
+  ])('checks its options in the call itself: %j, %j', (path, options, message) => {
+    expect(() => replay$(path, options)).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) }),
+    );
+  });
+});

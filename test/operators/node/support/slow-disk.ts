@@ -1,0 +1,92 @@
+import * as fs from 'node:fs';
+import type { Disk } from '../../../../src/operators/node/recording-writer.js';
+
+type WriteDone = (error: NodeJS.ErrnoException | null, written: number) => void;
+
+/** An asynchronous write that waits. */
+export interface WaitingWrite {
+  readonly text: string;
+  readonly position: number;
+  /** Lets the real disk write so many bytes of it, or all, and tells so. */
+  land(bytes?: number): void;
+  /** Lets it fail, after the real disk wrote so many bytes. */
+  fail(code: string, bytes?: number): void;
+}
+
+/** The real disk, but an asynchronous write waits until a test lets it land; looks at a file are quick. */
+export interface SlowDisk extends Disk {
+  /** The writes that wait. */
+  readonly waiting: WaitingWrite[];
+  /** The texts of synchronous writes. */
+  readonly sync: string[];
+  /** How many bytes a synchronous write takes at most. */
+  mostSync: number;
+  /** The next synchronous write fails so. */
+  failSync: string | undefined;
+  /** The next close fails so. */
+  failClose: string | undefined;
+  readonly looks: (() => void)[];
+  /** Whether looks at a file wait. */
+  isLookSlow: boolean;
+  /** How often the file was looked at, asynchronously. */
+  looked: number;
+  readonly closed: number[];
+}
+
+const errorOf = (code: string): NodeJS.ErrnoException => Object.assign(new Error(`${code}, on purpose`), { code });
+
+export const slowDisk = (): SlowDisk => {
+  const land = (fd: number, bytes: Buffer, offset: number, length: number, position: number): number =>
+    length === 0 ? 0 : fs.writeSync(fd, bytes, offset, length, position);
+  const disk: SlowDisk = {
+    waiting: [],
+    sync: [],
+    looks: [],
+    closed: [],
+    mostSync: Infinity,
+    failSync: undefined,
+    failClose: undefined,
+    looked: 0,
+    isLookSlow: false,
+    openSync: fs.openSync,
+    closeSync: (fd) => {
+      fs.closeSync(fd);
+      disk.closed.push(fd);
+      const code = disk.failClose;
+      disk.failClose = undefined;
+      if (code !== undefined) throw errorOf(code);
+    },
+    fstatSync: fs.fstatSync,
+    fstat: ((fd: number, done: (error: Error | null, stats: fs.Stats) => void) => {
+      disk.looked += 1;
+      const stats = fs.fstatSync(fd);
+      const look = (): void => done(null, stats);
+      if (disk.isLookSlow) disk.looks.push(look);
+      else look();
+    }) as typeof fs.fstat,
+    write: ((fd: number, bytes: Buffer, offset: number, length: number, position: number, done: WriteDone) => {
+      disk.waiting.push({
+        text: bytes.toString('utf8', offset, offset + length),
+        position,
+        land: (most = length) => {
+          disk.waiting.shift();
+          done(null, land(fd, bytes, offset, Math.min(most, length), position));
+        },
+        fail: (code, some = 0) => {
+          disk.waiting.shift();
+          land(fd, bytes, offset, some, position);
+          done(errorOf(code), 0);
+        },
+      });
+    }) as typeof fs.write,
+    writeSync: ((fd: number, bytes: Buffer, offset: number, length: number, position: number) => {
+      const code = disk.failSync;
+      disk.failSync = undefined;
+      if (code !== undefined) throw errorOf(code);
+      const most = Math.min(length, disk.mostSync);
+      disk.sync.push(bytes.toString('utf8', offset, offset + most));
+      return land(fd, bytes, offset, most, position);
+    }) as typeof fs.writeSync,
+  };
+  return disk;
+};

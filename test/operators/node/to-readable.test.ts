@@ -1,0 +1,236 @@
+import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { Readable, Transform, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate as turn } from 'node:timers/promises';
+import { defer, from, map, Observable, of, range, Subject, throwError } from 'rxjs';
+import type { DropReport } from '../../../src/operators/bounded/drop-report.js';
+import { type ReadableOptions, toReadable } from '../../../src/operators/node/to-readable.js';
+import { OverflowError } from '../../../src/operators/bounded/overflow-error.js';
+
+const mine = new Error('mine');
+
+/** A stream over a source to push to. */
+const bench = (options: ReadableOptions<number> = {}) => {
+  const source = new Subject<number>();
+  const reports: DropReport[] = [];
+  const stream = toReadable<number>({ onDrop: (report) => reports.push(report), ...options })(source);
+  return { source, reports, stream };
+};
+
+/** A writable that takes a chunk when the test lets it. */
+const slowWriter = () => {
+  const seen: unknown[] = [];
+  let taken: (() => void) | undefined;
+  const writer = new Writable({
+    objectMode: true,
+    highWaterMark: 1,
+    write: (chunk, _encoding, done) => {
+      seen.push(chunk);
+      taken = done;
+    },
+  });
+  const takeOne = async () => {
+    taken?.();
+    await turn();
+  };
+  return { writer, seen, takeOne };
+};
+
+describe('toReadable', () => {
+  it('streams every value, in order, and ends with the source', async () => {
+    expect(await toReadable()(range(1, 1_000)).toArray()).toEqual(Array.from({ length: 1_000 }, (_, i) => i + 1));
+  });
+
+  it('streams to those who listen for `data`, in the turn of the value', async () => {
+    const { source, stream } = bench();
+    const seen: unknown[] = [];
+    stream.on('data', (value) => seen.push(value));
+    await turn();
+    source.next(1);
+    source.next(2);
+    expect(seen).toEqual([1, 2]);
+    source.complete();
+    await once(stream, 'close');
+  });
+
+  it('subscribes when it is read', async () => {
+    let subscriptions = 0;
+    const stream = toReadable()(defer(() => of((subscriptions += 1))));
+    await turn();
+    expect(subscriptions).toBe(0);
+    expect(await stream.toArray()).toEqual([1]);
+  });
+
+  it('streams bytes and texts as bytes', async () => {
+    const stream = toReadable({ objectMode: false })(from(['ab', Buffer.from('c'), new Uint8Array([100]), '', 'e']));
+    expect(stream.readableObjectMode).toBe(false);
+    const read = await stream.toArray();
+    expect(Buffer.concat(read as Buffer[]).toString()).toBe('abcde');
+  });
+
+  it('holds what its reader is not ready for, and drops the oldest beyond its bounds', async () => {
+    const { source, stream, reports } = bench({ capacity: 2 });
+    const { writer, seen, takeOne } = slowWriter();
+    const piped = pipeline(stream, writer);
+    await turn();
+    for (let n = 1; n <= 20; n += 1) source.next(n);
+    source.complete();
+    for (let i = 0; i < 10; i += 1) await takeOne();
+    await piped;
+    expect(seen.slice(-2)).toEqual([19, 20]);
+    expect(seen.length).toBeLessThanOrEqual(5); // two, one in each stream, and one at work
+    expect(reports).toHaveLength(1);
+    expect(seen.length + reports[0]!.dropped).toBe(20);
+  });
+
+  it('works in a pipeline with a transform', async () => {
+    const seen: string[] = [];
+    const double = new Transform({
+      objectMode: true,
+      transform: (n: number, _encoding, done) => {
+        setImmediate(done, null, `${n * 2}`);
+      },
+    });
+    await pipeline(toReadable()(range(1, 50)), double, async (chunks: AsyncIterable<string>) => {
+      for await (const chunk of chunks) seen.push(chunk);
+    });
+    expect(seen).toEqual(Array.from({ length: 50 }, (_, i) => String((i + 1) * 2)));
+  });
+
+  it('is destroyed with the error of the source, after the values that wait', async () => {
+    const { source, stream } = bench();
+    const { writer, seen, takeOne } = slowWriter();
+    const piped = pipeline(stream, writer).catch((error: unknown) => error);
+    await turn();
+    for (let n = 1; n <= 5; n += 1) source.next(n);
+    source.error(mine);
+    for (let i = 0; i < 8; i += 1) await takeOne();
+    expect(await piped).toBe(mine);
+    expect(seen).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it.each(['data', 'readable', 'for await'])('gives whoever reads by %s all values before the error', async (how) => {
+    const source = new Observable<number>((subscriber) => {
+      [1, 2, 3].forEach((n) => subscriber.next(n));
+      subscriber.error(mine);
+    });
+    const stream = toReadable()(source);
+    const seen: unknown[] = [];
+    if (how === 'for await') {
+      const loop = async () => {
+        for await (const value of stream) seen.push(value);
+      };
+      await expect(loop()).rejects.toBe(mine);
+    } else {
+      const failed = once(stream, 'close').catch((error: unknown) => error);
+      if (how === 'data') stream.on('data', (value) => seen.push(value));
+      else
+        stream.on('readable', () => {
+          for (let value: unknown; (value = stream.read()) !== null;) seen.push(value);
+        });
+      expect(await failed).toBe(mine);
+    }
+    expect(seen).toEqual([1, 2, 3]);
+  });
+
+  it('gives the chunk that it had ready before the error', async () => {
+    const { source, stream } = bench();
+    const seen: unknown[] = [];
+    stream.read();
+    source.next(1);
+    source.error(mine);
+    const closed = once(stream, 'close').catch((error: unknown) => error);
+    stream.on('data', (value) => seen.push(value));
+    expect([await closed, seen]).toEqual([mine, [1]]);
+  });
+
+  it('gives an Error to whoever listens, when the source ended with something else', async () => {
+    for (const thrown of [undefined, 'a text']) {
+      // eslint-disable-next-line rxjs-x/throw-error -- an error may be any value
+      const stream = toReadable()(throwError(() => thrown));
+      stream.resume();
+      const error = await once(stream, 'close').catch((caught: unknown) => caught);
+      expect(error).toBeInstanceOf(Error);
+      expect((error as Error).cause).toBe(thrown);
+    }
+  });
+
+  it('unsubscribes at once when it is destroyed, and what waits counts as dropped', async () => {
+    for (const error of [undefined, mine]) {
+      const { source, stream, reports } = bench();
+      stream.read();
+      [1, 2, 3].forEach((n) => source.next(n));
+      const closed = once(stream, 'close').catch((caught: unknown) => caught);
+      stream.destroy(error);
+      expect(source.observed).toBe(false);
+      expect(reports).toMatchObject([{ reason: 'ended', dropped: 2, total: 2 }]);
+      if (error !== undefined) expect(await closed).toBe(mine);
+      else await closed;
+    }
+  });
+
+  it('does not subscribe when it is destroyed before it is read', async () => {
+    const { source, stream } = bench();
+    stream.destroy();
+    await once(stream, 'close');
+    expect(source.observed).toBe(false);
+  });
+
+  it('can be destroyed by its own reader in the middle of a turn', async () => {
+    const { source, stream, reports } = bench();
+    const seen: unknown[] = [];
+    stream.on('data', (value) => {
+      seen.push(value);
+      if (value === 2) stream.destroy();
+    });
+    await turn();
+    const closed = once(stream, 'close');
+    [1, 2, 3].forEach((n) => source.next(n));
+    await closed;
+    expect([seen, source.observed, reports]).toEqual([[1, 2], false, []]);
+  });
+
+  it('keeps the order when its reader makes the source emit', async () => {
+    const { source, stream } = bench();
+    const seen: unknown[] = [];
+    stream.on('data', (value: number) => {
+      seen.push(value);
+      if (value < 3) source.next(value + 1);
+      seen.push(-value);
+      if (value === 3) source.complete();
+    });
+    await turn();
+    source.next(1);
+    expect(seen).toEqual([1, -1, 2, -2, 3, -3]);
+    await once(stream, 'close');
+  });
+
+  it('is destroyed with an OverflowError where the policy says so', async () => {
+    const { source, stream, reports } = bench({ capacity: 1, overflow: 'error' });
+    stream.read();
+    [1, 2, 3].forEach((n) => source.next(n));
+    expect(source.observed).toBe(false);
+    await expect(stream.toArray()).rejects.toBeInstanceOf(OverflowError);
+    expect(reports).toMatchObject([{ reason: 'overflow', dropped: 1, total: 1 }]);
+  });
+
+  it('is destroyed with words when a value cannot be a chunk', async () => {
+    await expect(toReadable()(of(1, null)).toArray()).rejects.toThrow(/null cannot be a chunk/);
+    const wrong = of({}) as unknown as Observable<string>;
+    await expect(toReadable({ objectMode: false })(wrong).toArray()).rejects.toThrow(/chunk/);
+  });
+
+  it('refuses options that cannot work, at once', () => {
+    expect(() => toReadable({ objectMode: 1 as never })).toThrow(/`objectMode` must be true or false/);
+    expect(() => toReadable({ capacity: -1 })).toThrow(/`capacity` must be a whole number, 1 or more, got -1/);
+    expect(() => toReadable({ highWaterMark: 1 } as object)).toThrow(/`highWaterMark` must be left out/);
+  });
+
+  it('is a Readable for each Observable that it is called with', async () => {
+    const make = toReadable<number>({ capacity: 5_000 });
+    const [a, b] = [make(of(1)), make(of(2).pipe(map((n) => n)))];
+    expect(a).toBeInstanceOf(Readable);
+    expect(await Promise.all([a.toArray(), b.toArray()])).toEqual([[1], [2]]);
+  });
+});

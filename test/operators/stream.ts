@@ -1,0 +1,62 @@
+import { expect } from '@jest/globals';
+import { type RunHelpers, TestScheduler } from 'rxjs/testing';
+import { tradeFeedError } from '../../src/protocol/classify.js';
+import type {
+  Disconnected,
+  Gap,
+  Opened,
+  Reconnecting,
+  TicketIssued,
+  TicketRequested,
+} from '../../src/protocol/event.js';
+import type { FailureFacts } from '../../src/protocol/failure.js';
+import { Frame } from '../../src/protocol/frame.js';
+
+/** Makes a text frame by hand. */
+export const frameOf = (text: string, receivedAt = 0, connection = 1): Frame =>
+  new Frame('market', Buffer.from(text), false, receivedAt, connection);
+
+/** Makes a binary frame by hand. */
+export const binaryFrame = (...bytes: number[]): Frame => new Frame('market', Buffer.from(bytes), true, 0, 1);
+
+/** Makes a stream failure. */
+export const lost = (endedAt: number, facts: Partial<FailureFacts> = {}) =>
+  tradeFeedError({ stage: 'stream', closeCode: 1006, endedAt, ...facts });
+
+export const requested = (at: number): TicketRequested => ({ type: 'ticket-requested', at, feed: 'market' });
+export const issued = (at: number): TicketIssued => ({
+  type: 'ticket-issued',
+  at,
+  feed: 'market',
+  expiresAt: '2026-11-20T12:00:00Z',
+});
+export const opened = (at: number, connection = 1): Opened => ({ type: 'opened', at, feed: 'market', connection });
+export const disconnected = (at: number, facts: Partial<FailureFacts> = {}): Disconnected => ({
+  type: 'disconnected',
+  at,
+  failure: lost(at, facts),
+});
+export const reconnecting = (at: number, delayMs: number, attempt = 1): Reconnecting => ({
+  type: 'reconnecting',
+  at,
+  delayMs,
+  attempt,
+  verdict: 'renew',
+});
+export const gapOf = (from: number, to: number, failure = lost(from)): Gap => ({
+  type: 'gap',
+  from,
+  to,
+  durationMs: to - from,
+  failure,
+});
+
+/** Runs a test in virtual time. */
+export const marbles = (test: (helpers: RunHelpers, scheduler: TestScheduler) => void): void => {
+  const scheduler = new TestScheduler((actual, expected) => {
+    expect(actual).toEqual(expected);
+  });
+  scheduler.run((helpers) => {
+    test(helpers, scheduler);
+  });
+};

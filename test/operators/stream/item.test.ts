@@ -1,0 +1,47 @@
+import { describe, expect, it } from '@jest/globals';
+import { Conflated } from '../../../src/operators/stream/conflated.js';
+import { Decoded } from '../../../src/operators/stream/decoded.js';
+import { bytesOf, frameOf as frameIn, isFrame, isLifecycle, timeOf } from '../../../src/operators/stream/item.js';
+import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../stream.js';
+
+const frame = frameOf('grün', 7);
+const decoded = new Decoded({ n: 1 }, frame);
+const strangers = [undefined, null, 0, '', 'gap', [], { type: 'trade' }, { type: 5 }, () => 1, Symbol('gap')];
+
+describe('isLifecycle', () => {
+  it.each([requested(1), issued(1), opened(1), disconnected(1), reconnecting(1, 1), gapOf(1, 2)])(
+    'knows $type',
+    (event) => {
+      expect(isLifecycle(event)).toBe(true);
+    },
+  );
+
+  it('takes frames, what was made of them, and everything else for items', () => {
+    for (const item of [frame, decoded, ...strangers]) expect(isLifecycle(item)).toBe(false);
+  });
+});
+
+describe('isFrame and frameOf', () => {
+  it('know a frame, and the frame of a decoded value', () => {
+    expect([isFrame(frame), isFrame(decoded)]).toEqual([true, false]);
+    expect(frameIn(frame)).toBe(frame);
+    expect(frameIn(decoded)).toBe(frame);
+    for (const value of [frame, decoded]) expect(frameIn(new Conflated('key', value, 2))).toBe(frame);
+    expect(frameIn(new Conflated('key', 1, 2))).toBeUndefined();
+    for (const item of [...strangers, opened(1)]) expect([isFrame(item), frameIn(item)]).toEqual([false, undefined]);
+  });
+});
+
+describe('timeOf', () => {
+  it('is when a frame was read, when an event happened, and when a gap was over', () => {
+    expect([frame, decoded, opened(3), requested(4), gapOf(5, 9)].map(timeOf)).toEqual([7, 7, 3, 4, 9]);
+    for (const item of strangers) expect(timeOf(item)).toBeUndefined();
+  });
+});
+
+describe('bytesOf', () => {
+  it('is the size of the payload, of bytes, and of a text in memory', () => {
+    expect([frame, decoded, Buffer.from('abc'), new Uint8Array(4), 'abc'].map(bytesOf)).toEqual([5, 5, 3, 4, 6]);
+    expect([undefined, null, 5, {}, opened(1)].map(bytesOf)).toEqual([0, 0, 0, 0, 0]);
+  });
+});

@@ -1,0 +1,469 @@
+import { describe, expect, it } from '@jest/globals';
+import { map, NEVER, of, Subject, take } from 'rxjs';
+import type { RunHelpers } from 'rxjs/testing';
+import type { FeedEvent } from '../../src/protocol/event.js';
+import { tumblingWindow, type TumblingWindowOptions } from '../../src/operators/tumbling-window.js';
+import type { FramesOptions } from '../../src/operators/window/window-options.js';
+import { disconnected, frameOf, gapOf, lost, marbles, opened, reconnecting, requested } from './stream.js';
+import { type AtTime, letters, stamped, words } from './window/window-words.js';
+
+type Options = Partial<TumblingWindowOptions & FramesOptions>;
+
+interface Case {
+  readonly source: string;
+  readonly expected: string;
+  /** What the capital letters of `expected` stand for. */
+  readonly windows: Readonly<Record<string, string>>;
+  readonly events?: Readonly<Record<string, AtTime>>;
+  readonly options?: Options;
+  readonly sub?: string;
+  readonly expectedSub?: string;
+}
+
+const check = ({ source, expected, windows, events = {}, options = {}, sub, expectedSub }: Case): void =>
+  marbles(({ cold, expectObservable, expectSubscriptions }: RunHelpers, scheduler) => {
+    const source$ = cold(source, { ...letters, ...events });
+    const told$ = source$.pipe(stamped(scheduler), tumblingWindow({ lengthMs: 10, ...options }), words());
+    expectObservable(told$, sub).toBe(expected, windows);
+    if (expectedSub !== undefined) expectSubscriptions(source$.subscriptions).toBe(expectedSub);
+  });
+
+/** Runs events that lie in an array, as a recording that is replayed at full speed. */
+const replayed = (events: readonly FeedEvent[], options: Options = {}): readonly string[] => {
+  const told: string[] = [];
+  of<FeedEvent[]>(...events)
+    .pipe(tumblingWindow({ lengthMs: 10, ...options }), words())
+    .subscribe((line) => told.push(line));
+  return told;
+};
+
+describe('tumblingWindow', () => {
+  it('emits what fell in each window when its time is over, empty ones too', () => {
+    check({
+      source: '  oa--b----c---------------d--',
+      expected: '----------W---------X---------Y',
+      windows: { W: '0-10 abc', X: '10-20', Y: '20-30 d' },
+      sub: '     ^------------------------------!',
+      expectedSub: '^------------------------------!',
+    });
+  });
+
+  it('counts a frame of the very end for the next window', () => {
+    check({
+      source: '  oa--------b---------|',
+      expected: '----------W---------(X|)',
+      windows: { W: '0-10 a', X: '10-20 b' },
+    });
+  });
+
+  it('begins with the first event, and has no timer before it', () => {
+    check({
+      source: '  -------------a-------',
+      expected: '--------------------W',
+      windows: { W: '10-20 a' },
+      sub: '     ^--------------------!',
+    });
+    marbles(({ expectObservable }, scheduler) => {
+      expectObservable(NEVER.pipe(tumblingWindow<FeedEvent>({ lengthMs: 10 }))).toBe('-');
+      scheduler.flush();
+      expect(scheduler.now()).toBe(0);
+    });
+  });
+
+  it('begins the first window as the feed opens when it is aligned to the start', () => {
+    check({
+      source: '  t--oa--------b-----',
+      expected: '-------------W---------X',
+      windows: { W: '3-13 a', X: '13-23 b' },
+      options: { align: 'start' },
+      sub: '     ^------------------------!',
+    });
+    check({
+      source: '  ----a--------b-----',
+      expected: '--------------W---------X',
+      windows: { W: '4-14 ab', X: '14-24' },
+      options: { align: 'start' },
+      sub: '     ^-------------------------!',
+    });
+    check({ source: 't--|', expected: '---|', windows: {}, options: { align: 'start' } });
+  });
+
+  describe('is not complete', () => {
+    it('when it began before the feed opened', () => {
+      check({
+        source: '  t----------------o-a----',
+        expected: '----------W---------X---------Y',
+        windows: { W: '0-10 incomplete', X: '10-20 a incomplete', Y: '20-30' },
+        sub: '     ^------------------------------!',
+      });
+    });
+
+    it('when it began before the subscription', () => {
+      marbles(({ hot, expectObservable }, scheduler) => {
+        const windows$ = hot('----a----b----c----------', letters).pipe(
+          stamped(scheduler),
+          tumblingWindow({ lengthMs: 10 }),
+          words(),
+        );
+        const sub = '        -----^---------------!';
+        const expected = '   ----------W---------X';
+        expectObservable(windows$, sub).toBe(expected, { W: '0-10 b incomplete', X: '10-20 c' });
+      });
+    });
+
+    it('when an outage lies in it', () => {
+      check({
+        source: '  oa-x-(og)b----',
+        expected: '----------W---------X',
+        windows: { W: '0-10 ab gap 3-5 incomplete', X: '10-20' },
+        events: { g: (at) => gapOf(3, at) },
+        sub: '     ^--------------------!',
+      });
+    });
+
+    it('when an outage that goes on reaches into it, with the gap so far', () => {
+      check({
+        source: '  oa-----------x--r---------------(og)b-------',
+        expected: '----------W---------X---------Y---------Z---------U',
+        windows: {
+          W: '0-10 a',
+          X: '10-20 gap 13-20 incomplete',
+          Y: '20-30 gap 13-30 incomplete',
+          Z: '30-40 b gap 13-32 incomplete',
+          U: '40-50',
+        },
+        events: { g: (at) => gapOf(13, at) },
+        sub: '     ^--------------------------------------------------!',
+      });
+    });
+
+    it('when a gap without length lies in it', () => {
+      check({
+        source: '  oa--(xog)b----',
+        expected: '----------W---------X',
+        windows: { W: '0-10 ab gap 4-4 incomplete', X: '10-20' },
+        events: { g: (at) => gapOf(at, at) },
+        sub: '     ^--------------------!',
+      });
+    });
+
+    it('when it dropped what is beyond maxFrames', () => {
+      check({
+        source: '  oabcd-----a---',
+        expected: '----------W---------X',
+        windows: { W: '0-10 ab 4 items 2 dropped incomplete', X: '10-20 a' },
+        options: { maxFrames: 2 },
+        sub: '     ^--------------------!',
+      });
+    });
+
+    it('when the source completed before it was over', () => {
+      check({
+        source: '  oa--------b--|',
+        expected: '----------W--(X|)',
+        windows: { W: '0-10 a', X: '10-20 b incomplete' },
+      });
+    });
+
+    it('when the source errored before it was over: the frames come first', () => {
+      check({
+        source: '  oa--------b--#',
+        expected: '----------W--(X#)',
+        windows: { W: '0-10 a', X: '10-20 b incomplete' },
+      });
+    });
+
+    it('when the source completed in an outage, with the gap up to then', () => {
+      check({
+        source: '  oa-x----|',
+        expected: '--------(W|)',
+        windows: { W: '0-10 a gap 3-8 incomplete' },
+      });
+    });
+  });
+
+  it('counts a gap that ends with a window for that window alone', () => {
+    check({
+      source: '  oa-x------(og)-----',
+      expected: '----------W---------X',
+      windows: { W: '0-10 a gap 3-10 incomplete', X: '10-20' },
+      events: { g: (at) => gapOf(3, at) },
+      sub: '     ^--------------------!',
+    });
+  });
+
+  it('takes no failed attempt for an outage', () => {
+    check({
+      source: '  oa-k-----|',
+      expected: '---------(W|)',
+      windows: { W: '0-10 a incomplete' },
+      events: { k: (at) => disconnected(at, { stage: 'ticket', status: 503, closeCode: undefined }) },
+    });
+    check({
+      source: '  oa-k------',
+      expected: '----------W',
+      windows: { W: '0-10 a' },
+      events: { k: (at) => disconnected(at, { stage: 'ticket', status: 503, closeCode: undefined }) },
+      sub: '     ^----------!',
+    });
+  });
+
+  describe('goes by the time of the events', () => {
+    it('so that a recording at full speed gives the windows of the live feed', () => {
+      const failure = lost(13);
+      const recording = [
+        requested(0),
+        opened(0),
+        frameOf('a', 1),
+        frameOf('b', 12),
+        disconnected(13),
+        reconnecting(13, 19),
+        opened(32, 2),
+        gapOf(13, 32, failure),
+        frameOf('c', 36),
+        frameOf('d', 47),
+      ];
+      const live: string[] = [];
+      marbles(({ cold, flush }, scheduler) => {
+        cold('oa 10ms bx 18ms (og)c 10ms d|', { ...letters, g: (at: number) => gapOf(13, at) })
+          .pipe(stamped(scheduler), tumblingWindow({ lengthMs: 10 }), words())
+          .subscribe((line) => live.push(line));
+        flush();
+      });
+      expect(replayed(recording)).toEqual([
+        '0-10 a',
+        '10-20 b gap 13-20 incomplete',
+        '20-30 gap 13-30 incomplete',
+        '30-40 c gap 13-32 incomplete',
+        '40-50 d incomplete',
+      ]);
+      expect(live).toEqual(replayed(recording));
+    });
+
+    it('so that the gap of a recording reaches all the windows that it passes over', () => {
+      expect(replayed([frameOf('a', 10), gapOf(13, 32), frameOf('b', 35), frameOf('c', 41)])).toEqual([
+        '10-20 a gap 13-32 incomplete',
+        '20-30 gap 13-32 incomplete',
+        '30-40 b gap 13-32 incomplete',
+        '40-50 c incomplete',
+      ]);
+    });
+
+    it('so that an outage that was noticed late reaches the windows that are not emitted yet', () => {
+      expect(replayed([opened(10), frameOf('a', 11), disconnected(45, { endedAt: 12 }), frameOf('b', 46)])).toEqual([
+        '10-20 a gap 12-20 incomplete',
+        '20-30 gap 12-30 incomplete',
+        '30-40 gap 12-40 incomplete',
+        '40-50 b gap 12-46 incomplete',
+      ]);
+    });
+
+    it('so that what comes late falls in the oldest window that is open, and time never goes back', () => {
+      expect(replayed([opened(10), frameOf('a', 25), frameOf('b', 3), frameOf('c', 26), frameOf('d', 30)])).toEqual([
+        '10-20',
+        '20-30 abc',
+        '30-40 d incomplete',
+      ]);
+    });
+
+    it('so that a gap that comes late is not lost either', () => {
+      expect(replayed([opened(10), frameOf('a', 25), gapOf(3, 4), frameOf('b', 30), frameOf('c', 40)])).toEqual([
+        '10-20',
+        '20-30 a gap 3-4 incomplete',
+        '30-40 b',
+        '40-50 c incomplete',
+      ]);
+    });
+
+    it('and by the clock where no event comes, with the lead that the events have', () => {
+      check({
+        source: '  o---a------------b----',
+        expected: '-----W---------X---------Y',
+        windows: { W: '1000-1010 a incomplete', X: '1010-1020', Y: '1020-1030 b' },
+        // Five ms into a window, at 0.
+        events: Object.fromEntries(
+          Object.entries(letters).map(([name, make]): [string, AtTime] => [name, (at) => make(at + 1_005)]),
+        ),
+        sub: '     ^-------------------------!',
+      });
+    });
+
+    it('and by the clock for an item that knows no time', () => {
+      marbles(({ cold, expectObservable }, scheduler) => {
+        const sizes$ = cold('o--a---a----a---|', letters).pipe(
+          stamped(scheduler),
+          map((event) => (event.type === 'frame' ? event.data.length : event)),
+          tumblingWindow({ lengthMs: 10 }),
+          words(),
+        );
+        expectObservable(sizes$).toBe('----------W-----(X|)', { W: '0-10 11', X: '10-20 1 incomplete' });
+      });
+    });
+  });
+
+  it('waits for the rest when a timer fires early', () => {
+    let early = 0;
+    const told: string[] = [];
+    marbles(({ cold, flush }, scheduler) => {
+      // Runs 1 ms behind its timers, as Date.now() does at times.
+      const behind = {
+        now: () => Math.max(0, scheduler.now() - 1),
+        schedule: ((work, delay, state) => {
+          early += 1;
+          return scheduler.schedule(work, delay, state);
+        }) as typeof scheduler.schedule,
+      };
+      cold('o----', letters)
+        .pipe(
+          map((make) => make(0)),
+          tumblingWindow({ lengthMs: 10, scheduler: behind }),
+          words(),
+          take(1),
+        )
+        .subscribe((line) => told.push(`${line} at ${scheduler.now()}`));
+      flush();
+    });
+    expect(told).toEqual(['0-10 at 11']);
+    expect(early).toBeLessThan(4);
+  });
+
+  describe('with an accumulator', () => {
+    it('emits what it made of the items of each window, and holds none', () => {
+      marbles(({ cold, expectObservable }, scheduler) => {
+        const texts$ = cold('oab--c----d---------|', letters).pipe(
+          stamped(scheduler),
+          tumblingWindow({ lengthMs: 10, seed: () => '', add: (text, frame) => text + frame.text() }),
+          words(),
+        );
+        expectObservable(texts$).toBe('----------W---------(X|)', {
+          W: '0-10 "abc" 3 items',
+          X: '10-20 "d" 1 items',
+        });
+      });
+    });
+
+    it('gives each window a state of its own, so that add may change it', () => {
+      const values: unknown[] = [];
+      of<FeedEvent[]>(opened(0), frameOf('a', 1), frameOf('b', 12), frameOf('c', 31))
+        .pipe(
+          tumblingWindow({
+            lengthMs: 10,
+            seed: (): string[] => [],
+            add: (texts, frame) => {
+              texts.push(frame.text());
+              return texts;
+            },
+          }),
+        )
+        .subscribe((window) => values.push(window));
+      expect(values).toEqual(
+        [['a'], ['b'], [], ['c']].map((value, index) => ({
+          type: 'window',
+          start: index * 10,
+          end: index * 10 + 10,
+          value,
+          count: value.length,
+          gaps: [],
+          complete: index < 3,
+        })),
+      );
+    });
+
+    it.each([
+      [
+        'seed',
+        {
+          seed: () => {
+            throw new Error('mine');
+          },
+          add: (n: number) => n,
+        },
+      ],
+      [
+        'add',
+        {
+          seed: () => 0,
+          add: () => {
+            throw new Error('mine');
+          },
+        },
+      ],
+    ])('errors with what %s throws, and leaves the source', (_name, accumulator) => {
+      const source = new Subject<FeedEvent>();
+      const errors: unknown[] = [];
+      source
+        .pipe(tumblingWindow({ lengthMs: 10, ...(accumulator as { seed: () => number; add: (n: number) => number }) }))
+        .subscribe({ error: (error: unknown) => errors.push(error) });
+      source.next(frameOf('a', 1));
+      expect(errors).toEqual([new Error('mine')]);
+      expect(source.observed).toBe(false);
+    });
+  });
+
+  it('ends in the middle of many windows when the consumer leaves', () => {
+    const told: unknown[] = [];
+    const source = new Subject<FeedEvent>();
+    source.pipe(tumblingWindow({ lengthMs: 1 }), take(3)).subscribe(({ start }) => told.push(start));
+    source.next(opened(0));
+    source.next(frameOf('a', Number.MAX_SAFE_INTEGER)); // more windows than there is time for
+    expect(told).toEqual([0, 1, 2]);
+    expect(source.observed).toBe(false);
+  });
+
+  it('takes in what the consumer sends back in the middle of a window', () => {
+    const told: string[] = [];
+    const source = new Subject<FeedEvent>();
+    source.pipe(tumblingWindow({ lengthMs: 10 }), words()).subscribe((line) => {
+      told.push(line);
+      if (told.length > 1) return;
+      source.next(frameOf('c', 45));
+      source.next(frameOf('z', 2)); // for the window that was just emitted: too late
+    });
+    source.next(opened(0));
+    source.next(frameOf('a', 1));
+    source.next(frameOf('b', 25));
+    source.next(frameOf('d', 46));
+    source.complete();
+    expect(told).toEqual(['0-10 a', '10-20 z', '20-30 b', '30-40', '40-50 cd incomplete']);
+  });
+
+  it('gives each subscription windows of its own', () => {
+    marbles(({ hot, expectObservable, expectSubscriptions }, scheduler) => {
+      const source$ = hot('o--a--------b------', letters);
+      const windows$ = source$.pipe(stamped(scheduler), tumblingWindow({ lengthMs: 10 }), words());
+      expectObservable(windows$, '^--------------------!').toBe('----------W---------X', { W: '0-10 a', X: '10-20 b' });
+      expectObservable(windows$, '-----^---------------!').toBe('--------------------X', { X: '10-20 b' });
+      expectSubscriptions(source$.subscriptions).toBe(['^--------------------!', '-----^---------------!']);
+    });
+  });
+
+  it('completes and errors without a window when nothing came', () => {
+    check({ source: '--|', expected: '--|', windows: {} });
+    check({ source: '--#', expected: '--#', windows: {} });
+  });
+
+  it.each<[string, object, string]>([
+    ['no length', {}, '`lengthMs` must be a whole number of ms, 1 or more'],
+    ['a length of 0', { lengthMs: 0 }, '`lengthMs` must be a whole number of ms, 1 or more, got 0'],
+    ['half a ms', { lengthMs: 1.5 }, '`lengthMs` must be a whole number of ms, 1 or more, got 1.5'],
+    ['no frames at all', { lengthMs: 1, maxFrames: 0 }, '`maxFrames` must be a whole number, 1 or more, got 0'],
+    ['another alignment', { lengthMs: 1, align: 'day' }, "`align` must be 'epoch' or 'start'"],
+    ['no scheduler', { lengthMs: 1, scheduler: {} }, '`scheduler` must be an RxJS scheduler'],
+    ['a seed alone', { lengthMs: 1, seed: () => 0 }, '`add` must be a function'],
+    ['an add alone', { lengthMs: 1, add: () => 0 }, '`seed` must be a function'],
+    [
+      'frames of an accumulator',
+      { lengthMs: 1, maxFrames: 1, seed: () => 0, add: () => 0 },
+      '`maxFrames` must be left out: the options are lengthMs, seed, add, align, scheduler',
+    ],
+    [
+      'an unknown option',
+      { lengthMs: 1, everyMs: 1 },
+      '`everyMs` must be left out: the options are lengthMs, maxFrames, align, scheduler',
+    ],
+  ])('refuses %s, in the call itself', (_what, options, message) => {
+    expect(() => tumblingWindow(options as TumblingWindowOptions)).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) }),
+    );
+  });
+});

@@ -1,0 +1,93 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { from, lastValueFrom, of, toArray } from 'rxjs';
+import { TradeFeedError } from '../../src/protocol/failure.js';
+import { Frame } from '../../src/protocol/frame.js';
+import { whereBytes } from '../../src/operators/where-bytes.js';
+import { binaryFrame, disconnected, frameOf, gapOf, marbles, opened } from './stream.js';
+
+describe('whereBytes', () => {
+  const values = { a: frameOf('{"to":"a"}'), b: frameOf('{"to":"b"}'), c: frameOf('{"to":"c"}') };
+
+  it('keeps the frames that contain the needle', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('-a-b-(ab)-c-|', values);
+      const sub = '         ^-----------!';
+      const expected = '    -a---a------|';
+      expectObservable(source$.pipe(whereBytes('"a"'))).toBe(expected, values);
+      expectSubscriptions(source$.subscriptions).toBe(sub);
+    });
+  });
+
+  it('keeps a frame that contains any of several needles, once', () => {
+    marbles(({ cold, expectObservable }) => {
+      const source$ = cold('-a-b-c-|', values);
+      const expected = '    -a---c-|';
+      expectObservable(source$.pipe(whereBytes('"a"', '"c"', 'to'.concat('":"c')))).toBe(expected, values);
+    });
+  });
+
+  it('lets every other event pass in its place', () => {
+    const events = { ...values, o: opened(1), d: disconnected(2), g: gapOf(2, 3) };
+    marbles(({ cold, expectObservable }) => {
+      const source$ = cold('-o-b-d-(og)-a-#', events);
+      const expected = '    -o---d-(og)-a-#';
+      expectObservable(source$.pipe(whereBytes('"a"'))).toBe(expected, events);
+    });
+  });
+
+  it('finds bytes, binary frames included, and texts as UTF-8', async () => {
+    const frames = [binaryFrame(1, 0xff, 0, 2), frameOf('grüße'), frameOf('gruesse')];
+    const kept = (needle: string | Uint8Array) => lastValueFrom(from(frames).pipe(whereBytes(needle), toArray()));
+    expect(await kept(new Uint8Array([0xff, 0]))).toEqual([frames[0]]);
+    expect(await kept('ü')).toEqual([frames[1]]);
+    expect(await kept(Buffer.from('gr'))).toEqual([frames[1], frames[2]]);
+  });
+
+  it('looks no further than the frame, though its buffer goes on', async () => {
+    const buffer = Buffer.from('one needle two');
+    const frame = new Frame('raw', buffer.subarray(0, 5), false, 0, 1);
+    expect(await lastValueFrom(of(frame).pipe(whereBytes('needle'), toArray()))).toEqual([]);
+  });
+
+  it('is not moved by a needle that its owner changes later', async () => {
+    const needle = Buffer.from('a');
+    const operator = whereBytes(needle);
+    needle.write('z');
+    expect(await lastValueFrom(of(frameOf('a')).pipe(operator, toArray()))).toHaveLength(1);
+  });
+
+  it('keeps exactly what a search of the bytes finds', () => {
+    const bytes = (minLength: number, maxLength: number) =>
+      fc.array(fc.integer({ min: 0, max: 3 }), { minLength, maxLength }).map((list) => Buffer.from(list));
+    fc.assert(
+      fc.property(
+        fc.array(bytes(0, 12)),
+        fc.array(bytes(1, 3), { minLength: 1, maxLength: 3 }),
+        (payloads, needles) => {
+          const frames = payloads.map((data) => new Frame('raw', data, true, 0, 1));
+          const kept: Frame[] = [];
+          from(frames)
+            .pipe(whereBytes(...needles))
+            .subscribe((frame) => kept.push(frame));
+          const hex = (data: Buffer) => data.toString('latin1');
+          expect(kept).toEqual(frames.filter(({ data }) => needles.some((needle) => hex(data).includes(hex(needle)))));
+        },
+      ),
+    );
+  });
+
+  it.each<[string, readonly unknown[]]>([
+    ['none', []],
+    ['an empty text', ['a', '']],
+    ['no bytes', [new Uint8Array(0)]],
+    ['a pattern', [/a/]],
+    ['nothing', [undefined]],
+  ])('refuses %s at once', (_name, needles) => {
+    const call = () => whereBytes(...(needles as string[]));
+    expect(call).toThrow(TradeFeedError);
+    expect(call).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('`needles`') }),
+    );
+  });
+});

@@ -1,0 +1,57 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { FeedEvent } from '../../../src/protocol/event.js';
+import { CountBook } from '../../../src/operators/window/count-book.js';
+import type { FeedWindow } from '../../../src/operators/window/feed-window.js';
+import { framesUpTo } from '../../../src/operators/window/window-contents.js';
+import type { Frame } from '../../../src/protocol/frame.js';
+import { frameOf, gapOf } from '../stream.js';
+import { inWords } from './window-words.js';
+
+const bookOf = (n: number) => new CountBook<FeedEvent, Frame[], FeedWindow<Frame>>(n, framesUpTo(n), () => 0);
+
+describe('CountBook', () => {
+  it('says when a window is full, and gives full ones once, also when several wait', () => {
+    const book = bookOf(2);
+    expect(['a', 'b', 'c', 'd', 'e'].map((text, at) => book.add(frameOf(text, at)))).toEqual([
+      false,
+      true,
+      false,
+      true,
+      false,
+    ]);
+    expect([...book.closed()].map(inWords)).toEqual(['0-1 ab', '2-3 cd']);
+    expect([...book.closed()]).toEqual([]);
+    book.end();
+    expect([...book.closed()].map(inWords)).toEqual(['4-4 e incomplete']);
+  });
+
+  it('gives every frame once, in order, and every gap that a frame follows', () => {
+    const events = fc.array(fc.tuple(fc.nat(5), fc.constantFrom('frame', 'frame', 'gap')));
+    fc.assert(
+      fc.property(events, fc.integer({ min: 1, max: 5 }), (steps, n) => {
+        const book = bookOf(n);
+        const windows: FeedWindow<Frame>[] = [];
+        let at = 0;
+        const all = steps.map(([step, kind]): FeedEvent => {
+          at += step;
+          return kind === 'gap' ? gapOf(at - step, at) : frameOf('a', at);
+        });
+        for (const event of all) {
+          if (book.add(event)) windows.push(...book.closed());
+        }
+        book.end();
+        windows.push(...book.closed());
+        const lastFrame = all.findLastIndex(({ type }) => type === 'frame');
+        const lastWhole = Math.floor(all.filter(({ type }) => type === 'frame').length / n) * n;
+        expect(windows.flatMap(({ frames }) => frames)).toEqual(all.filter(({ type }) => type === 'frame'));
+        expect(windows.slice(0, -1).every(({ frames }) => frames.length === n)).toBe(true);
+        const gaps = windows.flatMap((window) => window.gaps);
+        const isUnfinished = lastWhole < all.filter(({ type }) => type === 'frame').length;
+        const counted = isUnfinished ? all : all.slice(0, lastFrame + 1);
+        expect(gaps).toEqual(counted.filter(({ type }) => type === 'gap'));
+        for (const window of windows) expect(window.complete).toBe(window.count === n && window.gaps.length === 0);
+      }),
+    );
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from '@jest/globals';
+import { asyncScheduler, type SchedulerLike, Subject, type Subscription, take } from 'rxjs';
+import type { FeedEvent } from '../../../src/protocol/event.js';
+import type { FeedWindow } from '../../../src/operators/window/feed-window.js';
+import { framesUpTo, type WindowContents } from '../../../src/operators/window/window-contents.js';
+import { windowsOf } from '../../../src/operators/window/windows-of.js';
+import { frameOf, marbles, opened } from '../stream.js';
+import { inWords, letters, stamped } from './window-words.js';
+
+const contents = framesUpTo(10) as WindowContents<unknown, unknown, unknown>;
+const lengthOf = (lengthMs: number) => ({ lengthMs, everyMs: lengthMs, align: 'epoch' }) as const;
+
+/** Counts the timers that a scheduler is asked for, and how long they are. */
+const counting = (scheduler: SchedulerLike, offsetMs = 0) => {
+  const delays: unknown[] = [];
+  const ask = scheduler.schedule.bind(scheduler) as (...args: readonly unknown[]) => Subscription;
+  const counted: SchedulerLike = {
+    now: () => scheduler.now() + offsetMs,
+    schedule: (...args: readonly unknown[]) => {
+      delays.push(args[1]);
+      return ask(...args);
+    },
+  };
+  return { counted, delays };
+};
+
+describe('windowsOf', () => {
+  it('sets no timer before the first event, and one for each window from then on', () => {
+    marbles(({ cold, flush }, scheduler) => {
+      const { counted, delays } = counting(scheduler);
+      const told: number[] = [];
+      cold('---o-abc-abc', letters)
+        .pipe(stamped(scheduler), windowsOf(lengthOf(10), contents, counted), take(3))
+        .subscribe(() => told.push(scheduler.now()));
+      flush();
+      expect(told).toEqual([10, 20, 30]);
+      expect(delays).toEqual([7, 10, 10]);
+    });
+  });
+
+  it('sets the timer anew when an event leaps over the end', () => {
+    marbles(({ cold, flush }, scheduler) => {
+      const { counted, delays } = counting(scheduler);
+      const told: string[] = [];
+      cold('o-l-', { o: opened(1_000), l: frameOf('a', 2_006) })
+        .pipe(windowsOf(lengthOf(500), contents, counted), take(4))
+        .subscribe((window) => told.push(`${inWords(window as FeedWindow<unknown>)} at ${scheduler.now()}`));
+      flush();
+      expect(told).toEqual(['1000-1500 at 2', '1500-2000 at 2', '2000-2500 a at 496', '2500-3000 at 996']);
+      expect(delays).toEqual([500, 494, 500]);
+    });
+  });
+
+  it('waits for the rest, a whole ms at least, when a timer fires early', () => {
+    marbles(({ cold, flush }, scheduler) => {
+      const { counted, delays } = counting(scheduler, -0.5);
+      const told: number[] = [];
+      // By its clock it is half a ms earlier each time: the first event says so.
+      let isLate = false;
+      const clock = { ...counted, now: () => scheduler.now() - (isLate ? 0.5 : 0) };
+      cold('o', letters)
+        .pipe(stamped(scheduler), windowsOf(lengthOf(10), contents, clock), take(1))
+        .subscribe(() => told.push(scheduler.now()));
+      scheduler.schedule(() => (isLate = true), 5);
+      flush();
+      expect(told).toEqual([11]);
+      expect(delays).toEqual([10, 1]);
+    });
+  });
+
+  it('cuts a wait that no timer keeps', () => {
+    const { counted, delays } = counting({ now: () => 0, schedule: () => asyncScheduler.schedule(() => undefined) });
+    const source = new Subject<FeedEvent>();
+    const subscription = source.pipe(windowsOf(lengthOf(2 ** 40), contents, counted)).subscribe();
+    source.next(opened(0));
+    subscription.unsubscribe();
+    expect(delays).toEqual([2 ** 31 - 1]);
+  });
+
+  it('leaves no timer behind', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const source$ = cold('o-a----', letters);
+      expectObservable(source$.pipe(stamped(scheduler), windowsOf(lengthOf(1_000), contents, scheduler)), '^---!').toBe(
+        '-',
+      );
+      expectSubscriptions(source$.subscriptions).toBe('^---!');
+      scheduler.flush();
+      expect(scheduler.now()).toBeLessThan(1_000);
+    });
+  });
+});

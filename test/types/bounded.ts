@@ -1,0 +1,75 @@
+// Compile-only: `tsc --noEmit` is the test. What must not compile is marked, and an unused mark fails.
+import {
+  type BoundOptions,
+  type Decoded,
+  distinctRecent,
+  type DropReport,
+  type FeedEvent,
+  type Frame,
+  type Gap,
+  mergeMapBounded,
+  OverflowError,
+  toAsyncIterable,
+  toReadable,
+  tradeFeed$,
+  tradeFeedEvents$,
+} from 'rx-trade-feed';
+import { map, type Observable, of, pipe } from 'rxjs';
+import type { Readable } from 'node:stream';
+
+// What comes in is known from the pipe, what goes out from the project: no annotations.
+export const lengths: Observable<number> = tradeFeed$().pipe(
+  mergeMapBounded((frame, index) => Promise.resolve(frame.data.length + index), { concurrency: 4, capacity: 100 }),
+);
+export const either: Observable<string | number> = tradeFeedEvents$().pipe(
+  mergeMapBounded((event) => (event.type === 'frame' ? of(event.text()) : [1])),
+);
+export const sized = tradeFeed$().pipe(
+  mergeMapBounded((frame) => of(frame), {
+    bytesOf: (frame) => frame.data.length,
+    onDrop: ({ dropped }) => dropped satisfies number,
+  }),
+);
+
+export const frames: AsyncIterable<Frame> = toAsyncIterable()(tradeFeed$());
+export const bounded: AsyncIterable<Frame> = toAsyncIterable({ capacity: 1_000, overflow: 'error' })(tradeFeed$());
+export const measured: AsyncIterable<string> = toAsyncIterable({ bytesOf: (text: string) => text.length })(of('a'));
+export const piped: (source: Observable<Frame>) => AsyncIterable<string> = pipe(
+  map((frame: Frame) => frame.text()),
+  toAsyncIterable(),
+);
+
+export const objects: Readable = toReadable()(tradeFeed$());
+export const bytes: Readable = toReadable({ objectMode: false })(tradeFeed$().pipe(map((frame) => frame.data)));
+export const named = ({ reason, from, to, total, droppedBytes }: DropReport): number =>
+  (reason satisfies 'overflow' | 'ended').length + from + to + total + droppedBytes;
+export const limit: number = new OverflowError('', 1, 2).capacity;
+export const shared: BoundOptions = {
+  capacity: 1,
+  capacityBytes: Infinity,
+  overflow: 'drop-newest',
+  onDrop: undefined,
+};
+
+// Of frames, of events (whose key is asked of the frames alone), of what was decoded.
+export const distinctFrames: Observable<Frame> = tradeFeed$().pipe(distinctRecent((frame) => frame.text()));
+export const distinctEvents: Observable<FeedEvent> = tradeFeedEvents$().pipe(
+  distinctRecent((frame) => (frame satisfies Frame).text(), { max: 10, ttlMs: 1_000 }),
+);
+declare const decoded$: Observable<Decoded<{ id: number }> | Gap>;
+export const distinctDecoded: typeof decoded$ = decoded$.pipe(distinctRecent(({ value }) => value.id));
+
+// @ts-expect-error -- a policy is one of three words
+export const badOverflow = mergeMapBounded((frame: Frame) => of(frame), { overflow: 'block' });
+// @ts-expect-error -- a project gives something to subscribe to
+export const badProject = tradeFeed$().pipe(mergeMapBounded((frame) => frame.data.length));
+// @ts-expect-error -- there is no such option
+export const badOption = toAsyncIterable({ highWaterMark: 1 });
+// @ts-expect-error -- the sizes are told for another type
+export const badSizes = toAsyncIterable({ bytesOf: (text: string) => text.length })(tradeFeed$());
+// @ts-expect-error -- a frame is no chunk of a stream of bytes
+export const badChunks = toReadable({ objectMode: false })(tradeFeed$());
+// @ts-expect-error -- an iterable is no Observable: it does not go into `pipe` of one
+export const badPipe = tradeFeed$().pipe(toAsyncIterable());
+// @ts-expect-error -- a key is not asked of events
+export const badKey = tradeFeedEvents$().pipe(distinctRecent((event) => event.durationMs));
