@@ -4,6 +4,8 @@ export default {
   testEnvironment: '<rootDir>/test/support/leak-gate.ts',
   waitForUnhandledRejections: true,
   workerIdleMemoryLimit: '1GB',
+  // One for each core: most tests wait for sockets and timers, and jest itself does little.
+  maxWorkers: '100%',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rx-trade-feed$': '<rootDir>/src/index.ts',

@@ -1,16 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { expect, it } from '@jest/globals';
+import { runProgram } from '../support/run-program.js';
 
-const root = join(import.meta.dirname, '../..');
-
-describe("a user's pipeline and a slow consumer on one connection", () => {
-  it('say what came and what was missed, through an outage, exactly', async () => {
-    const args = ['--expose-gc', 'test/soak/soak.mjs', '--seconds', '4', '--rate', '4000', '--window', '200'];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root });
-    const verdicts = stdout.split('\n').filter((line) => /^[✓✗]/.test(line));
-    expect(verdicts).toHaveLength(9);
-    expect(verdicts.filter((line) => line.startsWith('✗'))).toEqual([]);
-  }, 30_000);
-});
+it("a user's pipeline and a slow consumer on one connection say what came and what was missed, exactly", async () => {
+  const args = ['--seconds', '4', '--rate', '4000', '--window', '200', '--exact'];
+  const { stdout, stderr } = await runProgram('../../soak/soak.mjs', args, {}, ['--expose-gc']);
+  const verdicts = stdout.split('\n').filter((line) => /^[✓✗]/.test(line));
+  expect({ stderr, failed: verdicts.filter((line) => line.startsWith('✗')) }).toEqual({ stderr: '', failed: [] });
+  expect(verdicts).toHaveLength(7);
+}, 30_000);

@@ -6,10 +6,15 @@ export class Truth {
   missing = 0;
   /** Frames that hold the needle, by the window in which they were read. @type {Map<number, number>} */
   kept = new Map();
-  /** When the frames around each hole were read. @type {[number, number][]} */
-  holes = [];
+  /** How often numbers were left out. */
+  holes = 0;
+  /** When the feed was open for the first time, in epoch ms. */
+  openedAt = Infinity;
+  /** When the connection was down, in epoch ms. @type {{ from: number, to: number }} */
+  outage = { from: Infinity, to: -Infinity };
+  /** What ended each attempt. @type {string[]} */
+  disconnects = [];
   #last = 0;
-  #lastAt = 0;
 
   /**
    * @param {string} needle
@@ -20,15 +25,26 @@ export class Truth {
     this.windowMs = windowMs;
   }
 
+  /** @param {import('rx-trade-feed').FeedEvent} event */
+  see(event) {
+    if (event.type === 'frame') this.#count(event);
+    if (event.type === 'opened') {
+      this.openedAt = Math.min(this.openedAt, event.at);
+      if (this.disconnects.length > 0) this.outage.to = event.at;
+    }
+    if (event.type !== 'disconnected') return;
+    this.disconnects.push(event.failure.code);
+    if (event.failure.stage === 'stream') this.outage.from = event.failure.endedAt;
+  }
+
   /** @param {import('rx-trade-feed').Frame} frame */
-  see({ data, receivedAt }) {
+  #count({ data, receivedAt }) {
     const number = numberOf(data);
     if (this.#last > 0 && number !== this.#last + 1) {
       this.missing += number - this.#last - 1;
-      this.holes.push([this.#lastAt, receivedAt]);
+      this.holes += 1;
     }
     this.#last = number;
-    this.#lastAt = receivedAt;
     this.frames += 1;
     if (!data.includes(this.needle)) return;
     const start = receivedAt - (receivedAt % this.windowMs);

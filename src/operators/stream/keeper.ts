@@ -15,7 +15,11 @@ export const keeper = (): (<T>(value: T) => T) => {
 
   return (value) => {
     const frame = frameOf(value);
-    if (frame === undefined || frame.data.byteLength === 0) return value;
+    if (frame === undefined) return value;
+    if (frame.data.byteLength === 0) {
+      moveTo(frame, Buffer.alloc(0));
+      return value;
+    }
     if (frame.data.buffer !== buffer) {
       if (frames.length > 0) move(frames, bytes);
       ({ buffer } = frame.data);
@@ -30,13 +34,17 @@ export const keeper = (): (<T>(value: T) => T) => {
   };
 };
 
-// The same bytes at another place: nobody can tell, and whatever else is known of a frame stays.
 const move = (frames: readonly Frame[], bytes: number): void => {
   const own = Buffer.allocUnsafeSlow(bytes);
   let end = 0;
   for (const frame of frames) {
     const start = end;
     end += frame.data.copy(own, start);
-    (frame as { data: Buffer }).data = own.subarray(start, end);
+    moveTo(frame, own.subarray(start, end));
   }
+};
+
+// The same bytes at another place: nobody can tell, and whatever else is known of a frame stays.
+const moveTo = (frame: Frame, data: Buffer): void => {
+  (frame as { data: Buffer }).data = data;
 };

@@ -40,6 +40,13 @@ describe('keeper', () => {
     expect(bufferSizes([frame])).toEqual([1_000]);
   });
 
+  it('takes an empty frame out of its buffer at once', () => {
+    const [frame] = chunk(1_000, [5, 5]) as [Frame];
+    keeper()(frame);
+    expect(frame.data).toEqual(Buffer.alloc(0));
+    expect(bufferSizes([frame])).toEqual([0]);
+  });
+
   it('counts each buffer for itself', () => {
     const keep = keeper();
     const one = chunk(1_000, [0, 499]);
