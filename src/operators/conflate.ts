@@ -4,7 +4,7 @@ import { aFunction, aScheduler, MAX_TIMER_MS, type Rule, validated } from '../pr
 import { Conflated } from './stream/conflated.js';
 import type { Settled } from './window/feed-window.js';
 import { type Gatherer, gathered } from './window/gathered.js';
-import { isLifecycle, type ItemOf } from './stream/item.js';
+import { frameOf, isLifecycle, type ItemOf } from './stream/item.js';
 import { keeper } from './stream/keeper.js';
 import { checkGiven, wholeNumber } from './window/window-options.js';
 
@@ -85,13 +85,24 @@ interface Newest<E, K> extends Gatherer<E, Out<E, K>> {
 
 const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E, K> => {
   const keep = keeper();
+  // What came out of the buffer that is being read: most of it is replaced before the next one.
+  const fresh = new Set<Waiting<ItemOf<E>, K>>();
+  let buffer: ArrayBufferLike | undefined;
   let waiting = new Map<K, Waiting<ItemOf<E>, K>>();
   let ready: Out<E, K>[] = [];
 
   const release = (): boolean => {
     for (const each of waiting.values()) ready.push(each);
     waiting = new Map();
+    fresh.clear();
     return ready.length > 0;
+  };
+
+  const keepFresh = (next: ArrayBufferLike | undefined): void => {
+    if (next === buffer) return;
+    for (const { value } of fresh) keep(value);
+    fresh.clear();
+    buffer = next;
   };
 
   return {
@@ -105,13 +116,17 @@ const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E,
       }
       const item = event as ItemOf<E>;
       const itsKey = key(item);
+      keepFresh(frameOf(item)?.data.buffer);
       const known = waiting.get(itsKey);
       if (known !== undefined) {
-        known.value = keep(item);
+        known.value = item;
         known.count += 1;
+        fresh.add(known);
         return false;
       }
-      waiting.set(itsKey, new Conflated(itsKey, keep(item), 1));
+      const first = new Conflated(itsKey, item, 1);
+      waiting.set(itsKey, first);
+      fresh.add(first);
       return waiting.size >= maxKeys && release();
     },
     *closed() {

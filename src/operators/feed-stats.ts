@@ -1,5 +1,5 @@
-import { asyncScheduler, defer, EMPTY, endWith, ignoreElements, interval, map, merge, type Observable } from 'rxjs';
-import { type SchedulerLike, takeWhile, tap } from 'rxjs';
+import { asyncScheduler, catchError, concat, defer, EMPTY, endWith, ignoreElements, interval, map, merge } from 'rxjs';
+import { type Observable, of, type SchedulerLike, takeWhile, tap, throwError } from 'rxjs';
 import { aScheduler, clampMs, objectWith, positiveMs, validated } from '../protocol/rules.js';
 import type { DropReport } from './bounded/drop-report.js';
 import { type FeedStats, FeedTally } from './stream/feed-tally.js';
@@ -17,8 +17,8 @@ export interface StatsOptions {
 /**
  * Counts what comes: frames, bytes, gaps, lost time, reconnects by cause, drops.
  *
- * Emits {@link FeedStats} at the end of each period, also of one without frames, and for the rest when the source completes. Errors
- * with the source, or with `drops$`, whose completion changes nothing. Holds the figures alone. Put it beside the pipeline that does
+ * Emits {@link FeedStats} at the end of each period, also of one without frames, and for the rest when the source completes or errors:
+ * then it does the same. Errors with `drops$` too, whose completion changes nothing. Holds the figures alone. Put it beside the pipeline that does
  * the work, behind a `shareFeed`, or an operator that drops or decodes would be counted instead of the feed.
  *
  * ```ts
@@ -46,6 +46,7 @@ export const feedStats = (options: StatsOptions = {}): ((source: Observable<unkn
   return (source) =>
     defer(() => {
       const tally = new FeedTally(scheduler.now());
+      const read = () => tally.read(scheduler.now());
       return merge(
         source.pipe(
           tap((event) => tally.count(event)),
@@ -58,7 +59,13 @@ export const feedStats = (options: StatsOptions = {}): ((source: Observable<unkn
         interval(clampMs(everyMs), scheduler),
       ).pipe(
         takeWhile((signal) => signal !== over, true),
-        map(() => tally.read(scheduler.now())),
+        map(read),
+        catchError((error: unknown) =>
+          concat(
+            defer(() => of(read())),
+            throwError(() => error),
+          ),
+        ),
       );
     });
 };

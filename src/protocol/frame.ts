@@ -4,7 +4,8 @@ import type { Feed } from './feed.js';
  * One frame of the feed, exactly as the service pushed it (contract, section 6).
  *
  * The payload is opaque: nothing is parsed before `text()` or `json()` is called, and neither result is kept.
- * `data` may share memory with the bytes read in the same turn: copy it (`Buffer.from(frame.data)`) to hold few frames for long.
+ * `data` may share memory with the bytes read in the same turn: copy it (`Buffer.from(frame.data)`) to hold few frames for long. An operator
+ * that holds frames does so by itself: `data` is then another Buffer of the same bytes.
  *
  * @example
  * ```ts

@@ -23,7 +23,8 @@ export class DropTally {
 
   /** Whether there has been something to tell for long. */
   get isOverdue(): boolean {
-    return this.#to - this.#from >= longestSilenceMs && this.isOpen;
+    // A clock may be set back meanwhile.
+    return Math.abs(this.#to - this.#from) >= longestSilenceMs && this.isOpen;
   }
 
   /**

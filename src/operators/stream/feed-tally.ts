@@ -20,9 +20,9 @@ export interface FeedStats {
   readonly totalFrames: number;
   /** Bytes since the subscription. */
   readonly totalBytes: number;
-  /** Outages since the subscription, one that goes on included. */
+  /** Outages that were seen to begin or to end since the subscription. */
   readonly gaps: number;
-  /** How long the feed was down after it had been open, in ms since the subscription, an outage that goes on included. */
+  /** How long those have lasted, in ms: each one whole, one that goes on as far as it is known. */
   readonly lostMs: number;
   /** Reconnects since the subscription, by the code of the failure that each followed. */
   readonly reconnects: Readonly<Partial<Record<FailureCode, number>>>;

@@ -1,12 +1,15 @@
 import type { Frame } from '../../protocol/frame.js';
 import { frameOf } from './item.js';
 
+/** How many bytes are moved at once, at most: more than a read of a socket gives. */
+const mostBytes = 64 * 1024;
+
 /**
  * Makes values fit to be held for longer than their `next`. Make one per subscription, and pass it what is held, in order.
  *
  * Frames are views of the buffer that they were read into, and a single one keeps all of it alive. When a held frame comes out of
  * another buffer than the one before, the frames held out of the earlier buffer move to one of their own, if they are less than
- * half of it. So what is held costs at most twice its bytes, and one buffer more.
+ * half of it. So what is held costs at most twice its bytes, and one buffer more, as long as what came first is let go first.
  */
 export const keeper = (): (<T>(value: T) => T) => {
   let buffer: ArrayBufferLike | undefined;
@@ -16,17 +19,18 @@ export const keeper = (): (<T>(value: T) => T) => {
   return (value) => {
     const frame = frameOf(value);
     if (frame === undefined) return value;
-    if (frame.data.byteLength === 0) {
+    const { data } = frame;
+    if (data.byteLength === 0) {
       moveTo(frame, Buffer.alloc(0));
       return value;
     }
-    if (frame.data.buffer !== buffer) {
+    if (data.buffer !== buffer || bytes >= mostBytes) {
       if (frames.length > 0) move(frames, bytes);
-      ({ buffer } = frame.data);
+      ({ buffer } = data);
       frames = [];
       bytes = 0;
     }
-    bytes += frame.data.byteLength;
+    bytes += data.byteLength;
     // Once they are half of it they stay where they are, and need not be remembered.
     if (bytes * 2 < buffer.byteLength) frames.push(frame);
     else if (frames.length > 0) frames = [];
@@ -44,7 +48,7 @@ const move = (frames: readonly Frame[], bytes: number): void => {
   }
 };
 
-// The same bytes at another place: nobody can tell, and whatever else is known of a frame stays.
+// The same bytes at another place, and whatever else is known of a frame stays. One that somebody froze stays where it is.
 const moveTo = (frame: Frame, data: Buffer): void => {
-  (frame as { data: Buffer }).data = data;
+  Reflect.set(frame, 'data', data);
 };
