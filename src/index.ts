@@ -58,7 +58,7 @@ export { gaps } from './operators/gaps.js';
 // Record and replay
 export { type RecordOptions, recordTo } from './operators/node/record-to.js';
 export { replay$, type ReplayOptions } from './operators/node/replay.js';
-export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/node/recording-line.js';
+export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/stream/replayed.js';
 export { RecordingError, type RecordingErrorFields } from './operators/node/recording-error.js';
 export type { ReplayProgress } from './operators/node/replay-rounds.js';
 

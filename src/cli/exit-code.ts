@@ -21,7 +21,7 @@ const anyCommand = {
   [ExitCode.local]: 'a file, a port or the output cannot be used',
 };
 
-/** What the exit codes of `demo`, `listen` and `record` mean, for the help. Those of a signal follow the custom of shells. */
+/** What the exit codes of `demo` and `listen` mean, for the help. Those of a signal follow the custom of shells. */
 export const exitCodeMeanings: Readonly<Record<number, string>> = {
   ...anyCommand,
   [ExitCode.ok]:
@@ -35,6 +35,12 @@ export const exitCodeMeanings: Readonly<Record<number, string>> = {
   129: 'ended by SIGHUP before --count or --duration was reached',
   130: 'ended by Ctrl-C before --count or --duration was reached',
   143: 'ended by SIGTERM before --count or --duration was reached',
+};
+
+/** What the exit codes of `record` mean, which writes nothing to stdout. */
+export const recordExitCodeMeanings: Readonly<Record<number, string>> = {
+  ...exitCodeMeanings,
+  [ExitCode.ok]: 'done: --count or --duration reached, or Ctrl-C, SIGTERM or SIGHUP on a run without a bound',
 };
 
 /** What the exit codes of `replay` mean. */

@@ -51,7 +51,7 @@ export interface ConflateOptions {
  * ```
  */
 export const conflate = <E, K>(
-  key: (item: ItemOf<E>) => K,
+  key: (item: ItemOf<Settled<E>>) => K,
   everyMs: number,
   options: ConflateOptions = {},
 ): OperatorFunction<E, Extract<Settled<E>, LifecycleEvent> | Conflated<ItemOf<Settled<E>>, K>> => {

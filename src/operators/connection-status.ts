@@ -3,10 +3,10 @@ import type { LifecycleEvent } from '../protocol/event.js';
 import type { TradeFeedError } from '../protocol/failure.js';
 import { frameOf, isLifecycle, timeOf } from './stream/item.js';
 
-/** The first attempt goes on. */
+/** An attempt goes on, and no end of a connection was seen here. */
 export interface Connecting {
   readonly state: 'connecting';
-  /** When it began, in epoch ms. */
+  /** When it began, in epoch ms; for one that had begun before, its first event seen here. */
   readonly since: number;
 }
 
@@ -38,8 +38,11 @@ export type ConnectionStatus = Connecting | Live | ReconnectingStatus;
 /**
  * Tells how it stands with the connection: `connecting`, `live`, or `reconnecting` with since when and the next attempt.
  *
- * Emits each status once when it begins. Over a shared feed, a late subscriber learns that it is live by the first frame. Errors
- * with what stopped the feed, and completes with the source. Holds the status alone.
+ * Emits each status once when it begins. Errors with what stopped the feed, and completes with the source. Holds the status alone.
+ *
+ * It knows what it has seen. Over a shared feed, a late subscriber hears nothing until the first event or frame, which can take long
+ * on a quiet feed; in an outage it then hears `connecting` or `reconnecting`, with a `since` that is too late. So subscribe it with the
+ * feed, and share it: `feed$.pipe(connectionStatus(), shareReplay({ bufferSize: 1, refCount: true }))`.
  *
  * ```ts
  * // source                --ticket-requested--opened--frame--frame--disconnected+reconnecting--ticket-requested--opened--

@@ -43,7 +43,7 @@ export interface CountWindowOptions {
  */
 export function countWindow<E, S>(
   n: number,
-  options: CountWindowOptions & Accumulator<ItemOf<E>, S>,
+  options: CountWindowOptions & Accumulator<ItemOf<Settled<E>>, S>,
 ): OperatorFunction<TellsOfGaps<E>, AccumulatedWindow<S>>;
 export function countWindow<E>(
   n: number,

@@ -13,8 +13,8 @@ import { isFrame } from './stream/item.js';
  * source, and with what the codec throws. Holds nothing.
  *
  * ```ts
- * // source                  --{"n":1}--------{"n":"x"}--gap--|
- * // decodeEither(codec)     --right({ n: 1 })--left(/n)--gap--|
+ * // source                 --{"n":1}----------{"n":"x"}--gap--|
+ * // decodeEither(codec)    --right({ n: 1 })--left(/n)---gap--|
  * ```
  *
  * @param codec - of io-ts, or a synchronous Standard Schema

@@ -27,8 +27,8 @@ export interface DecodeOptions {
  * A codec of io-ts that changes nothing is asked by its guard, and by its decoder only when that says no.
  *
  * ```ts
- * // source                --{"n":1}--{"n":"x"}--gap--{"n":2}--|
- * // decodeWith(codec)     --{ n: 1 }------------gap--{ n: 2 }--|
+ * // source               --{"n":1}---{"n":"x"}--gap--{"n":2}---|
+ * // decodeWith(codec)    --{ n: 1 }-------------gap--{ n: 2 }--|
  * ```
  *
  * @param codec - of io-ts, or a synchronous Standard Schema

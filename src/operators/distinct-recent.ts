@@ -2,6 +2,7 @@ import { asyncScheduler, defer, filter, type MonoTypeOperatorFunction, type Sche
 import { aFunction, aScheduler, positiveMs, validated } from '../protocol/rules.js';
 import { positiveCount } from './bounded/bounds.js';
 import { isLifecycle, type ItemOf, timeOf } from './stream/item.js';
+import type { Settled } from './window/feed-window.js';
 import { Ring } from './bounded/ring.js';
 
 /** How much is remembered, and for how long. */
@@ -44,7 +45,7 @@ export interface DistinctRecentOptions {
  * ```
  */
 export const distinctRecent = <E>(
-  key: (item: ItemOf<E>) => unknown,
+  key: (item: ItemOf<Settled<E>>) => unknown,
   options: DistinctRecentOptions = {},
 ): MonoTypeOperatorFunction<E> => {
   validated({ key }, { key: aFunction });

@@ -22,8 +22,8 @@ export interface StatsOptions {
  * the work, behind a `shareFeed`, or an operator that drops or decodes would be counted instead of the feed.
  *
  * ```ts
- * // source                        --f--f--f-----f--
- * // feedStats({ everyMs: 10 })    ---------s---------s
+ * // source                        --f--f--f-----f--------
+ * // feedStats({ everyMs: 10 })    ----------s---------s--
  * ```
  *
  * @param options - see {@link StatsOptions}

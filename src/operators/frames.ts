@@ -6,6 +6,9 @@ import { isLifecycle, type ItemOf } from './stream/item.js';
  *
  * Emits what is no lifecycle event. Completes and errors with the source. Holds nothing.
  *
+ * An item of your own is told from an event by its `type` and time: one such as `{ type: 'opened', at: 1 }` passes for an event, and is
+ * left out. Give mapped items other names.
+ *
  * ```ts
  * // source      --opened--frame--frame--disconnected--gap--frame--|
  * // frames()    ----------frame--frame---------------------frame--|

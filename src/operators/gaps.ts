@@ -7,9 +7,11 @@ import { isLifecycle } from './stream/item.js';
  *
  * Emits each `gap` event when the feed is open again. Completes and errors with the source. Holds nothing.
  *
+ * An item of your own that has the `type`, the time and the failure of a `gap` passes for one: give mapped items other names.
+ *
  * ```ts
  * // source    --opened--frame--disconnected--reconnecting--opened--gap--frame--|
- * // gaps()    -------------------------------------------------------gap--------|
+ * // gaps()    -----------------------------------------------------gap---------|
  * ```
  *
  * @example

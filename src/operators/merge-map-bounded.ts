@@ -27,7 +27,7 @@ export interface MergeMapBoundedOptions<T = unknown> extends BoundOptions<T> {
  * once with the source, an inner one, `project` or `onDrop`, and with an {@link OverflowError} when `overflow` is `error`.
  *
  * `onDrop` is called once per crossing of the bounds, when at most half of them is in use again. A crossing that lasts is reported
- * every second. What still waits at an error, or when the consumer unsubscribes, is reported as dropped too, with the
+ * at the next drop, once a second has gone by. What still waits at an error, or when the consumer unsubscribes, is reported as dropped too, with the
  * reason `ended`. So what was projected and what was dropped add up to what came.
  * Holds `capacity` values of at most `capacityBytes` together, and the inner Observables.
  *
@@ -55,7 +55,7 @@ export interface MergeMapBoundedOptions<T = unknown> extends BoundOptions<T> {
  */
 export const mergeMapBounded = <T, O extends ObservableInput<unknown>>(
   project: (value: T, index: number) => O,
-  options: MergeMapBoundedOptions<T> = {},
+  options: MergeMapBoundedOptions<NoInfer<T>> = {},
 ): OperatorFunction<T, ObservedValueOf<O>> => {
   validated({ project }, { project: aFunction });
   const given = validated(options, { ...boundRules, concurrency: positiveCount });

@@ -13,8 +13,9 @@ export interface ShareOptions {
  * Gives all subscribers of a process one connection: an account has no second one (contract, section 3.2).
  *
  * The first subscriber opens it, later ones join live: they see what comes from then on. It is closed `lingerMs` after the last
- * one left, and kept if another comes before that. A stop (an error) and a completion reach everyone; whoever subscribes after
- * that tries again, with a new ticket. Holds nothing but its subscribers. Share one Observable: each call makes a connection of its own.
+ * one left, and kept if another comes before that. Emits, completes and errors with the source: a stop (an error) and a completion reach
+ * everyone, and whoever subscribes after that tries again, with a new ticket. Holds nothing but its subscribers. Share one Observable: each
+ * call makes a connection of its own.
  *
  * ```ts
  * // source              --a--b--c--d--     subscribed once

@@ -50,7 +50,7 @@ export interface SlidingWindowOptions extends TimeWindowOptions {
  * ```
  */
 export function slidingWindow<E, S>(
-  options: SlidingWindowOptions & Accumulator<ItemOf<E>, S>,
+  options: SlidingWindowOptions & Accumulator<ItemOf<Settled<E>>, S>,
 ): OperatorFunction<TellsOfGaps<E>, AccumulatedWindow<S>>;
 export function slidingWindow<E>(
   options: SlidingWindowOptions & FramesOptions,

@@ -19,8 +19,8 @@ export interface TumblingWindowOptions extends TimeWindowOptions {
 /**
  * Cuts a feed into windows of `lengthMs` that know about gaps.
  *
- * Each item falls in one window, by its own time, not by when it comes here: so a recording that is replayed at full speed gives the
- * windows of the live feed. Emits each window when its time is over, whether or not something fell in it, as a {@link FeedWindow}; or,
+ * Each item falls in one window, by its own time, not by when it comes here: so a recording gives
+ * the same windows at any speed. Emits each window when its time is over, whether or not something fell in it, as a {@link FeedWindow}; or,
  * with `seed` and `add`, as an {@link AccumulatedWindow} that holds no items. A window that an outage reaches into has
  * `complete: false` and the `gaps`; so has a first one that began before the feed opened, one that dropped items, and one that ended early.
  * When the source completes or errors, it emits the open window first, then does the same.
@@ -46,7 +46,7 @@ export interface TumblingWindowOptions extends TimeWindowOptions {
  * ```
  */
 export function tumblingWindow<E, S>(
-  options: TumblingWindowOptions & Accumulator<ItemOf<E>, S>,
+  options: TumblingWindowOptions & Accumulator<ItemOf<Settled<E>>, S>,
 ): OperatorFunction<TellsOfGaps<E>, AccumulatedWindow<S>>;
 export function tumblingWindow<E>(
   options: TumblingWindowOptions & FramesOptions,

@@ -118,11 +118,29 @@ describe('conflate', () => {
     subscription.unsubscribe();
   });
 
-  it('gives small frames bytes of their own when the next buffer comes', () => {
+  it('keeps no read buffer alive for a rare key, however much of it the hot one filled', () => {
+    const source = new Subject<Frame>();
+    const told: Frame[] = [];
+    source.pipe(conflate((frame) => frame.connection, 10_000)).subscribe(({ value }) => told.push(value));
+    for (let n = 1; n <= 20; n += 1) {
+      const read = Buffer.allocUnsafeSlow(65_536).fill(n);
+      for (let at = 100; at < 65_000; at += 1_000) {
+        source.next(new Frame('market', read.subarray(at, at + 1_000), false, n, 0));
+        if (at === 30_100) source.next(new Frame('market', read.subarray(0, 100), false, n, n));
+      }
+    }
+    source.complete();
+    const rare = told.filter(({ connection }) => connection > 0);
+    expect(rare.map(({ data }) => data)).toEqual(rare.map(({ connection }) => Buffer.alloc(100, connection)));
+    expect(rare.slice(0, -2).map(({ data }) => data.buffer.byteLength < 2_500)).toEqual(Array(18).fill(true));
+  });
+
+  it('gives small frames bytes of their own once two more buffers have come', () => {
     const read = Buffer.alloc(1_000, 'x');
     const small = (connection: number) => new Frame('market', read.subarray(0, 10), false, 5, connection);
+    const later = (connection: number) => new Frame('market', Buffer.alloc(4), false, 5, connection);
     const told: Frame[] = [];
-    from([small(1), small(2), small(2), frameOf('next', 5, 3)])
+    from([small(1), small(2), small(2), later(3), later(4)])
       .pipe(conflate((frame) => frame.connection, 10))
       .subscribe(({ value }) => told.push(value));
     expect(told.slice(0, 2)).toEqual([frameOf('x'.repeat(10), 5, 1), frameOf('x'.repeat(10), 5, 2)]);

@@ -24,23 +24,24 @@ const report = (dropped: number): DropReport => ({
 
 describe('feedStats', () => {
   const f = frameOf('12345');
+  const h = frameOf('é');
 
   it('emits the figures of each period, also of one without frames', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
-      const source$ = cold('-f-(ff)------------', { f });
+      const source$ = cold('-f-(fh)------------', { f, h });
       const sub = '         ^-----------------!';
       const expected = '    -----A----B----C---';
       expectObservable(source$.pipe(feedStats({ everyMs: 5, scheduler })), sub).toBe(expected, {
         A: stats(0, 5, {
           frames: 3,
-          bytes: 15,
+          bytes: 12,
           framesPerSecond: 600,
-          bytesPerSecond: 3_000,
+          bytesPerSecond: 2_400,
           totalFrames: 3,
-          totalBytes: 15,
+          totalBytes: 12,
         }),
-        B: stats(5, 10, { totalFrames: 3, totalBytes: 15 }),
-        C: stats(10, 15, { totalFrames: 3, totalBytes: 15 }),
+        B: stats(5, 10, { totalFrames: 3, totalBytes: 12 }),
+        C: stats(10, 15, { totalFrames: 3, totalBytes: 12 }),
       });
       expectSubscriptions(source$.subscriptions).toBe(sub);
     });
@@ -134,15 +135,30 @@ describe('feedStats', () => {
     });
   });
 
-  it('errors with the source and with drops$, and leaves neither behind', () => {
+  it('emits the rest and errors with the source and with drops$, and leaves neither behind', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
-      const source$ = cold('--#');
+      const first = { framesPerSecond: 200, bytesPerSecond: 1_000, frames: 1, bytes: 5, totalFrames: 1, totalBytes: 5 };
+      const rest = { framesPerSecond: 500, bytesPerSecond: 1_000, frames: 1, bytes: 2, totalFrames: 2, totalBytes: 7 };
+      const values = { A: stats(0, 5, first), B: stats(5, 7, rest) };
       const drops$ = cold<DropReport>('-');
-      expectObservable(source$.pipe(feedStats({ drops$, scheduler }))).toBe('--#');
-      expectSubscriptions(drops$.subscriptions).toBe('^-!');
-      const open$ = cold('-');
-      expectObservable(open$.pipe(feedStats({ drops$: cold<DropReport>('---#'), scheduler }))).toBe('---#');
-      expectSubscriptions(open$.subscriptions).toBe('^--!');
+      const source$ = cold('-f----h#', { f, h });
+      expectObservable(source$.pipe(feedStats({ everyMs: 5, drops$, scheduler }))).toBe('-----A-(B#)', values);
+      expectSubscriptions(drops$.subscriptions).toBe('^------!');
+      const open$ = cold('-f----h-', { f, h });
+      const failing$ = cold<DropReport>('-------#');
+      expectObservable(open$.pipe(feedStats({ everyMs: 5, drops$: failing$, scheduler }))).toBe('-----A-(B#)', values);
+      expectSubscriptions(open$.subscriptions).toBe('^------!');
+    });
+  });
+
+  it('reads the last figures when the source errors, with the drops until then', () => {
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const drops$ = cold('-a', { a: report(2) });
+      expectObservable(cold('--#', undefined, 'mine').pipe(feedStats({ drops$, scheduler }))).toBe(
+        '--(A#)',
+        { A: stats(0, 2, { dropped: 2 }) },
+        'mine',
+      );
     });
   });
 

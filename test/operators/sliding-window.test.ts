@@ -108,7 +108,7 @@ describe('slidingWindow', () => {
       '-5-5 incomplete',
       '0-10',
       '5-15',
-      '10-20 aebc',
+      '10-20 aebc incomplete',
       '15-25 ae',
       '20-30 d incomplete',
       '25-35 d incomplete',

@@ -8,7 +8,9 @@ import {
   type Frame,
   type Gap,
   mergeMapBounded,
+  type MergeMapBoundedOptions,
   OverflowError,
+  type ReadableOptions,
   toAsyncIterable,
   toReadable,
   tradeFeed$,
@@ -50,6 +52,21 @@ export const shared: BoundOptions = {
   overflow: 'drop-newest',
   onDrop: undefined,
 };
+
+// Options that have a name do not hide what comes out of the pipe.
+const concurrent: MergeMapBoundedOptions = { concurrency: 2 };
+const readableOptions: ReadableOptions = { objectMode: true };
+const sizes = { bytesOf: (value: unknown) => String(value).length };
+export const withShared: Observable<string> = tradeFeed$().pipe(mergeMapBounded((frame) => of(frame.text()), shared));
+export const withConcurrent = tradeFeed$().pipe(mergeMapBounded((frame) => of(frame.text()), concurrent));
+export const withSizes: Observable<Frame> = tradeFeed$().pipe(mergeMapBounded((frame) => of(frame), sizes));
+export const iterated: AsyncIterable<Frame> = toAsyncIterable(shared)(tradeFeed$());
+export const iteratedBySizes: AsyncIterable<Frame> = toAsyncIterable(sizes)(tradeFeed$());
+export const read: readonly Readable[] = [shared, readableOptions, sizes].map((each) => toReadable(each)(tradeFeed$()));
+export const standalone = pipe(
+  map((frame: Frame) => frame.text()),
+  mergeMapBounded((text) => of(text.length), shared),
+) satisfies (source: Observable<Frame>) => Observable<number>;
 
 // Of frames, of events (whose key is asked of the frames alone), of what was decoded.
 export const distinctFrames: Observable<Frame> = tradeFeed$().pipe(distinctRecent((frame) => frame.text()));

@@ -7,11 +7,13 @@ import {
   countWindow,
   type Decoded,
   decodeWith,
+  distinctRecent,
   type FeedEvent,
   type FeedWindow,
   type Frame,
-  type Gap,
   type LifecycleEvent,
+  replay$,
+  type ReplayedFrame,
   slidingWindow,
   tradeFeed$,
   tradeFeedEvents$,
@@ -31,7 +33,6 @@ interface Trade {
   readonly size: number;
 }
 const codec = t.type({ price: t.number, size: t.number });
-declare const replay$: (path: string) => Observable<Frame | Gap>;
 declare const sharedFeed: <E>() => MonoTypeOperatorFunction<E>;
 declare const decodedBy: <E, A>(read: (frame: Frame) => A) => OperatorFunction<E, Exclude<E, Frame> | Decoded<A>>;
 declare const read: (frame: Frame) => Trade;
@@ -49,7 +50,7 @@ export type IsDecoded = Is<Same<Emitted<typeof decoded$>, FeedWindow<Decoded<{ p
 export const shared$ = feed$.pipe(share(), decodedBy(read), tumblingWindow({ lengthMs: 1_000 }));
 export type IsShared = Is<Same<Emitted<typeof shared$>, FeedWindow<Decoded<Trade>>>>;
 export const sliding$ = replay$('day').pipe(whereBytes('x'), slidingWindow({ lengthMs: 2, everyMs: 1 }));
-export type IsSliding = Is<Same<Emitted<typeof sliding$>, FeedWindow<Frame>>>;
+export type IsSliding = Is<Same<Emitted<typeof sliding$>, FeedWindow<ReplayedFrame>>>;
 export const counted$ = feed$.pipe(sharedFeed(), countWindow(10));
 export type IsCounted = Is<Same<Emitted<typeof counted$>, FeedWindow<Frame>>>;
 export const countedWithOptions$ = feed$.pipe(sharedFeed(), countWindow(10, {}));
@@ -60,7 +61,7 @@ export const mapped$ = feed$.pipe(
 );
 export type IsMapped = Is<Same<Emitted<typeof mapped$>, FeedWindow<number>>>;
 export const filtered$ = feed$.pipe(
-  filter((event) => event.type === 'frame' || event.type === 'gap'),
+  filter((event) => event.type === 'frame' || event.type === 'gap' || event.type === 'disconnected'),
   tumblingWindow({ lengthMs: 1_000 }),
 );
 export type IsFiltered = Is<Same<Emitted<typeof filtered$>, FeedWindow<Frame>>>;
@@ -93,6 +94,22 @@ export const further$ = feed$.pipe(
 );
 export type IsFurther = Is<Same<Emitted<typeof further$>, number>>;
 
+export const replayed$ = replay$('day').pipe(decodeWith(codec), tumblingWindow({ lengthMs: 1_000 }));
+export type IsReplayed = Is<Same<Emitted<typeof replayed$>, FeedWindow<Decoded<{ price: number; size: number }>>>>;
+const addBytes = (bytes: number, frame: Frame): number => bytes + frame.data.length;
+export const named$ = feed$.pipe(tumblingWindow({ lengthMs: 1, seed: () => 0, add: addBytes }));
+export type IsNamed = Is<Same<Emitted<typeof named$>, AccumulatedWindow<number>>>;
+const priceOf = (decoded: Decoded<Trade>): number => decoded.value.price;
+export const byPrice$ = feed$.pipe(decodeWith(codec), conflate(priceOf, 100));
+export const oncePerPrice$ = feed$.pipe(decodeWith(codec), distinctRecent(priceOf));
+export const summed$ = feed$.pipe(
+  decodeWith(codec),
+  countWindow(3, { seed: () => 0, add: (sum: number, { value }: Decoded<Trade>) => sum + value.size }),
+);
+
+const gapsAlone$ = feed$.pipe(filter((event) => event.type === 'frame' || event.type === 'gap'));
+// @ts-expect-error -- an outage without `disconnected` is known only when it is over
+export const tooLate = gapsAlone$.pipe(countWindow(3));
 // @ts-expect-error -- frames alone tell of no gap
 export const blind = tradeFeed$('market').pipe(tumblingWindow({ lengthMs: 1_000 }));
 // @ts-expect-error -- nor do they when decoded
@@ -137,8 +154,8 @@ export type IsWindowsOfConflated = Is<Same<Emitted<typeof windowsOfConflated$>, 
 export const badPeriod = feed$.pipe(conflate((frame) => frame.feed, '1s'));
 
 // In a function that is generic over the items, too.
-export const windowsOf = <T>(events$: Observable<T | Gap>): Observable<unknown> =>
-  events$.pipe(tumblingWindow<T | Gap>({ lengthMs: 1_000 }));
+export const windowsOf = <T>(events$: Observable<T | LifecycleEvent>): Observable<unknown> =>
+  events$.pipe(tumblingWindow<T | LifecycleEvent>({ lengthMs: 1_000 }));
 // What is annotated stays as it is.
 export const annotated$: Observable<FeedWindow<Frame>> = feed$.pipe(tumblingWindow({ lengthMs: 1_000 }));
 export const annotatedSum$: Observable<AccumulatedWindow<number>> = feed$.pipe(

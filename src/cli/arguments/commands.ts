@@ -53,7 +53,7 @@ export const recordOptions = {
   output: { ...text('FILE'), short: 'o', help: 'the recording; what it holds already is kept' },
   'max-file-size': {
     ...sizeBytes,
-    help: 'go on in FILE.1, FILE.2 and so on when a file would get larger: 500kB, 100MB, 2GB (default: one file)',
+    help: 'go on in FILE.1, FILE.2 and so on when a file would get larger: 500kB, 100MB, 2GB, 1TB (default: one file)',
   },
   ...connection,
   ...count,
@@ -137,7 +137,7 @@ export const commands = {
     summary: 'record a feed to a file, with its gaps',
     about: [
       'Writes one JSON object a line, as listen --json does, frames and gaps alone: jq reads it, replay and serve --replay send it again. Every byte of a payload survives. A crash costs the last moment at most.',
-      'Goes on behind what the file holds already, and records the time between as a gap. A file that is no recording is refused and left as it is. Ctrl-C ends it with a summary.',
+      'Goes on behind what the file holds already, and records the time between as a gap. A file that is no recording, or that another process records to (FILE.lock), is refused and left as it is. Ctrl-C ends it with a summary.',
     ],
     options: recordOptions,
     examples: [
@@ -150,7 +150,7 @@ export const commands = {
     summary: 'write the frames of a recording to stdout, one a line',
     about: [
       'Reads what record, recordTo or listen --json has written: the file, then FILE.1, FILE.2 and so on. Frames come with their recorded spacing, and as listen writes them. When the reader of stdout is slow, the replay waits for it.',
-      'At its end it tells the offset from which another replay can go on.',
+      'At its end it tells the offset from which another replay can go on: right behind what stdout has taken.',
     ],
     options: replayOptions,
     examples: [
@@ -164,7 +164,7 @@ export const commands = {
     about: [
       'Prints its address, a key for this run, and what to type next; tells on stderr what it sees. Ctrl-C ends it (1001).',
       'With --source, the lines of a pipe or of stdin are sent as they come, whether or not a client is there; those of a file at 20 a second, from when the first client of the feed has connected. With --rate either is sent at that rate, from the first client on. Empty lines are left out. The other feed keeps its made-up payloads.',
-      'With --replay, each feed sends the frames that were recorded from it, from when its first client has connected; a recorded gap is silence.',
+      'With --replay, each feed sends the frames that were recorded from it, the first one when its first client has connected; a recorded gap is silence.',
     ],
     options: serveOptions,
     examples: [

@@ -1,4 +1,9 @@
-import { exitCodeMeanings, replayExitCodeMeanings, serveExitCodeMeanings } from '../exit-code.js';
+import {
+  exitCodeMeanings,
+  recordExitCodeMeanings,
+  replayExitCodeMeanings,
+  serveExitCodeMeanings,
+} from '../exit-code.js';
 import { type CommandName, type CommandSpec, commands } from './commands.js';
 
 /** Makes the text of `--help`: of one command, or of all. */
@@ -38,14 +43,20 @@ const details = (name: CommandName): string[] => {
     ...(takes === 'feed' ? [environment] : []),
     section(
       'Exit codes',
-      Object.entries(codes[takes]).map(([code, meaning]) => row(code, meaning, 6)),
+      Object.entries(codes[name]).map(([code, meaning]) => row(code, meaning, 6)),
     ),
   ];
 };
 
 const words = { feed: ' [market|raw]', file: ' FILE', nothing: '' };
 
-const codes = { feed: exitCodeMeanings, file: replayExitCodeMeanings, nothing: serveExitCodeMeanings };
+const codes = {
+  demo: exitCodeMeanings,
+  listen: exitCodeMeanings,
+  record: recordExitCodeMeanings,
+  replay: replayExitCodeMeanings,
+  serve: serveExitCodeMeanings,
+};
 
 const section = (title: string, lines: readonly string[]): string => [title, ...lines].join('\n');
 

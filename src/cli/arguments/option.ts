@@ -68,17 +68,18 @@ const unitBytes = new Map([
   ['k', 1e3],
   ['m', 1e6],
   ['g', 1e9],
+  ['t', 1e12],
 ]);
 
 /** A size, read as bytes: in steps of 1000, as it is shown. */
 export const sizeBytes: Named<number> = {
   value: 'SIZE',
   read: (given) => {
-    const [, amount = '', unit = ''] = /^([\d.]+)([kmg]?)b?$/i.exec(given) ?? [];
+    const [, amount = '', unit = ''] = /^([\d.]+)([kmgt]?)b?$/i.exec(given) ?? [];
     const bytes = Number(amount) * (unitBytes.get(unit.toLowerCase()) ?? NaN);
     return isDecimal(amount) && bytes >= 1 && bytes <= Number.MAX_SAFE_INTEGER ? Math.floor(bytes) : undefined;
   },
-  allowed: 'a size such as 500kB, 100MB or 2GB',
+  allowed: 'a size such as 500kB, 100MB, 2GB or 1TB',
 };
 
 /** How many times as fast. */

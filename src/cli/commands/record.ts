@@ -1,5 +1,5 @@
 import { tap } from 'rxjs';
-import { recordTo, tradeFeedEvents$ } from '../../index.js';
+import { RecordingError, recordTo, tradeFeedEvents$ } from '../../index.js';
 import type { RecordCommand } from '../arguments/parse.js';
 import { usageError } from '../cli-error.js';
 import { connectionOptions } from '../client/connection.js';
@@ -12,7 +12,7 @@ import { stamped } from '../view/stamped.js';
 import { statusView } from '../view/status-view.js';
 import { summaryLine, summaryLines } from '../view/tally-words.js';
 import { noView, type View } from '../view/view.js';
-import { finish, outcomeOf } from './finish.js';
+import { finish, type Outcome, outcomeOf } from './finish.js';
 
 /**
  * Records a feed to a file and tells on stderr how it goes, until it ends.
@@ -23,6 +23,7 @@ import { finish, outcomeOf } from './finish.js';
 export const record = async ({ feed, options }: RecordCommand, context: CliContext): Promise<number> => {
   const { output, 'max-file-size': maxFileBytes, count, duration: durationMs, quiet } = options;
   if (output === undefined) throw usageError('Where to? Give --output FILE.');
+  if (output === '-') throw usageError('record writes a file; for stdout use listen --json.');
   const bounds = { count, durationMs };
   const events$ = tradeFeedEvents$(feed, await connectionOptions(options, context));
   const view = viewFor(options, output, context);
@@ -34,7 +35,7 @@ export const record = async ({ feed, options }: RecordCommand, context: CliConte
       tap((step) => view.show(step)),
     ),
   ).finally(() => view.close());
-  if (!quiet) {
+  if (!quiet && !isRefused(outcome)) {
     const { stderr } = context;
     const words = recordedWords(output);
     if (isTerminal(stderr, context))
@@ -43,6 +44,10 @@ export const record = async ({ feed, options }: RecordCommand, context: CliConte
   }
   return finish(outcome, bounds);
 };
+
+/** Tells whether the file could not even be opened: then there is nothing to sum up. */
+const isRefused = ({ ending, tally }: Outcome): boolean =>
+  ending.kind === 'failed' && ending.error instanceof RecordingError && tally.connections === 0;
 
 const viewFor = (options: RecordCommand['options'], output: string, context: CliContext): View => {
   if (options.quiet) return noView;

@@ -30,9 +30,10 @@ export const replay = async ({ file, options }: ReplayCommand, context: CliConte
   let tally = emptyReplayTally(offset);
 
   const write = (event: Replayed): void => {
-    const line = format(asRecorded(event));
-    if (line !== undefined) stdout.write(line);
-    tally = replayTallied(tally, event);
+    // What stdout has not taken is not behind it yet: the offset that is told at the end must not skip it.
+    stdout.write(format(asRecorded(event)) ?? '', (error) => {
+      if (!error) tally = replayTallied(tally, event);
+    });
   };
   const onProgress = ({ totalBytes }: { readonly totalBytes: number }): void => {
     tally = { ...tally, totalBytes };
@@ -56,7 +57,7 @@ export const replay = async ({ file, options }: ReplayCommand, context: CliConte
 
   await written(stdout, of(undefined), ending.kind === 'interrupted' ? lastFlushMs : undefined);
   if (!quiet) {
-    const summary = replaySummary(tally);
+    const summary = replaySummary(tally, endingOf(stdout) ?? ending);
     stderr.write(isTerminal(stderr, context) ? `${summary}\n` : stamped(Date.now(), summary));
   }
   const last = endingOf(stdout) ?? ending;

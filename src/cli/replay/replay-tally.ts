@@ -1,4 +1,5 @@
 import type { Replayed } from '../../index.js';
+import type { Ending } from '../follow/happening.js';
 import { bytes, count, counted } from '../view/units.js';
 
 /** All of a replay so far. */
@@ -51,14 +52,16 @@ export const replayProgressWords = ({ frames, gaps, to, offset, totalBytes }: Re
     ...(to === undefined ? [] : [timeWords(to)]),
   ].join(' · ');
 
-/** Says at the end what was replayed, and where another replay can go on. */
-export const replaySummary = (tally: ReplayTally): string => {
+/**
+ * Says at the end what was replayed, and where another replay can go on. A reader that has left may not have read all that stdout took.
+ */
+export const replaySummary = (tally: ReplayTally, { kind }: Pick<Ending, 'kind'>): string => {
   const { frames, bytes: total, gaps, from, to, offset } = tally;
   return [
     `${counted(frames, 'frame')}, ${bytes(total)}`,
     `gaps: ${gaps === 0 ? 'none' : count(gaps)}`,
     ...(from === undefined || to === undefined ? [] : [`recorded from ${timeWords(from)} to ${timeWords(to)}`]),
-    `go on with --offset ${offset}`,
+    kind === 'output-closed' ? 'the reader of stdout has left' : `go on with --offset ${offset}`,
   ].join('; ');
 };
 

@@ -31,7 +31,7 @@ export const payloadsFor = async (
     const { payloads, description, feed } = await openReplay({ file: replay, speed, firstClient: clients });
     return {
       sources: { market: payloads('market'), raw: payloads('raw') },
-      feeds: { market: description, raw: description },
+      feeds: { market: description('market'), raw: description('raw') },
       feed,
     };
   }

@@ -52,7 +52,11 @@ const isIoTs = <A>(codec: Codec<A>): codec is t.Type<A, unknown> => {
 const standardCheck = <A>({ '~standard': schema }: StandardSchemaV1<unknown, A>): Check<A> => {
   return (document) => {
     const result = schema.validate(document);
-    if ('then' in result) throw invalidOption('codec', 'synchronous: this schema answers with a promise');
+    if ('then' in result) {
+      // Nobody waits for it: what it rejects with later must not end the process.
+      result.then(undefined, () => undefined);
+      throw invalidOption('codec', 'synchronous: this schema answers with a promise');
+    }
     const { issues } = result;
     return issues === undefined ? right(result.value) : left(() => issues.map(standardIssue));
   };

@@ -3,7 +3,7 @@ import type { Frame } from '../../protocol/frame.js';
 
 /** One thing that is wrong with a payload. */
 export interface DecodeIssue {
-  /** Where in the document: a JSON Pointer (RFC 6901) such as `/transactions/3/to`; empty for the document as a whole. */
+  /** Where in the document: a JSON Pointer (RFC 6901) such as `/transactions/3/to`, shortened to 200 characters; empty for the document as a whole. */
   readonly path: string;
   /** What is wrong there, in the words of the codec, shortened to 200 characters. */
   readonly message: string;
@@ -56,24 +56,26 @@ export class DecodeError extends Error {
 }
 
 const maxIssues = 10;
-const maxMessageLength = 200;
+const maxLength = 200;
 
-/** Makes the failure of a frame; later issues and the ends of long messages are left out. */
+/** Makes the failure of a frame; later issues and the ends of long paths and messages are left out. */
 export const decodeFailure = (frame: Frame, issues: readonly DecodeIssue[]): DecodeFailure => ({
   type: 'decode-failure',
   feed: frame.feed,
   connection: frame.connection,
   receivedAt: frame.receivedAt,
   bytes: frame.data.byteLength,
-  issues: issues.slice(0, maxIssues).map(({ path, message }) => ({ path, message: shortened(message) })),
+  // Keys are payload: a path can be as long as that.
+  issues: issues
+    .slice(0, maxIssues)
+    .map(({ path, message }) => ({ path: shortened(path), message: shortened(message) })),
 });
 
 /** Writes a path as a JSON Pointer. */
 export const jsonPointer = (keys: readonly PropertyKey[]): string =>
   keys.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
-const shortened = (text: string): string =>
-  text.length > maxMessageLength ? `${text.slice(0, maxMessageLength - 1)}…` : text;
+const shortened = (text: string): string => (text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text);
 
 const wordsOf = ({ feed, bytes, issues }: DecodeFailure): string => {
   const [{ path, message } = { path: '', message: 'refused' }] = issues;

@@ -10,7 +10,7 @@ export type Check<A> = (document: unknown) => Either<() => readonly DecodeIssue[
  * keeps account of where it is, for the sake of errors.
  */
 export const ioTsCheck = <A>(codec: t.Type<A, unknown>): Check<A> => {
-  const guarded = changesNothing(codec as Tagged);
+  const guarded = changesNothing(codec);
   return (document) => {
     if (guarded && codec.is(document)) return right(document);
     const result = codec.decode(document);
@@ -25,12 +25,13 @@ const ioTsIssue = ({ context, message }: t.ValidationError): DecodeIssue => ({
 
 // The members of a union or an intersection are numbered in the context, but are no place in the document.
 const isAlternative = (entry: t.ContextEntry | undefined): boolean => {
-  const { _tag } = unwrapped(entry?.type as Tagged);
-  return _tag === 'UnionType' || _tag === 'IntersectionType';
+  const tag = entry && unwrapped(entry.type)._tag;
+  return tag === 'UnionType' || tag === 'IntersectionType';
 };
 
 /** A type of io-ts as its documentation shows it: a tag, and the types that it is made of. */
 interface Tagged {
+  readonly decode: (value: unknown) => unknown;
   readonly _tag?: string;
   readonly type?: Tagged;
   readonly types?: readonly Tagged[];
@@ -51,13 +52,17 @@ const wrappers: ReadonlySet<string | undefined> = new Set([
 
 /**
  * Tells whether a codec gives what it was given, so that its guard alone decides. Codecs that strip (`t.exact`, `t.strict`, a record
- * of named keys) or transform (whatever is no combination of io-ts' own) do not.
+ * of named keys), transform or check in a way of their own (whatever is no combination of io-ts' own) do not.
  */
 const changesNothing = (codec: Tagged, seen: ReadonlySet<Tagged> = new Set()): boolean => {
   if (seen.has(codec)) return true;
-  const inside = partsOf[codec._tag ?? '']?.(codec);
+  const inside = isOwn(codec) ? partsOf[codec._tag ?? '']?.(codec) : undefined;
   return inside?.every((part) => changesNothing(part, new Set(seen).add(codec))) ?? false;
 };
+
+// A clone with a validation of its own (`withValidate` and `withMessage` of io-ts-types make such) keeps the tag, the parts and the guard of what
+// it was cloned from, but has another decoder. That of io-ts' own is bound, by the constructor.
+const isOwn = ({ decode }: Tagged): boolean => decode.name.startsWith('bound ');
 
 const nothing = (): readonly Tagged[] => [];
 const inner = ({ type }: Tagged): readonly Tagged[] | undefined => type && [type];
@@ -87,5 +92,6 @@ const partsOf: Readonly<Record<string, (codec: Tagged) => readonly Tagged[] | un
   TupleType: members,
   InterfaceType: properties,
   PartialType: properties,
-  DictionaryType: ({ domain, codomain }) => (domain?._tag === 'StringType' && codomain ? [codomain] : undefined),
+  DictionaryType: ({ domain, codomain }) =>
+    domain?._tag === 'StringType' && codomain ? [domain, codomain] : undefined,
 };

@@ -41,8 +41,9 @@ export interface RecordOptions {
  * it, a line that a crash has torn is cut off first, and the time between is recorded as a gap.
  *
  * Emits, completes and errors as its source. The file is opened when somebody subscribes, before the source is; it is complete when the source has
- * completed or errored, or the consumer has left. Errors with a {@link RecordingError} when the file cannot be written, is no recording, or somebody
- * else changes it; see `onError` for a failure on the way. One that comes when nobody can be told any more goes to RxJS's
+ * completed or errored, the consumer has left, or the process exits by itself; a signal that nobody listens to is no such exit. Errors with a
+ * {@link RecordingError} when the file cannot be written, is no recording, or somebody else records to it (the file `PATH.lock` says who) or changes
+ * it; see `onError` for a failure on the way. One that comes when nobody can be told any more goes to RxJS's
  * unhandled-error hook.
  *
  * Lines are handed to the system as they come, in one write at a time. Holds what waits for that: at most `maxWaitingBytes` and a line;

@@ -46,6 +46,8 @@ const systemWords: Readonly<Record<string, string>> = {
   ENOSPC: 'no space is left on the disk',
   EDQUOT: 'the disk quota is used up',
   EFBIG: 'it is larger than this system allows',
+  ENAMETOOLONG: 'its name or its path is too long',
+  ELOOP: 'its symbolic links lead in a circle',
   EMFILE: 'too many files are open in this process',
 };
 

@@ -1,6 +1,7 @@
 import { RecordingError } from './recording-error.js';
-import { newline } from './recording-files.js';
-import { readLine, type Replayed } from './recording-line.js';
+import { carriageReturn, newline } from './recording-files.js';
+import type { Replayed } from '../stream/replayed.js';
+import { readLine } from './recording-line.js';
 import type { RecordedLines } from './recording-reader.js';
 
 /** Makes events of lines, one at a time. */
@@ -40,8 +41,13 @@ export const recordedEvents = (): RecordedEvents => {
     },
     next: () => {
       while (lines !== undefined && start < lines.bytes.length) {
-        if (unreadable !== undefined) throw unreadable;
         const end = lines.bytes.indexOf(newline, start);
+        // An editor may have left an empty line, at the end above all.
+        if (isEmpty(lines.bytes, start, end)) {
+          start = end + 1;
+          continue;
+        }
+        if (unreadable !== undefined) throw unreadable;
         const event = read(lines, end);
         start = end + 1;
         isFirst = false;
@@ -52,10 +58,18 @@ export const recordedEvents = (): RecordedEvents => {
   };
 };
 
-const errorAt = ({ path, fileOffset }: RecordedLines, start: number, { message }: Error): RecordingError => {
+const isEmpty = (bytes: Buffer, start: number, end: number): boolean =>
+  start === end || (end - start === 1 && bytes[start] === carriageReturn);
+
+const errorAt = (
+  { path, fileOffset, offset, bytes }: RecordedLines,
+  start: number,
+  { message }: Error,
+): RecordingError => {
   const lineAt = fileOffset + start;
-  return new RecordingError(`The line at byte ${lineAt} of ${path} is not readable as a recording: ${message}.`, {
-    path,
-    lineAt,
-  });
+  const next = offset + bytes.indexOf(newline, start) + 1;
+  return new RecordingError(
+    `The line at byte ${lineAt} of ${path} is not readable as a recording: ${message}. To leave it out, go on from offset ${next}.`,
+    { path, lineAt },
+  );
 };

@@ -2,7 +2,7 @@ import { constants } from 'node:buffer';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { noop } from 'rxjs';
 import { cannot, RecordingError } from './recording-error.js';
-import { fileOf, newline } from './recording-files.js';
+import { carriageReturn, fileOf, newline } from './recording-files.js';
 
 /** Lines that were read, whole ones. They are overwritten by the next read. */
 export interface RecordedLines {
@@ -46,7 +46,8 @@ export const recordingReader = (
   // What was read and not given yet is in front, behind what was given last.
   let [given, length] = [0, 0];
   let handle: FileHandle | undefined;
-  let number = -1;
+  let next: FileHandle | undefined;
+  let number = 0;
   // Where the file begins in the recording, and where the buffer begins in the file.
   let [fileStart, position] = [0, 0];
   let totalBytes = 0;
@@ -63,17 +64,21 @@ export const recordingReader = (
     // The end of a file is its own, not the beginning of the next one.
     while (start + (sizes[first] ?? 0) < offset) start += sizes[first++] ?? 0;
     fileStart = start;
-    await openFile(first);
+    handle = await opened(first);
+    number = first;
     position = offset - start;
-    if (position > 0) await checkBoundary(position - 1);
+    // What a crash has torn at the end of a file, before the next one, can be left out.
+    const isBetween = position === sizes[first] && first < sizes.length - 1;
+    if (position > 0 && !isBetween) await checkBoundary(position - 1);
   };
 
-  const openFile = async (next: number): Promise<void> => {
-    const opened = await open(fileOf(path, next));
-    if (isClosed) return opened.close();
-    await handle?.close();
-    handle = opened;
-    number = next;
+  const opened = async (number: number): Promise<FileHandle> => {
+    const file = fileOf(path, number);
+    const handle = await open(file).catch((cause: unknown) => {
+      throw cannot('read', file, cause);
+    });
+    if (isClosed) await handle.close();
+    return handle;
   };
 
   const checkBoundary = async (at: number): Promise<void> => {
@@ -85,18 +90,26 @@ export const recordingReader = (
     );
   };
 
-  /** Goes on with the next file, if there is one. */
+  /** Goes on behind the end of a file: with what was added to it meanwhile, or else with the next one, if there is one. */
   const advance = async (): Promise<boolean> => {
-    try {
-      await openFile(number + 1);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-      throw error;
+    // Nothing is added to a file any more once the next one is there: its end is the last one when it was met after that.
+    if (next === undefined) {
+      try {
+        next = await opened(number + 1);
+        return true;
+      } catch (error) {
+        if (((error as Error).cause as NodeJS.ErrnoException).code === 'ENOENT') return false;
+        throw error;
+      }
     }
+    const [last, lastPath] = [handle, fileOf(path, number)];
+    [handle, next] = [next, undefined];
+    number += 1;
+    await last?.close();
     if (length > 0)
       throw new RecordingError(
-        `The file ${fileOf(path, number - 1)} ends inside a line, at byte ${position}, but the recording goes on in ${fileOf(path, number)}.`,
-        { path: fileOf(path, number - 1), lineAt: position },
+        `The file ${lastPath} ends inside a line, at byte ${position}, but the recording goes on in ${fileOf(path, number)}. To leave it out, go on from offset ${fileStart + position + length}.`,
+        { path: lastPath, lineAt: position },
       );
     fileStart += position;
     position = 0;
@@ -135,7 +148,8 @@ export const recordingReader = (
         return undefined;
       }
       // A large file of another kind would be read to its end, in search of a newline.
-      if (position + length === 0 && buffer[0] !== openingBrace) throw noRecording(fileOf(path, number));
+      if (position + length === 0 && !startsOfLine.includes(buffer[0] as number))
+        throw noRecording(fileOf(path, number));
       const end = buffer.subarray(length, length + bytesRead).lastIndexOf(newline) + 1;
       if (end > 0) given = length + end;
       length += bytesRead;
@@ -153,17 +167,19 @@ export const recordingReader = (
     },
     read: () =>
       read().catch((cause: unknown) => {
-        throw cannot('read', number < 0 ? path : fileOf(path, number), cause);
+        throw cannot('read', fileOf(path, number), cause);
       }),
     unsubscribe: () => {
       isClosed = true;
       // It waits for a read that is under way. What was read is nobody's any more, nor is a failure.
       handle?.close().catch(noop);
+      next?.close().catch(noop);
     },
   };
 };
 
-const openingBrace = 0x7b;
+/** An opening brace, or an empty line. */
+const startsOfLine = [0x7b, newline, carriageReturn];
 
 const noRecording = (path: string): RecordingError =>
   new RecordingError(
@@ -174,13 +190,14 @@ const noRecording = (path: string): RecordingError =>
 const sizesOf = async (path: string): Promise<readonly number[]> => {
   const sizes: number[] = [];
   for (;;) {
+    const file = fileOf(path, sizes.length);
     try {
-      const stats = await stat(fileOf(path, sizes.length));
+      const stats = await stat(file);
       if (!stats.isFile()) throw Object.assign(new Error('it is no file'), stats.isDirectory() && { code: 'EISDIR' });
       sizes.push(stats.size);
     } catch (error) {
       if (sizes.length > 0 && (error as NodeJS.ErrnoException).code === 'ENOENT') return sizes;
-      throw error;
+      throw cannot('read', file, error);
     }
   }
 };

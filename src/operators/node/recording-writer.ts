@@ -1,11 +1,13 @@
 import * as fs from 'node:fs';
 import type { Gap } from '../../protocol/event.js';
 import type { Frame } from '../../protocol/frame.js';
+import { claimRecording } from './recording-claim.js';
 import { cannot, RecordingError } from './recording-error.js';
+import { type Disk, recordingFile } from './recording-file.js';
 import { fileOf } from './recording-files.js';
 import { frameLine, gapLine } from './recording-line.js';
-import { openRecording } from './recording-open.js';
 import { Lines } from './recording-lines.js';
+import { openRecording } from './recording-open.js';
 
 /** Writes lines to a recording, behind the stream's back. */
 export interface RecordingWriter {
@@ -25,40 +27,14 @@ export interface RecordingBounds {
   readonly maxWaitingBytes: number;
 }
 
-/** What it needs of the file system: a test may give a disk of its own. */
-export type Disk = Pick<typeof fs, 'openSync' | 'closeSync' | 'write' | 'writeSync' | 'fstat' | 'fstatSync'>;
-
-interface File {
-  readonly path: string;
-  readonly fd: number;
-  /** Up to where it is known to be written, in bytes. */
-  written: number;
-  /** How long it will be when all that waits is written, in bytes. */
-  length: number;
-  lookedAt: number;
-  isClosed: boolean;
-}
-
-/** What the disk is busy with. */
-interface Flight {
-  readonly file: File;
-  readonly lines: Lines;
-  /** It was written a second time meanwhile, since nobody could wait for it. */
-  isSettled: boolean;
-}
-
-/** How often it looks whether somebody else changes the file, in ms. */
+/** How often it looks whether somebody else has changed or removed the file, in ms. */
 const lookEveryMs = 1_000;
 
 /**
- * Opens a recording to write to.
- *
- * One asynchronous write is under way at a time, and what comes meanwhile makes up the next one. Each goes to its own position of the
- * file, so it can be done again: whoever cannot wait writes synchronously what is not known to be written, whatever the other write
- * has done of it by then.
+ * Opens a recording to write to. One asynchronous write is under way at a time, and what comes meanwhile makes up the next one.
  *
  * @param fail - told once, when a line cannot be written: nothing is written any more
- * @throws RecordingError when the file cannot be opened
+ * @throws RecordingError when the file cannot be opened, or somebody else records to it
  */
 export const recordingWriter = (
   path: string,
@@ -66,134 +42,101 @@ export const recordingWriter = (
   fail: (error: RecordingError) => void,
   disk: Disk = fs,
 ): RecordingWriter => {
-  const { fd, number: first, length, stoppedAt } = openRecording(path);
-  const fileAt = (fd: number, number: number, length: number): File => ({
-    path: fileOf(path, number),
-    fd,
-    written: length,
-    length,
-    lookedAt: -Infinity,
-    isClosed: false,
-  });
+  const { release, fd, number: first, length: before, stoppedAt } = claimedRecording(path);
   let number = first;
-  let file = fileAt(fd, number, length);
+  let file = recordingFile(fd, fileOf(path, number), before, disk);
+  // How long the file will be when all is written, and how much of that is lines that wait or are under way.
+  let length = before;
   let waiting = new Lines();
   let spare = new Lines();
-  let flight: Flight | undefined;
+  let underWay: Lines | undefined;
   let isScheduled = false;
+  let lookedAt = -Infinity;
   let isOver = false;
   let hasFailed = false;
-
-  const unwritten = (): number => file.length - file.written;
-
-  const close = (file: File): void => {
-    // What the disk is busy with needs the file: it is closed when that is done.
-    if (file.isClosed || flight?.file === file) return;
-    file.isClosed = true;
-    try {
-      disk.closeSync(file.fd);
-    } catch (cause) {
-      stop(cannot('write', file.path, cause));
-    }
-  };
 
   const stop = (error: RecordingError): void => {
     if (hasFailed) return;
     hasFailed = true;
-    isOver = true;
-    close(file);
+    leave();
     fail(error);
+  };
+
+  const leave = (): void => {
+    isOver = true;
+    process.off('exit', end);
+    tryTo(() => file.close());
+    release();
   };
 
   const tryTo = (act: () => void): void => {
     try {
       act();
     } catch (cause) {
-      stop(cannot('write', file.path, cause));
+      stop(cannot('write', fileOf(path, number), cause));
     }
   };
 
+  const unwritten = (): number => waiting.length + (underWay === undefined ? 0 : underWay.length - underWay.done);
+
   const writeNow = (): void => {
-    if (flight === undefined) check(file, disk.fstatSync(file.fd));
-    else if (!flight.isSettled) {
-      flight.isSettled = true;
-      writeSync(flight.lines);
-    }
-    writeSync(waiting);
+    file.check();
+    file.writeNow(waiting);
     waiting.clear();
   };
 
-  const writeSync = (lines: Lines): void => {
-    while (lines.done < lines.length) {
-      const { bytes, done, length } = lines;
-      land(file, lines, disk.writeSync(file.fd, bytes, done, length - done, file.written));
-    }
-  };
-
   const rotate = (): void => {
-    const last = file;
     writeNow();
-    number += 1;
-    const next = fileOf(path, number);
+    const next = fileOf(path, number + 1);
+    let fd: number;
     try {
       // Whatever is there already is left as it is.
-      file = fileAt(disk.openSync(next, 'wx+'), number, 0);
+      fd = disk.openSync(next, 'wx+');
     } catch (cause) {
       throw cannot('write', next, cause);
     }
-    close(last);
+    const last = file;
+    number += 1;
+    [file, length, lookedAt] = [recordingFile(fd, next, 0, disk), 0, -Infinity];
+    last.close();
   };
 
   const schedule = (): void => {
-    if (isScheduled || flight !== undefined) return;
+    if (isScheduled || underWay !== undefined) return;
     isScheduled = true;
     // Behind what comes in this turn: a read of the socket holds many frames.
-    queueMicrotask(depart);
+    queueMicrotask(() => tryTo(depart));
   };
 
   const depart = (): void => {
     isScheduled = false;
     if (isOver || waiting.length === 0) return;
-    const begun: Flight = { file, lines: waiting, isSettled: false };
-    flight = begun;
-    waiting = spare;
-    if (performance.now() - file.lookedAt < lookEveryMs) write(begun);
-    else look(begun);
-  };
-
-  const look = (flight: Flight): void => {
-    const { file } = flight;
-    disk.fstat(file.fd, (error, stats) => {
-      file.lookedAt = performance.now();
-      tryTo(() => {
-        if (flight.isSettled || isOver) return;
-        if (error) throw error;
-        check(file, stats);
-      });
-      write(flight);
+    const now = performance.now();
+    if (now - lookedAt >= lookEveryMs) {
+      lookedAt = now;
+      file.check();
+    }
+    const lines = waiting;
+    [underWay, waiting] = [lines, spare];
+    file.write(lines, (error) => {
+      underWay = undefined;
+      spare = lines.cleared();
+      if (error) stop(error);
+      else tryTo(depart);
     });
   };
 
-  const write = (flight: Flight): void => {
-    const { file, lines } = flight;
-    if (flight.isSettled || isOver) return arrive(flight);
-    disk.write(file.fd, lines.bytes, lines.done, lines.length - lines.done, file.written, (error, written) => {
-      tryTo(() => {
-        if (flight.isSettled || isOver) return;
-        if (error) throw error;
-        land(file, lines, written);
-      });
-      if (lines.done < lines.length) write(flight);
-      else arrive(flight);
+  const end = (): void => {
+    if (isOver) return;
+    tryTo(() => {
+      if (unwritten() > 0) writeNow();
     });
+    // A failure has left already: to leave again does nothing.
+    leave();
   };
 
-  const arrive = ({ file: there, lines }: Flight): void => {
-    flight = undefined;
-    spare = lines.cleared();
-    if (isOver || there !== file) close(there);
-    if (!isOver) depart();
-  };
+  // A program may end itself while lines wait.
+  process.on('exit', end);
 
   return {
     stoppedAt,
@@ -202,39 +145,26 @@ export const recordingWriter = (
       tryTo(() => {
         const line = event.type === 'frame' ? frameLine(event) : gapLine(event);
         const bytes = waiting.add(line);
-        if (file.length > 0 && file.length + bytes > maxFileBytes) {
+        if (length > 0 && length + bytes > maxFileBytes) {
           waiting.drop(bytes);
           rotate();
           waiting.add(line);
         }
-        file.length += bytes;
+        length += bytes;
         if (unwritten() > maxWaitingBytes) writeNow();
         else schedule();
       });
     },
-    end: () => {
-      if (isOver) return;
-      tryTo(() => {
-        if (unwritten() > 0) writeNow();
-      });
-      isOver = true;
-      close(file);
-    },
+    end,
   };
 };
 
-const land = (file: File, lines: Lines, written: number): void => {
-  if (written === 0) throw new RecordingError(`Cannot write the recording ${file.path}: the disk took nothing.`, file);
-  lines.done += written;
-  file.written += written;
-};
-
-/** Throws when somebody else has changed the file: two writers would write over each other. */
-const check = ({ path, written }: File, { size, nlink }: Pick<fs.Stats, 'size' | 'nlink'>): void => {
-  if (size !== written)
-    throw new RecordingError(
-      `Cannot write the recording ${path}: somebody else has changed it meanwhile. Let one process record to a path, and move or cut a recording when none does.`,
-      { path },
-    );
-  if (nlink === 0) throw new RecordingError(`Cannot write the recording ${path}: it was removed meanwhile.`, { path });
+const claimedRecording = (path: string) => {
+  const release = claimRecording(path);
+  try {
+    return { release, ...openRecording(path) };
+  } catch (error) {
+    release();
+    throw error;
+  }
 };

@@ -1,7 +1,7 @@
 import { asyncScheduler, noop, type Observable, type SchedulerLike, using } from 'rxjs';
 import { aFunction, objectWith, type Rule, validated } from '../../protocol/rules.js';
 import { checkPath } from './recording-files.js';
-import type { Replayed } from './recording-line.js';
+import type { Replayed } from '../stream/replayed.js';
 import { recordingReader, type RecordingReader } from './recording-reader.js';
 import { type ReplayProgress, replayRounds, type ReplaySettings } from './replay-rounds.js';
 
@@ -34,7 +34,7 @@ export interface ReplayOptions {
  *
  * Cold: each subscription reads the files anew, those that {@link recordTo} has begun at a size in their order. Emits a {@link Frame} for each
  * recorded one, with the bytes, the metadata and the `receivedAt` of then, and each gap with its `TradeFeedError`; each has an `offset` to go
- * on from. Lines of other types, which `rx-trade-feed listen --json` writes, are skipped. Completes at the end; a last line that a crash has torn
+ * on from. Empty lines and those of other types, which `rx-trade-feed listen --json` writes, are skipped. Completes at the end; a last line that a crash has torn
  * is left out. Errors with a {@link RecordingError} when a file cannot be read, the offset is inside a line, or a line that others follow
  * is not readable.
  *

@@ -85,8 +85,7 @@ const readable = <T>(
     },
     end: (failure) => {
       if (failure === undefined) stream.push(null);
-      // Not within a read: the chunk that it takes would be lost.
-      else process.nextTick(() => stream.destroy(errorOf(failure)));
+      else stream.destroy(errorOf(failure));
     },
   });
   return stream;

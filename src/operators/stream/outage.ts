@@ -9,9 +9,9 @@ export interface Outage {
   readonly failure: TradeFeedError;
 }
 
-/** Follows the outages of a feed: one begins when an open connection ends, and ends with its `gap`. */
+/** Follows the outages of a feed: one begins when an open connection ends, and ends with the next opening. */
 export const nextOutage = (going: Outage | undefined, event: LifecycleEvent): Outage | undefined => {
-  if (event.type === 'gap') return undefined;
+  if (event.type === 'gap' || event.type === 'opened') return undefined;
   const begins = event.type === 'disconnected' && event.failure.stage === 'stream';
   return begins ? { from: event.failure.endedAt, failure: event.failure } : going;
 };

@@ -1,7 +1,7 @@
-import type { Gap, LifecycleEvent } from '../../protocol/event.js';
+import type { LifecycleEvent } from '../../protocol/event.js';
 import { isLifecycle, type ItemOf, timeOf } from '../stream/item.js';
-import { nextOutage, type Outage } from '../stream/outage.js';
-import { gapSoFar } from './outage-log.js';
+import type { Failure } from './gathered.js';
+import { outageLog } from './outage-log.js';
 import type { WindowContents } from './window-contents.js';
 
 /** Sorts the items of one subscription into windows of `n`. Time is that of the items, and never goes back. */
@@ -13,8 +13,8 @@ export class CountBook<E, A, W> {
   private filling: Filling<A> | undefined;
   private full: readonly W[] = [];
   private now = -Infinity;
-  private outage: Outage | undefined;
-  private gaps: readonly Gap[] = [];
+  private readonly outages = outageLog();
+  private isOpen = false;
 
   /** @param clock - gives the time in ms of an item that does not know its own */
   constructor(n: number, contents: WindowContents<ItemOf<E>, A, W>, clock: () => number) {
@@ -28,6 +28,7 @@ export class CountBook<E, A, W> {
   add(event: E): boolean {
     if (isLifecycle(event)) return this.tell(event);
     const item = event as ItemOf<E>;
+    this.isOpen = true;
     this.pass(timeOf(item) ?? this.clock());
     this.filling ??= { start: this.now, state: this.contents.seed(), count: 0 };
     const { filling } = this;
@@ -39,7 +40,8 @@ export class CountBook<E, A, W> {
   }
 
   /** No event follows: the window that is being filled is closed as it is. */
-  end(): void {
+  end(failure?: Failure): void {
+    this.outages.stop(failure?.error);
     if (this.filling !== undefined) this.close(this.filling);
   }
 
@@ -53,8 +55,8 @@ export class CountBook<E, A, W> {
   }
 
   private tell(event: LifecycleEvent): boolean {
-    this.outage = nextOutage(this.outage, event);
-    if (event.type === 'gap') this.gaps = [...this.gaps, event];
+    this.outages.tell(event, -Infinity, this.isOpen ? this.now : undefined);
+    this.isOpen ||= event.type === 'opened' || event.type === 'gap';
     this.pass(timeOf(event) as number);
     return false;
   }
@@ -64,12 +66,12 @@ export class CountBook<E, A, W> {
   }
 
   private close({ start, state, count }: Filling<A>): void {
-    const gaps = this.outage === undefined ? this.gaps : [...this.gaps, gapSoFar(this.outage, this.now)];
+    const gaps = this.outages.within(-Infinity, Infinity, this.now);
+    this.outages.forget(Infinity);
     const complete = count === this.n && gaps.length === 0;
     const window = this.contents.toWindow({ type: 'window', start, end: this.now, count, gaps, complete }, state, 0);
     this.full = [...this.full, window];
     this.filling = undefined;
-    this.gaps = [];
   }
 }
 

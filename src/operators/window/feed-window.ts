@@ -1,4 +1,5 @@
-import type { Gap } from '../../protocol/event.js';
+import type { Disconnected, Gap } from '../../protocol/event.js';
+import type { ReplayedGap } from '../stream/replayed.js';
 
 /**
  * A window with what fell in it.
@@ -45,10 +46,14 @@ export interface Accumulator<T, S> {
 }
 
 /**
- * The source of a window: `E`, if it tells of gaps. A window over frames alone could not know of an outage and would call
- * every window complete, so it does not compile.
+ * The source of a window: `E`, if it tells of outages, when they begin. A window over frames alone could not know of one and would
+ * call every window complete, so it does not compile.
  */
-export type TellsOfGaps<E> = Gap extends E ? E : 'a window needs the gaps: use tradeFeedEvents$, not tradeFeed$';
+export type TellsOfGaps<E> = Disconnected extends E
+  ? E
+  : [Extract<E, ReplayedGap>] extends [never]
+    ? 'a window needs the events around the frames: use tradeFeedEvents$ or replay$, and keep `disconnected` and `gap`'
+    : E;
 
 /**
  * `E`, where it is not inferred from: the type of what is wanted must not decide on the type of the source. `NoInfer` does not do, since

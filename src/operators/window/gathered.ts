@@ -1,27 +1,19 @@
-import {
-  catchError,
-  concat,
-  concatMap,
-  concatWith,
-  defer,
-  EMPTY,
-  endWith,
-  filter,
-  merge,
-  type Observable,
-  of,
-  Subject,
-} from 'rxjs';
-import { takeWhile, tap, throwError } from 'rxjs';
+import { catchError, concat, concatMap, defer, EMPTY, endWith, filter, merge, type Observable, of } from 'rxjs';
+import { Subject, takeWhile, tap, throwError } from 'rxjs';
 
 /** Takes values in, and lets something out now and then. Made for one subscription. */
 export interface Gatherer<E, W> {
   /** Takes a value in. Says whether to ask `closed`. */
   add(value: E): boolean;
-  /** Nothing follows: all may be let out. */
-  end(): void;
+  /** Nothing follows: all may be let out. `failure` holds the error that the source ended with. */
+  end(failure: Failure | undefined): void;
   /** Lets out what is ready, oldest first, each when it is asked for. */
   closed(): Iterable<W>;
+}
+
+/** An error, whatever value it is. */
+export interface Failure {
+  readonly error: unknown;
 }
 
 /**
@@ -35,28 +27,35 @@ export const gathered = <E, W>(
   ticks: (added: Observable<unknown>) => Observable<unknown> = () => EMPTY,
 ): Observable<W> => {
   const added = new Subject<unknown>();
-  const rest = defer(() => {
-    gatherer.end();
-    return of(undefined);
-  });
+  const rest = ({ failure }: End): Observable<W> =>
+    defer(() => {
+      gatherer.end(failure);
+      return failure === undefined
+        ? gatherer.closed()
+        : concat(
+            gatherer.closed(),
+            throwError(() => failure.error),
+          );
+    });
   return merge(
     ticks(added),
     source.pipe(
       filter((value) => gatherer.add(value)),
       tap((value) => added.next(value)),
-      catchError((error: unknown) =>
-        concat(
-          rest,
-          throwError(() => error),
-        ),
-      ),
-      concatWith(rest),
-      endWith(ended),
+      endWith(new End(undefined)),
+      // As a value: what still waits for its turn goes before it.
+      catchError((error: unknown) => of(new End({ error }))),
     ),
   ).pipe(
-    takeWhile((moment) => moment !== ended),
-    concatMap(() => gatherer.closed()),
+    takeWhile((moment) => !(moment instanceof End), true),
+    concatMap((moment) => (moment instanceof End ? rest(moment) : gatherer.closed())),
   );
 };
 
-const ended = Symbol('ended');
+class End {
+  readonly failure: Failure | undefined;
+
+  constructor(failure: Failure | undefined) {
+    this.failure = failure;
+  }
+}

@@ -1,5 +1,6 @@
 import type { LifecycleEvent } from '../../protocol/event.js';
-import { isLifecycle, type ItemOf, timeOf } from '../stream/item.js';
+import { isLifecycle, isReplayed, type ItemOf, timeOf } from '../stream/item.js';
+import type { Failure } from './gathered.js';
 import { outageLog } from './outage-log.js';
 import type { WindowContents } from './window-contents.js';
 import { type WindowGrid, windowGrid } from './window-grid.js';
@@ -15,7 +16,7 @@ export interface WindowShape {
  * Sorts the events of one subscription into windows, and closes the windows whose time is over.
  *
  * Time is that of the events, and never goes back: what comes late falls in the oldest window that is open. Where no event says
- * how late it is, the clock does, set by the events: by the greatest lead that one was seen to have.
+ * how late it is, the clock does, set by the events: by the greatest lead that one was seen to have. A recording knows its time by itself.
  * A class, since `add` runs for every frame: the numbers of a closure would each be allocated when they change.
  */
 export class WindowBook<E, A, W> {
@@ -38,6 +39,7 @@ export class WindowBook<E, A, W> {
   /** How late it is, as far as it matters: not by every item, but by the first of its windows. */
   private now = -Infinity;
   private lead: number | undefined;
+  private isReplay = false;
   private coveredFrom = Infinity;
   private isEnded = false;
 
@@ -60,7 +62,7 @@ export class WindowBook<E, A, W> {
       this.put(item);
       return false;
     }
-    if (itsTime !== undefined) this.setClock(itsTime);
+    if (itsTime !== undefined) this.setClock(event, itsTime);
     this.cover(time, this.beganAt);
     const isTurn = this.advance(time);
     this.turnTo(time, this.grid as WindowGrid);
@@ -74,7 +76,8 @@ export class WindowBook<E, A, W> {
   }
 
   /** No event follows: the windows that have begun are closed as they are. */
-  end(): void {
+  end(failure?: Failure): void {
+    this.outages.stop(failure?.error);
     if (this.grid !== undefined) this.advance(this.timeByClock());
     this.isEnded = true;
   }
@@ -92,15 +95,17 @@ export class WindowBook<E, A, W> {
   waitMs(): number {
     const { everyMs } = this.shape;
     if (this.grid === undefined) return everyMs;
+    if (this.isReplay) return Infinity;
     const now = this.timeByClock();
     return Math.min(everyMs, this.grid.end(this.grid.firstAt(now)) - this.clock() - (this.lead ?? 0));
   }
 
   private tell(event: LifecycleEvent): boolean {
     const time = timeOf(event) as number;
-    this.setClock(time);
+    this.setClock(event, time);
     // Before time passes over it: the windows that it closes must know.
-    this.outages.tell(event, this.grid?.start(this.oldest) ?? -Infinity);
+    const heardAt = this.coveredFrom < Infinity ? this.now : undefined;
+    this.outages.tell(event, this.grid?.start(this.oldest) ?? -Infinity, heardAt);
     if (event.type === 'opened') this.cover(time, time);
     else if (event.type === 'gap') this.cover(time, this.beganAt);
     return this.advance(time);
@@ -112,12 +117,13 @@ export class WindowBook<E, A, W> {
     this.coveredFrom = this.grid === undefined ? Math.min(time, earliest) : time;
   }
 
-  private setClock(time: number): void {
-    this.lead = Math.max(this.lead ?? -Infinity, time - this.clock());
+  private setClock(event: unknown, time: number): void {
+    this.isReplay = isReplayed(event);
+    if (!this.isReplay) this.lead = Math.max(this.lead ?? -Infinity, time - this.clock());
   }
 
   private timeByClock(): number {
-    return Math.max(this.now, this.clock() + (this.lead ?? 0));
+    return this.isReplay ? this.now : Math.max(this.now, this.clock() + (this.lead ?? 0));
   }
 
   private advance(time: number): boolean {
@@ -143,10 +149,12 @@ export class WindowBook<E, A, W> {
     this.until = Math.min(grid.end(first), grid.start(last + 1));
     this.current = [];
     for (let index = first; index <= last; index += 1) this.current.push(this.opened(index));
+    // It belongs to a window that is closed: the sum of this one is not the truth either.
+    if (time < this.from) for (const window of this.current) window.isTrue = false;
   }
 
   private opened(index: number): Open<A> {
-    const window = this.open.get(index) ?? { state: this.contents.seed(), count: 0, dropped: 0 };
+    const window = this.open.get(index) ?? { state: this.contents.seed(), count: 0, dropped: 0, isTrue: true };
     this.open.set(index, window);
     return window;
   }
@@ -162,7 +170,7 @@ export class WindowBook<E, A, W> {
   }
 
   private close(grid: WindowGrid, index: number): W {
-    const { state, count, dropped } = this.opened(index);
+    const { state, count, dropped, isTrue } = this.opened(index);
     this.open.delete(index);
     this.until = -Infinity;
     this.current = [];
@@ -170,7 +178,8 @@ export class WindowBook<E, A, W> {
     const end = grid.end(index);
     const gaps = this.outages.within(start, end, this.now);
     this.outages.forget(grid.start(index + 1));
-    const complete = gaps.length === 0 && dropped === 0 && start >= this.coveredFrom && end <= this.now;
+    const isWhole = start >= this.coveredFrom && end <= this.now;
+    const complete = isTrue && isWhole && gaps.length === 0 && dropped === 0;
     return this.contents.toWindow({ type: 'window', start, end, count, gaps, complete }, state, dropped);
   }
 }
@@ -180,4 +189,6 @@ interface Open<A> {
   state: A;
   count: number;
   dropped: number;
+  /** Nothing fell in it that belongs to an older one. */
+  isTrue: boolean;
 }

@@ -2,7 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { commands } from '../../../src/cli/arguments/commands.js';
 import { helpText } from '../../../src/cli/arguments/help.js';
 import { parse } from '../../../src/cli/arguments/parse.js';
-import { exitCodeMeanings, replayExitCodeMeanings, serveExitCodeMeanings } from '../../../src/cli/exit-code.js';
+import {
+  exitCodeMeanings,
+  recordExitCodeMeanings,
+  replayExitCodeMeanings,
+  serveExitCodeMeanings,
+} from '../../../src/cli/exit-code.js';
 
 const names = Object.keys(commands) as (keyof typeof commands)[];
 
@@ -28,7 +33,7 @@ describe('helpText', () => {
   test('names every exit code', () => {
     const meanings = {
       listen: exitCodeMeanings,
-      record: exitCodeMeanings,
+      record: recordExitCodeMeanings,
       replay: replayExitCodeMeanings,
       serve: serveExitCodeMeanings,
     };
@@ -36,6 +41,11 @@ describe('helpText', () => {
       const shown = [...helpText(name as keyof typeof meanings).matchAll(/^ {2}(\d+) +\S/gm)].map(([, code]) => code);
       expect([name, shown]).toStrictEqual([name, Object.keys(codes)]);
     }
+  });
+
+  test('says nothing of stdout to whom it is not used for', () => {
+    const [, codes] = helpText('record').split('Exit codes');
+    expect(codes).not.toContain('stdout');
   });
 
   test('begins with what to type first', () => {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { run } from '../../../src/cli/run.js';
 import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
@@ -39,6 +40,12 @@ const recordsOf = (path: string): unknown[] =>
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as unknown);
+
+const linkToItself = (): string => {
+  const path = fresh();
+  symlinkSync(path, path);
+  return path;
+};
 
 const opened = /connection 1 is open/;
 
@@ -116,11 +123,39 @@ describe('record', () => {
     writeFileSync(path, 'mine');
     const { context, exit } = record(`--output ${path}`);
     expect(await exit).toBe(8);
-    expect(context.stderr.text).toContain(
+    expect(context.stderr.text).toBe(
       `rx-trade-feed: The file ${path} is there already, and is no recording: nothing was written to it. Give another path.\n`,
     );
-    expect(context.stderr.text).not.toMatch(/requesting/);
     expect(readFileSync(path, 'utf8')).toBe('mine');
+  });
+
+  test('does not take - for stdout', async () => {
+    const { context, exit } = record('-o -');
+    expect(await exit).toBe(2);
+    expect(context.stderr.text).toContain(
+      'rx-trade-feed: record writes a file; for stdout use listen --json.\nTry rx-trade-feed record --help.\n',
+    );
+  });
+
+  test.each([
+    ['a name that is too long', () => folder.path('x'.repeat(300)), 'its name or its path is too long'],
+    ['a link to itself', linkToItself, 'its symbolic links lead in a circle'],
+    ['a part that is no folder', () => `${linkToItself()}/feed`, 'its symbolic links lead in a circle'],
+  ])('says in plain words what is wrong with %s, and nothing else', async (_what, path, words) => {
+    const file = path();
+    const { context, exit } = record(`-o ${file}`);
+    expect(await exit).toBe(8);
+    expect(context.stderr.text).toBe(`rx-trade-feed: Cannot write the recording ${file}: ${words}.\n`);
+  });
+
+  test('says that another process records to it', async () => {
+    const path = fresh();
+    writeFileSync(`${path}.lock`, `${process.ppid} 1 ${hostname()}\n`);
+    const { context, exit } = record(`-o ${path}`);
+    expect(await exit).toBe(8);
+    expect(context.stderr.text).toBe(
+      `rx-trade-feed: Cannot write the recording ${path}: another process (pid ${process.ppid}) records to it. Give another path; if that is not so, remove ${path}.lock.\n`,
+    );
   });
 
   test('says that the disk is full', async () => {
@@ -129,12 +164,13 @@ describe('record', () => {
     service.push('market', 'one');
     expect(await exit).toBe(8);
     expect(context.stderr.text).toMatch(
-      /rx-trade-feed: Cannot write the recording \/dev\/full: no space is left on the disk\.\n$/,
+      /Z 1 frame, .*; recording: .*\nrx-trade-feed: Cannot write the recording \/dev\/full: no space is left on the disk\.\n$/,
     );
   });
 
   test('says why the feed stopped', async () => {
-    const { exit } = record(`-o ${fresh()}`, { env: { TRADE_FEED_API_KEY: 'planted-key' } });
+    const { context, exit } = record(`-o ${fresh()}`, { env: { TRADE_FEED_API_KEY: 'planted-key' } });
     expect(await exit).toBe(3);
+    expect(context.stderr.text).toMatch(/Z 0 frames, .*; recording: 0 B in /);
   });
 });

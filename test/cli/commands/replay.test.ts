@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { from } from 'rxjs';
 import { run } from '../../../src/cli/run.js';
@@ -33,6 +33,11 @@ const recorded = (...events: readonly (Frame | Gap)[]): string => {
 const hole = gap(20, 40, { stage: 'stream', closeCode: 1001 }) as Gap;
 const usual = (): string =>
   recorded(frameAt(0, '{"n":1}'), frameAt(20, '\0\u001b', { isBinary: true }), hole, frameAt(50, 'three'));
+
+const waitUntil = async (isDone: () => boolean): Promise<void> => {
+  const deadline = performance.now() + 5_000;
+  while (!isDone() && performance.now() < deadline) await nextTurn();
+};
 
 describe('replay', () => {
   test('writes the frames as listen does, and says what there was and where to go on', async () => {
@@ -115,6 +120,48 @@ describe('replay', () => {
     expect(context.stdout.text.match(/^\d+/gm)).toEqual(frames.map((_, n) => String(n)));
   });
 
+  test('keeps the recorded spacing across the wait for a slow reader, less the time of the wait', async () => {
+    const path = recorded(frameAt(0, 'x'.repeat(1_200_000)), frameAt(400, 'second'), frameAt(500, 'third'));
+    const { context, exit } = replay([path]);
+    context.stdout.block();
+    await context.stdout.until(/^x/);
+    const startedAt = performance.now();
+    await new Promise((done) => setTimeout(done, 100));
+    context.stdout.unblock();
+    await context.stdout.until(/second/);
+    const waited = performance.now() - startedAt;
+    expect(waited).toBeGreaterThanOrEqual(380);
+    expect(waited).toBeLessThan(480);
+    expect(await exit).toBe(0);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(480);
+  });
+
+  test('counts what stdout has taken, and tells the offset behind that, when it is interrupted', async () => {
+    const path = recorded(frameAt(0, 'first'), frameAt(1, 'x'.repeat(2_000)), hole, frameAt(60_000, 'last'));
+    const stuck = replay([path, '--speed', '10000']);
+    stuck.context.stdout.block();
+    await stuck.context.stdout.until(/^first/);
+    await waitUntil(() => stuck.context.stdout.writableLength > 2_000);
+    stuck.context.interrupt$.next('SIGINT');
+    expect(await stuck.exit).toBe(130);
+    expect(stuck.context.stderr.text).toMatch(/Z 0 frames, 0 B; .*go on with --offset 0\n$/);
+    const left = replay([path, '--speed', '10000']);
+    left.context.stdout.block();
+    await waitUntil(() => left.context.stdout.writableLength > 2_000);
+    left.context.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+    expect(await left.exit).toBe(0);
+    expect(left.context.stderr.text).toMatch(/Z 0 frames, 0 B; gaps: none; the reader of stdout has left\n$/);
+    const slow = recorded(frameAt(0, 'first'), frameAt(100, 'second'), frameAt(60_000, 'last'));
+    const firstLine = readFileSync(slow, 'utf8').indexOf('\n') + 1;
+    const some = replay([slow]);
+    await some.context.stdout.until(/^first/);
+    some.context.stdout.block();
+    await some.context.stdout.until(/second/);
+    some.context.interrupt$.next('SIGINT');
+    expect(await some.exit).toBe(130);
+    expect(some.context.stderr.text).toMatch(new RegExp(`Z 1 frame, 5 B; .*go on with --offset ${firstLine}\n$`));
+  });
+
   test.each([
     ['little', 10],
     ['much', 1_200_000],
@@ -137,6 +184,7 @@ describe('replay', () => {
     await gone.context.stdout.until(/first/);
     gone.context.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
     expect(await gone.exit).toBe(0);
+    expect(gone.context.stderr.text).toMatch(/; the reader of stdout has left\n$/);
     const full = replay([slow]);
     await full.context.stdout.until(/first/);
     full.context.stdout.destroy(Object.assign(new Error('write ENOSPC'), { code: 'ENOSPC' }));

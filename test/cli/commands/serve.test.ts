@@ -89,7 +89,7 @@ describe('serve', () => {
     from(frames).pipe(recordTo(file)).subscribe();
     const { context, exit, env } = await serve(`--replay ${file} --speed 2 --plan developer`);
     expect(context.stdout.text).toMatch(
-      /raw {6}its frames of .*recording, 2 times as fast, from when its first client connects[^]*listen raw\n/,
+      /raw {6}its frames of .*recording, 2 times as fast, the first one when its first client connects[^]*listen raw\n/,
     );
     const raw = start('listen raw --json --count 2', env);
     expect(await raw.exit).toBe(0);
@@ -114,7 +114,34 @@ describe('serve', () => {
       .pipe(recordTo(file))
       .subscribe();
     const { context, exit } = await serve(`--replay ${file} --speed ${speed}`);
-    expect(context.stdout.text).toContain(`recording-${speed}, ${words}, from when`);
+    expect(context.stdout.text).toContain(`recording-${speed}, ${words}, the first one when`);
+    expect(context.stdout.text).toMatch(/ raw {6}nothing: no frame of it is in .*\n/);
+    context.interrupt$.next('SIGTERM');
+    expect(await exit).toBe(0);
+  });
+
+  test('begins a feed with its own first frame, however late that was recorded', async () => {
+    const file = folder.path('late');
+    const at = (feed: 'market' | 'raw', ms: number) => new Frame(feed, Buffer.from(`${feed} ${ms}`), false, ms, 1);
+    from([at('raw', 0), at('market', 3_600_000), at('raw', 3_600_010), at('market', 3_600_100)])
+      .pipe(recordTo(file))
+      .subscribe();
+    const { context, exit, env } = await serve(`--replay ${file} --plan developer`);
+    const market = start('listen market --count 2', env);
+    expect(await market.exit).toBe(0);
+    expect(market.context.stdout.text).toBe('market 3600000\nmarket 3600100\n');
+    context.interrupt$.next('SIGTERM');
+    expect(await exit).toBe(0);
+  });
+
+  test('does not say of a feed that nothing was recorded of it when it has not read that far', async () => {
+    const file = folder.path('long');
+    const [long, short] = [Buffer.alloc(17_000_000, 'x'), Buffer.from('x')];
+    from([new Frame('market', long, false, 0, 1), new Frame('raw', short, false, 1, 1)])
+      .pipe(recordTo(file))
+      .subscribe();
+    const { context, exit } = await serve(`--replay ${file}`);
+    expect(context.stdout.text).toMatch(/ raw {6}its frames of /);
     context.interrupt$.next('SIGTERM');
     expect(await exit).toBe(0);
   });

@@ -33,9 +33,9 @@ describe('the tally of a replay', () => {
       totalBytes: 1_000,
     });
     expect(replayProgressWords(tally)).toBe('50% · 2 frames · 1 gap · 1970-01-01T00:00:03.000Z');
-    expect(replaySummary(tally)).toBe(
-      '2 frames, 6 B; gaps: 1; recorded from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:03.000Z; go on with --offset 500',
-    );
+    const recorded = '2 frames, 6 B; gaps: 1; recorded from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:03.000Z';
+    expect(replaySummary(tally, { kind: 'interrupted' })).toBe(`${recorded}; go on with --offset 500`);
+    expect(replaySummary(tally, { kind: 'output-closed' })).toBe(`${recorded}; the reader of stdout has left`);
   });
 
   test('has words for nothing, for a recording that grows, and for times that no calendar has', () => {

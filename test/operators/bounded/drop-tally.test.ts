@@ -42,6 +42,15 @@ describe('DropTally', () => {
     expect(tally.isOverdue).toBe(false);
   });
 
+  it('is overdue when the clock was set back by a second meanwhile', () => {
+    const tally = new DropTally(undefined);
+    tally.count(1, 0, 5_000);
+    tally.count(1, 0, 4_001);
+    expect(tally.isOverdue).toBe(false);
+    tally.count(1, 0, 4_000);
+    expect(tally.isOverdue).toBe(true);
+  });
+
   it('has told before `onDrop` throws or drops more', () => {
     const dropped: number[] = [];
     const tally = new DropTally((report) => {

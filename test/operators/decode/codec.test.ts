@@ -91,4 +91,16 @@ describe('documentReader', () => {
     expect(() => read(schema, '1')).toThrow('`codec` must be synchronous');
     expect(() => read(later, '"x"')).toThrow();
   });
+
+  it('hears what the promise of such a schema rejects with, for nobody else does', () => {
+    const checked = v.pipeAsync(
+      v.string(),
+      v.checkAsync(() => Promise.reject(new Error('mine'))),
+    );
+    const schema = {
+      '~standard': { version: 1, vendor: 'test', validate: () => Promise.reject(new Error('mine')) },
+    } as const;
+    for (const codec of [checked as unknown as Codec<string>, schema])
+      expect(() => read(codec, '"x"')).toThrow('`codec` must be synchronous');
+  });
 });

@@ -17,6 +17,12 @@ describe('decodeFailure', () => {
     );
   });
 
+  it('keeps the beginning of a long path, in 200 characters', () => {
+    const pathOf = (path: string) => decodeFailure(frameOf(''), [{ path, message: '' }]).issues[0]?.path;
+    expect(pathOf(`/a/${'b'.repeat(5_000)}`)).toBe(`/a/${'b'.repeat(196)}…`);
+    expect(pathOf(`/${'b'.repeat(199)}`)).toBe(`/${'b'.repeat(199)}`);
+  });
+
   it('does not hold the payload, however it is looked at', () => {
     const failure = decodeFailure(frameOf(payload), [{ path: '', message: 'x' }]);
     const shown = [

@@ -73,6 +73,38 @@ const changing: readonly [string, t.Mixed, unknown, unknown][] = [
   ],
 ];
 
+/** Clones a codec as io-ts-types does, and changes some of it. */
+const clone = (codec: t.Mixed, changes: Partial<t.Mixed>): t.Mixed =>
+  Object.assign(Object.create(Object.getPrototypeOf(codec) as object) as t.Mixed, codec, changes);
+
+/** Clones a codec with a validation of its own, as `withValidate` of io-ts-types does. */
+const withValidate = (codec: t.Mixed, validate: t.Validate<unknown, unknown>): t.Mixed => {
+  const cloned = clone(codec, { validate });
+  return Object.assign(cloned, { decode: (u: unknown) => validate(u, [{ key: '', type: cloned, actual: u }]) });
+};
+const positive = withValidate(t.number, (u, c) => (Number(u) > 0 ? t.success(u) : t.failure(u, c, 'not positive')));
+const refuse: t.Validate<unknown, never> = (u, c) => t.failure(u, c);
+
+/** Codecs of a validation of their own, with the tag, the parts and the guard of one that has none; the document is refused. */
+const cloned: readonly [string, t.Mixed, unknown][] = [
+  ['a clone', positive, -1],
+  ['a clone with a decoder alone', clone(t.number, { decode: (u) => refuse(u, []) }), 1],
+  ['a clone of a type', withValidate(t.type({ a: t.number }), refuse), { a: 1 }],
+  ['a clone of a union', t.array(withValidate(t.union([t.number, t.string]), refuse)), [1]],
+  ['a clone with the validation of another type', t.tuple([withValidate(t.number, t.string.validate)]), [1]],
+  ['type of a clone', t.type({ a: positive }), { a: -1 }],
+  ['partial of a clone', t.partial({ a: positive }), { a: -1 }],
+  ['array of a clone', t.array(positive), [-1]],
+  ['readonlyArray of a clone', t.readonlyArray(positive), [-1]],
+  ['readonly of a clone', t.readonly(positive), -1],
+  ['record of a clone', t.record(t.string, positive), { a: -1 }],
+  ['tuple of a clone', t.tuple([positive]), [-1]],
+  ['union of a clone', t.union([t.string, positive]), -1],
+  ['intersection of a clone', t.intersection([positive, t.unknown]), -1],
+  ['refinement of a clone', t.refinement(positive, () => true), -1],
+  ['recursion of a clone', t.recursion('R', (): t.Mixed => t.type({ a: positive })), { a: -1 }],
+];
+
 const check = (codec: t.Mixed) => ioTsCheck(codec as t.Type<unknown>);
 
 const value = (codec: t.Mixed, document: unknown): unknown => {
@@ -88,14 +120,39 @@ const issuesOf = (codec: t.Mixed, document: unknown): unknown => {
 
 describe('ioTsCheck', () => {
   it.each(plain)('asks the guard of %s alone, and gives the document itself', (_name, codec, document) => {
-    const decode = jest.fn(codec.decode);
-    const spied = Object.create(codec, { decode: { value: decode } }) as t.Mixed;
-    expect(value(spied, document)).toBe(document);
-    expect(decode).not.toHaveBeenCalled();
+    const asked = jest.fn();
+    // io-ts' own is bound.
+    const decode = ((document: unknown) => {
+      asked();
+      return codec.decode(document);
+    }).bind(undefined);
+    expect(value(clone(codec, { decode }), document)).toBe(document);
+    expect(asked).not.toHaveBeenCalled();
   });
 
   it.each(changing)('lets the decoder of %s make the value', (_name, codec, document, made) => {
     expect(value(codec, document)).toEqual(made);
+  });
+
+  it.each(cloned)('lets the decoder of %s refuse what its guard takes', (_name, codec, document) => {
+    expect(codec.is(document)).toBe(true);
+    expect(isRight(check(codec)(document))).toBe(false);
+  });
+
+  it('lets the decoder of a record answer whose keys have a validation of their own', () => {
+    const upper = withValidate(t.string, (u) => t.success(String(u).toUpperCase()));
+    expect(value(t.record(upper, t.number), { a: 1 })).toEqual({ A: 1 });
+  });
+
+  it('asks the guard of a union that is told apart by a tag, too', () => {
+    const codec = t.union([t.type({ kind: t.literal('a') }), t.type({ kind: t.literal('b') })]);
+    const is = jest.spyOn(t.UnknownRecord, 'is');
+    const validate = jest.spyOn(t.UnknownRecord, 'validate');
+    const document = { kind: 'b' };
+    expect(value(codec, document)).toBe(document);
+    expect(is).toHaveBeenCalled();
+    expect(validate).not.toHaveBeenCalled();
+    jest.restoreAllMocks();
   });
 
   it('takes the word of the decoder where the guard is stricter', () => {

@@ -1,20 +1,24 @@
 import { expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { of } from 'rxjs';
 import { recordTo } from '../../../src/index.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { frameAt, replayed } from './support/recorded.js';
 
 const folder = tempFolder();
-const program = new URL('programs/record-forever.mjs', import.meta.url).pathname;
+const program = (name: string): string => new URL(`programs/${name}.mjs`, import.meta.url).pathname;
+const [recordForever, recordTogether, recordAndEnd] = ['record-forever', 'record-together', 'record-and-end'].map(
+  program,
+) as [string, string, string];
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /** Records in a process of its own and kills that in full stream, as soon as a file has so many bytes. */
 const recordAndKill = async (args: readonly string[], file: string, bytes: number): Promise<void> => {
-  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(process.execPath, [recordForever, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
   const exit = once(child, 'exit');
   const deadline = performance.now() + 8_000;
   while (sizeOf(file) < bytes && performance.now() < deadline) await new Promise((done) => setTimeout(done, 2));
@@ -39,6 +43,57 @@ it('a recording survives a kill in full stream with at most its last line torn, 
 
   of(frameAt(Date.now(), '{"number":-1}')).pipe(recordTo(path)).subscribe();
   expect(await numbersOf(path)).toEqual([...numbers, 'gap', -1]);
+}, 20_000);
+
+it('a path is recorded to by one process alone, and by another one after a kill', async () => {
+  const path = folder.path('claimed.ndjson');
+  const child = spawn(process.execPath, [recordForever, path], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const exit = once(child, 'exit');
+  const deadline = performance.now() + 8_000;
+  while (sizeOf(path) === 0 && performance.now() < deadline) await new Promise((done) => setTimeout(done, 2));
+  const refused: unknown[] = [];
+  of(frameAt(1))
+    .pipe(recordTo(path))
+    .subscribe({ error: (error) => refused.push(error) });
+  expect(refused).toMatchObject([
+    { name: 'RecordingError', message: expect.stringContaining(`another process (pid ${child.pid}) records to it`) },
+  ]);
+  child.kill('SIGKILL');
+  await exit;
+  expect(existsSync(`${path}.lock`)).toBe(true);
+  const numbers = await numbersOf(path);
+  expect(numbers).toEqual(upFrom(0, numbers.length));
+  of(frameAt(Date.now(), '{"number":-1}')).pipe(recordTo(path)).subscribe();
+  expect(await numbersOf(path)).toEqual([...numbers, 'gap', -1]);
+  expect(existsSync(`${path}.lock`)).toBe(false);
+}, 20_000);
+
+it('of processes that begin one recording at once, also behind a crash, one records and the others are refused', async () => {
+  const path = folder.path('raced.ndjson');
+  writeFileSync(`${path}.lock`, `${spawnSync(process.execPath, ['--version']).pid} 1 ${hostname()}\n`);
+  const startAt = Date.now() + 1_500;
+  const children = [1, 2, 3, 4].map((number) => {
+    const child = spawn(process.execPath, [recordTogether, path, String(number), String(startAt)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let said = '';
+    child.stdout.on('data', (text) => (said += String(text)));
+    return once(child, 'close').then(() => said);
+  });
+  const said = await Promise.all(children);
+  expect(said.filter((words) => words.includes('records to it'))).toHaveLength(3);
+  const [winner] = said.filter((words) => /^\d+$/.test(words));
+  expect(await numbersOf(path)).toEqual(Array.from({ length: 100 }, () => Number(winner)));
+  expect(existsSync(`${path}.lock`)).toBe(false);
+}, 20_000);
+
+it('a program that ends itself, or throws, has recorded all that passed', async () => {
+  for (const how of ['exit', 'throw']) {
+    const path = folder.path(`${how}.ndjson`);
+    spawnSync(process.execPath, [recordAndEnd, path, how], { stdio: 'ignore' });
+    expect(await numbersOf(path)).toEqual(upFrom(0, 100));
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  }
 }, 20_000);
 
 it('a recording survives a kill between its files', async () => {

@@ -23,6 +23,16 @@ describe('recordedEvents', () => {
     expect(events.next()).toMatchObject({ receivedAt: 3, offset: 600 + line(3).length });
   });
 
+  it('leaves empty lines out, wherever they are', () => {
+    const events = recordedEvents();
+    events.take(lines(`\n${line(1)}\n\r\n${line(2)}\n`));
+    expect(events.next()).toMatchObject({ receivedAt: 1, offset: 101 + line(1).length });
+    expect(events.next()).toMatchObject({ receivedAt: 2, offset: 104 + line(1).length * 2 });
+    expect(events.next()).toBeUndefined();
+    events.take(lines('{"secret\n\n\n'));
+    expect(events.next()).toBeUndefined();
+  });
+
   it('leaves a last line out that is not readable', () => {
     const events = recordedEvents();
     events.take(lines(`${line(1)}\0\0}\n`));
@@ -50,7 +60,7 @@ describe('recordedEvents', () => {
         name: 'RecordingError',
         path: 'f.1',
         lineAt: line(1).length,
-        message: `The line at byte ${line(1).length} of f.1 is not readable as a recording: it is no JSON.`,
+        message: `The line at byte ${line(1).length} of f.1 is not readable as a recording: it is no JSON. To leave it out, go on from offset ${100 + line(1).length + 9}.`,
       }),
     );
   });
@@ -58,6 +68,8 @@ describe('recordedEvents', () => {
   it('throws for a first line that is not readable, whether or not another one follows', () => {
     const events = recordedEvents();
     events.take(lines('{"batch":1}\n'));
-    expect(() => events.next()).toThrow('The line at byte 0 of f.1 is not readable as a recording: it has no `type`.');
+    expect(() => events.next()).toThrow(
+      'The line at byte 0 of f.1 is not readable as a recording: it has no `type`. To leave it out, go on from offset 112.',
+    );
   });
 });

@@ -131,6 +131,8 @@ describe('openRecording', () => {
       }),
     );
     expect(() => open(folder.path('.'))).toThrow(/it is a directory/);
-    expect(() => open(folder.path('x'.repeat(300)))).toThrow(/Cannot write the recording .*: ENAMETOOLONG/);
+    expect(() => open(folder.path('x'.repeat(300)))).toThrow(
+      /Cannot write the recording .*: its name or its path is too long/,
+    );
   });
 });

@@ -1,7 +1,8 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { type RecordingReader, recordingReader } from '../../../src/operators/node/recording-reader.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { openFiles } from './support/open-files.js';
@@ -111,6 +112,50 @@ describe('recordingReader', () => {
     expect(await reader.read()).toBeUndefined();
   });
 
+  it('reads a file to its last end, which is there when the next one is', async () => {
+    const path = recording(one);
+    const reader = readerOf(path);
+    expect((await reader.read())?.bytes.toString()).toBe(one);
+    // The recorder rotates when the end was met, and the next file is not opened yet.
+    const handle = await open(path);
+    const filesOpen = (): readonly string[] => openFiles().filter((file) => file.startsWith(path));
+    const prototype = Object.getPrototypeOf(handle) as typeof handle;
+    await handle.close();
+    const read = prototype.read as (...args: unknown[]) => Promise<unknown>;
+    const spy = jest.spyOn(prototype, 'read').mockImplementationOnce(async function (
+      this: unknown,
+      ...args: unknown[]
+    ) {
+      const end = await read.apply(this, args);
+      appendFileSync(path, two);
+      writeFileSync(`${path}.1`, three);
+      return end as never;
+    });
+    const last = await reader.read();
+    spy.mockRestore();
+    expect(filesOpen()).toHaveLength(2);
+    expect(last).toMatchObject({ path, offset: one.length, bytes: Buffer.from(two) });
+    const next = await reader.read();
+    expect(next).toMatchObject({ path: `${path}.1`, fileOffset: 0, offset: (one + two).length });
+    expect(next?.bytes.toString()).toBe(three);
+    expect(await reader.read()).toBeUndefined();
+    expect(filesOpen()).toHaveLength(1);
+  });
+
+  it('closes both files when it is left at the end of one', async () => {
+    const path = recording(one, two);
+    const reader = readerOf(path);
+    await reader.read();
+    const read = reader.read();
+    const filesOpen = (): number => openFiles().filter((file) => file.startsWith(path)).length;
+    const deadline = performance.now() + 2_000;
+    while (filesOpen() < 2 && performance.now() < deadline) await new Promise((done) => setImmediate(done));
+    reader.unsubscribe();
+    await read.catch(() => undefined);
+    while (filesOpen() > 0 && performance.now() < deadline) await new Promise((done) => setImmediate(done));
+    expect(filesOpen()).toBe(0);
+  });
+
   it('does not pass over a torn line that is not the last of the recording', async () => {
     const path = recording(`${one}{"secret`, two);
     const reader = readerOf(path);
@@ -118,8 +163,10 @@ describe('recordingReader', () => {
     await expect(reader.read()).rejects.toMatchObject({
       path,
       lineAt: one.length,
-      message: `The file ${path} ends inside a line, at byte ${one.length}, but the recording goes on in ${path}.1.`,
+      message: `The file ${path} ends inside a line, at byte ${one.length}, but the recording goes on in ${path}.1. To leave it out, go on from offset ${one.length + 8}.`,
     });
+    const rest = await piecesOf(readerOf(path, one.length + 8), path);
+    expect(rest).toMatchObject([{ text: two, file: '.1', offset: one.length + 8 }]);
   });
 
   it('says what cannot be read', async () => {
@@ -137,7 +184,7 @@ describe('recordingReader', () => {
     await expect(read(pipe)).rejects.toThrow(`Cannot read the recording ${pipe}: it is no file.`);
     const path = recording(one);
     execFileSync('mkfifo', [`${path}.1`]);
-    await expect(read(path)).rejects.toThrow(/it is no file/);
+    await expect(read(path)).rejects.toThrow(`Cannot read the recording ${path}.1: it is no file.`);
   });
 
   it('does not search a file for lines that is of another kind', async () => {
@@ -164,6 +211,10 @@ describe('recordingReader', () => {
       lineAt: one.length,
       message: `The line at byte ${one.length} of ${path} is too long: is it a recording?`,
     });
+  });
+
+  it('takes a file for a recording that begins with an empty line', async () => {
+    expect((await readerOf(recording(`\r\n${one}`)).read())?.bytes.toString()).toBe(`\r\n${one}`);
   });
 
   it('gives nothing of an empty file', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { appendFileSync, existsSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { RecordingError } from '../../../src/index.js';
 import { frameLine } from '../../../src/operators/node/recording-line.js';
@@ -293,18 +293,46 @@ describe('recordingWriter', () => {
   describe('sharing a file with somebody else', () => {
     const changed: unknown = expect.stringMatching(/somebody else has changed it meanwhile/);
 
-    it('is refused before the first write', async () => {
-      const [first, second] = [writerTo(), writerTo()];
+    it('is refused to a second recorder, until the first one has ended', () => {
+      const first = writerTo();
+      expect(() => writerTo()).toThrow(/this process records to it/);
+      expect(existsSync(`${path}.lock`)).toBe(true);
       add(first, 1);
+      first.end();
+      expect(existsSync(`${path}.lock`)).toBe(false);
+      const second = writerTo();
+      add(second, 3);
+      second.end();
+      expect(text()).toBe(lines(1, 3));
+      expect(failures).toEqual([]);
+    });
+
+    it('leaves no claim behind when the file is refused or the recording fails', () => {
+      writeFileSync(path, 'mine');
+      expect(() => writerTo()).toThrow(/is no recording/);
+      expect(existsSync(`${path}.lock`)).toBe(false);
+      writeFileSync(path, '');
+      const writer = writerTo();
+      disk.failSync = 'EIO';
+      add(writer, 1);
+      writer.end();
+      expect(failures).toHaveLength(1);
+      expect(existsSync(`${path}.lock`)).toBe(false);
+    });
+
+    it('is told before the next write when the last look was a while ago', async () => {
+      const now = jest.spyOn(performance, 'now').mockReturnValue(5_000);
+      const writer = writerTo();
+      add(writer, 1);
       await turn();
       disk.waiting[0]?.land();
-      add(second, 2);
+      appendFileSync(path, 'other');
+      now.mockReturnValue(6_000);
+      add(writer, 2);
       await turn();
+      now.mockRestore();
       expect(failures).toMatchObject([{ message: changed }]);
-      add(first, 3);
-      first.end();
-      expect(text()).toBe(lines(1, 3));
-      expect(failures).toHaveLength(1);
+      expect(text()).toBe(`${lines(1)}other`);
     });
 
     it('is refused at the last write as well', () => {
@@ -342,20 +370,27 @@ describe('recordingWriter', () => {
       writer.end();
     });
 
-    it('does not look at a file that was written meanwhile', async () => {
-      disk.isLookSlow = true;
-      const writer = writerTo({ maxWaitingBytes: lines(1).length });
+    it('takes its own write that is under way for nobody else', async () => {
+      const writer = writerTo();
       add(writer, 1);
       await turn();
-      expect([disk.looks.length, disk.waiting.length]).toEqual([1, 0]);
+      writeFileSync(path, lines(1));
       add(writer, 2);
-      expect(text()).toBe(lines(1, 2));
-      disk.looks.shift()?.();
-      expect(disk.waiting).toHaveLength(0);
-      add(writer, 3);
       writer.end();
+      disk.waiting[0]?.land();
       expect(failures).toEqual([]);
-      expect(text()).toBe(lines(1, 2, 3));
+      expect(text()).toBe(lines(1, 2));
     });
+  });
+
+  it('writes all when the process ends itself, and keeps no listener behind', () => {
+    const listeners = process.listenerCount('exit');
+    const writer = writerTo();
+    add(writer, 1);
+    const [atExit] = process.listeners('exit').slice(-1) as (() => void)[];
+    expect(process.listenerCount('exit')).toBe(listeners + 1);
+    atExit?.();
+    expect(text()).toBe(lines(1));
+    expect(process.listenerCount('exit')).toBe(listeners);
   });
 });

@@ -47,6 +47,28 @@ describe('keeper', () => {
     expect(bufferSizes([frame])).toEqual([0]);
   });
 
+  it('moves at most 64 KiB at once, and one frame more, however large a buffer is', () => {
+    const keep = keeper();
+    const views = Array.from({ length: 4_000 }, (_, n) => [n * 2_500, n * 2_500 + 100] as const);
+    const frames = chunk(10_000_000, ...views);
+    const copy = Buffer.concat(frames.map(({ data }) => data));
+    for (const frame of frames) keep(frame);
+    const moved = bufferSizes(frames).filter((bytes) => bytes !== 10_000_000);
+    expect(moved.length).toBeGreaterThan(3_000);
+    expect(Math.max(...moved)).toBeLessThan(64 * 1024 + 100);
+    keep(chunk(10, [0, 1])[0]);
+    expect(Math.max(...bufferSizes(frames))).toBeLessThan(64 * 1024 + 100);
+    expect(Buffer.concat(frames.map(({ data }) => data)).equals(copy)).toBe(true);
+  });
+
+  it('leaves a frame where it is that somebody froze', () => {
+    const keep = keeper();
+    const [frozen, other, empty] = chunk(1_000, [0, 10], [10, 20], [5, 5]) as [Frame, Frame, Frame];
+    for (const frame of [Object.freeze(frozen), other, Object.freeze(empty), ...chunk(10, [0, 1])]) keep(frame);
+    expect(bufferSizes([frozen, other, empty])).toEqual([1_000, 20, 1_000]);
+    expect(frozen.data[9]).toBe(9);
+  });
+
   it('counts each buffer for itself', () => {
     const keep = keeper();
     const one = chunk(1_000, [0, 499]);

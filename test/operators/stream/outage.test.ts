@@ -15,10 +15,11 @@ describe('nextOutage', () => {
     ).toBeUndefined();
   });
 
-  it('goes on until its gap is told', () => {
+  it('goes on until the next opening, or its gap', () => {
     const refused = disconnected(7, { stage: 'ticket', status: 503, closeCode: undefined });
-    for (const event of [requested(6), issued(6), refused, reconnecting(6, 1), opened(8)])
+    for (const event of [requested(6), issued(6), refused, reconnecting(6, 1)])
       expect(nextOutage(going, event)).toBe(going);
+    expect(nextOutage(going, opened(8))).toBeUndefined();
     expect(nextOutage(going, gapOf(5, 8))).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { EMPTY, interval, of, Subject, tap } from 'rxjs';
+import { EMPTY, interval, of, Subject, tap, throwError } from 'rxjs';
 import { type Gatherer, gathered } from '../../../src/operators/window/gathered.js';
 import { marbles } from '../stream.js';
 
@@ -81,6 +81,32 @@ describe('gathered', () => {
     source.next('C');
     expect(told).toEqual(['a']);
     expect(source.observed).toBe(false);
+  });
+
+  it('lets the rest out before the error also when the consumer fails the source in the middle', () => {
+    const source = new Subject<string>();
+    const told: unknown[] = [];
+    const failure = new Error('failed');
+    gathered(source, gatherer()).subscribe({
+      next: (each) => {
+        told.push(each);
+        if (each !== 'A') return;
+        source.next('b');
+        source.error(failure);
+      },
+      error: (error) => told.push(error),
+    });
+    source.next('A');
+    expect(told).toEqual(['A', 'b', failure]);
+  });
+
+  it('tells the gatherer how the source ended', () => {
+    const endings: unknown[] = [];
+    const failure = new Error('failed');
+    const telling = (): Gatherer<string, string> => ({ ...gatherer(), end: (failure) => endings.push(failure) });
+    for (const source of [EMPTY, throwError(() => failure)])
+      gathered(source, telling()).subscribe({ error: () => undefined });
+    expect(endings).toEqual([undefined, { error: failure }]);
   });
 
   it('keeps the order when the consumer sends back, and when it ends the source', () => {

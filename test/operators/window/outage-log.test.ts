@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { gapSoFar, outageLog } from '../../../src/operators/window/outage-log.js';
-import { disconnected, gapOf, lost, opened } from '../stream.js';
+import { disconnected, gapOf, issued, lost, opened, requested } from '../stream.js';
 
 describe('outageLog', () => {
   it('gives a window the gaps that reach into it, as they are', () => {
     const log = outageLog();
     const gap = gapOf(13, 32);
-    log.tell(gap, 0);
+    log.tell(gap, 0, undefined);
     const within = (start: number, end: number) => log.within(start, end, 100);
     expect([within(0, 10), within(0, 13), within(32, 40)]).toEqual([[], [], []]);
     expect([within(0, 14), within(20, 30), within(31, 40)]).toEqual([[gap], [gap], [gap]]);
@@ -16,22 +16,67 @@ describe('outageLog', () => {
   it('counts a gap without length for the window that it lies in', () => {
     const log = outageLog();
     const gap = gapOf(10, 10);
-    log.tell(gap, 0);
+    log.tell(gap, 0, undefined);
     expect([log.within(0, 10, 10), log.within(10, 20, 10), log.within(20, 30, 10)]).toEqual([[], [gap], []]);
   });
 
   it('gives the gap so far of an outage that goes on, until its gap comes', () => {
     const log = outageLog();
     const outage = disconnected(13);
-    log.tell(outage, 0);
+    log.tell(outage, 0, undefined);
     const soFar = (to: number) => ({ ...gapOf(13, to, outage.failure) });
     expect([log.within(0, 10, 15), log.within(0, 13, 15)]).toEqual([[], []]);
     expect(log.within(10, 20, 25)).toEqual([soFar(20)]);
     expect(log.within(20, 30, 25)).toEqual([soFar(25)]);
-    log.tell(opened(25), 0);
-    expect(log.within(20, 30, 30)).toEqual([soFar(30)]);
-    log.tell(gapOf(13, 25), 20);
+    log.tell(opened(25), 0, undefined);
+    expect(log.within(20, 30, 30)).toEqual([soFar(25)]);
+    const gap = gapOf(13, 25);
+    log.tell(gap, 20, undefined);
+    expect(log.within(20, 30, 30)).toEqual([gap]);
+    expect(log.within(20, 30, 30)[0]).toBe(gap);
     expect(log.within(30, 40, 40)).toEqual([]);
+  });
+
+  it('ends an outage with the opening when no gap is told', () => {
+    const log = outageLog();
+    log.tell(disconnected(13), 0, 12);
+    log.tell(opened(25), 0, 13);
+    log.tell(issued(26), 0, 25);
+    log.tell(gapOf(40, 41), 0, 30);
+    expect(log.within(0, 100, 100).map(({ from, to }) => [from, to])).toEqual([
+      [13, 25],
+      [40, 41],
+    ]);
+  });
+
+  it('takes a feed that is begun again without a word of its end for an outage since it was last heard', () => {
+    const ends = [requested(20), opened(25, 1)];
+    for (const events of [ends, ends.slice(1)]) {
+      const log = outageLog();
+      for (const event of events) log.tell(event, 0, 13);
+      const [gap, ...more] = log.within(0, 100, 100);
+      expect([gap?.from, gap?.to, gap?.durationMs, more]).toEqual([13, 25, 12, []]);
+      expect(gap?.failure).toMatchObject({ code: 'connection-closed', endedAt: 13 });
+      expect(gap?.failure.message).toContain('begun again');
+    }
+    const first = outageLog();
+    for (const event of ends) first.tell(event, 0, undefined);
+    expect(first.within(0, 100, 100)).toEqual([]);
+  });
+
+  it('takes the error that a connection ended with for an outage that goes on', () => {
+    const log = outageLog();
+    log.stop(new Error('a bug'));
+    log.stop(undefined);
+    log.stop(lost(5, { stage: 'ticket', status: 401, closeCode: undefined }));
+    expect(log.within(0, 10, 10)).toEqual([]);
+    const failure = lost(7);
+    log.stop(failure);
+    expect(log.within(0, 10, 9)).toEqual([gapOf(7, 9, failure)]);
+    const known = outageLog();
+    known.tell(disconnected(3), 0, 2);
+    known.stop(failure);
+    expect(known.within(0, 10, 9).map(({ from }) => from)).toEqual([3]);
   });
 
   it('forgets the gaps that are over, and those alone', () => {
@@ -42,7 +87,7 @@ describe('outageLog', () => {
       [10, 10],
       [12, 15],
     ] as const)
-      log.tell(gapOf(from, to), 0);
+      log.tell(gapOf(from, to), 0, undefined);
     log.forget(10);
     expect(log.within(0, 100, 100).map(({ from }) => from)).toEqual([10, 12]);
     log.forget(15);
@@ -51,8 +96,8 @@ describe('outageLog', () => {
 
   it('counts a gap that comes late for the oldest window', () => {
     const log = outageLog();
-    log.tell(gapOf(1, 2), 20);
-    log.tell(gapOf(13, 20), 20);
+    log.tell(gapOf(1, 2), 20, undefined);
+    log.tell(gapOf(13, 20), 20, undefined);
     expect(log.within(20, 30, 20)).toEqual([gapOf(1, 2, expect.anything() as never)]);
     expect(log.within(30, 40, 20)).toEqual([]);
   });

@@ -7,7 +7,7 @@ import { WindowBook, type WindowShape } from '../../../src/operators/window/wind
 import { timeOf } from '../../../src/operators/stream/item.js';
 import { framesUpTo } from '../../../src/operators/window/window-contents.js';
 import type { Frame } from '../../../src/protocol/frame.js';
-import { disconnected, frameOf, gapOf, opened, reconnecting, requested } from '../stream.js';
+import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../stream.js';
 import { inWords } from './window-words.js';
 
 const bookOf = (clock: () => number, shape: Partial<WindowShape> = {}) =>
@@ -89,7 +89,7 @@ describe('WindowBook', () => {
     expect(linesOf(book)).toEqual([]);
     now = 110;
     book.tick();
-    expect(linesOf(book)).toEqual(['100-110 a']);
+    expect(linesOf(book)).toEqual(['100-110 a incomplete']);
   });
 
   it.each<[string, readonly FeedEvent[], readonly string[]]>([
@@ -144,7 +144,7 @@ describe('WindowBook', () => {
     book.add(opened(0));
     book.add(frameOf('a', 1));
     book.add(gapOf(2, 3));
-    book.add(opened(15));
+    book.add(issued(15));
     expect(linesOf(book)).toEqual(['0-10 a gap 2-3 incomplete']);
     const { open, current, outages } = book as unknown as {
       readonly open: Map<unknown, unknown>;

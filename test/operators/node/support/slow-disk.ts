@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import type { Disk } from '../../../../src/operators/node/recording-writer.js';
+import type { Disk } from '../../../../src/operators/node/recording-file.js';
 
 type WriteDone = (error: NodeJS.ErrnoException | null, written: number) => void;
 
@@ -13,7 +13,7 @@ export interface WaitingWrite {
   fail(code: string, bytes?: number): void;
 }
 
-/** The real disk, but an asynchronous write waits until a test lets it land; looks at a file are quick. */
+/** The real disk, but an asynchronous write waits until a test lets it land. */
 export interface SlowDisk extends Disk {
   /** The writes that wait. */
   readonly waiting: WaitingWrite[];
@@ -25,10 +25,7 @@ export interface SlowDisk extends Disk {
   failSync: string | undefined;
   /** The next close fails so. */
   failClose: string | undefined;
-  readonly looks: (() => void)[];
-  /** Whether looks at a file wait. */
-  isLookSlow: boolean;
-  /** How often the file was looked at, asynchronously. */
+  /** How often the file was looked at. */
   looked: number;
   readonly closed: number[];
 }
@@ -41,13 +38,11 @@ export const slowDisk = (): SlowDisk => {
   const disk: SlowDisk = {
     waiting: [],
     sync: [],
-    looks: [],
     closed: [],
     mostSync: Infinity,
     failSync: undefined,
     failClose: undefined,
     looked: 0,
-    isLookSlow: false,
     openSync: fs.openSync,
     closeSync: (fd) => {
       fs.closeSync(fd);
@@ -56,14 +51,10 @@ export const slowDisk = (): SlowDisk => {
       disk.failClose = undefined;
       if (code !== undefined) throw errorOf(code);
     },
-    fstatSync: fs.fstatSync,
-    fstat: ((fd: number, done: (error: Error | null, stats: fs.Stats) => void) => {
+    fstatSync: ((fd: number) => {
       disk.looked += 1;
-      const stats = fs.fstatSync(fd);
-      const look = (): void => done(null, stats);
-      if (disk.isLookSlow) disk.looks.push(look);
-      else look();
-    }) as typeof fs.fstat,
+      return fs.fstatSync(fd);
+    }) as typeof fs.fstatSync,
     write: ((fd: number, bytes: Buffer, offset: number, length: number, position: number, done: WriteDone) => {
       disk.waiting.push({
         text: bytes.toString('utf8', offset, offset + length),

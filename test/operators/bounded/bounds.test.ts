@@ -1,0 +1,99 @@
+import { describe, expect, it } from '@jest/globals';
+import { asyncScheduler, VirtualTimeScheduler } from 'rxjs';
+import {
+  boundDefaults,
+  type BoundOptions,
+  boundRules,
+  type Bounds,
+  positiveCount,
+} from '../../../src/operators/bounded/bounds.js';
+import { bytesOf } from '../../../src/operators/stream/item.js';
+import { tablesUnder } from '../../docs/tables.js';
+
+const never = [undefined, null, '', '1', NaN, 0, -1, true, {}, []];
+
+describe('boundDefaults', () => {
+  it('are bounds for every option, which nobody can change', () => {
+    expect(boundDefaults).toStrictEqual({
+      capacity: 10_000,
+      capacityBytes: 67_108_864,
+      overflow: 'drop-oldest',
+      bytesOf,
+      onDrop: undefined,
+      scheduler: asyncScheduler,
+    });
+    expect(Object.isFrozen(boundDefaults)).toBe(true);
+  });
+
+  it('are within the rules, where there is one', () => {
+    expect(Object.keys(boundDefaults)).toEqual(Object.keys(boundRules));
+    const { onDrop: _, ...given } = boundDefaults;
+    for (const [name, value] of Object.entries(given)) {
+      const { is } = boundRules[name as keyof BoundOptions];
+      expect([name, is(value)]).toEqual([name, true]);
+    }
+  });
+});
+
+describe('boundRules', () => {
+  const cases: Readonly<Record<keyof BoundOptions, readonly [good: readonly unknown[], bad: readonly unknown[]]>> = {
+    capacity: [
+      [1, 2 ** 31],
+      [...never, 1.5, 2 ** 53, Infinity, 1n],
+    ],
+    capacityBytes: [
+      [1, 0.5, Infinity],
+      [...never, 1n],
+    ],
+    overflow: [
+      ['drop-oldest', 'drop-newest', 'error'],
+      [...never, 'drop', 'Error', ['error']],
+    ],
+    bytesOf: [[() => 1, bytesOf], never],
+    onDrop: [[() => undefined], never],
+    scheduler: [
+      [asyncScheduler, new VirtualTimeScheduler()],
+      [...never, { now: () => 1 }, () => 1],
+    ],
+  };
+
+  it.each(Object.entries(cases))('let pass what %s may be, and nothing else', (name, [good, bad]) => {
+    const { is } = boundRules[name as keyof BoundOptions];
+    expect([good.filter((value) => !is(value)), bad.filter(is)]).toEqual([[], []]);
+  });
+
+  it('say in words what they let pass', () => {
+    expect(Object.entries(boundRules).map(([name, { allowed }]) => `${name}: ${allowed}`)).toEqual([
+      'capacity: a whole number, 1 or more',
+      'capacityBytes: a number of bytes above 0',
+      "overflow: 'drop-oldest' or 'drop-newest' or 'error'",
+      'bytesOf: a function',
+      'onDrop: a function',
+      'scheduler: an RxJS scheduler',
+    ]);
+    expect(boundRules.capacity).toBe(positiveCount);
+  });
+});
+
+describe('the bounds of docs/slow-consumers.md', () => {
+  const [options = []] = tablesUnder('docs/slow-consumers.md', 'The bounds');
+
+  // 10 000 and 'drop-oldest', as a document writes them.
+  const written = (value: Bounds<unknown>[keyof BoundOptions]): string => {
+    if (typeof value === 'number') return String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
+    if (typeof value === 'string') return `'${value}'`;
+    return value === bytesOf ? 'see right' : value === asyncScheduler ? 'asyncScheduler' : '–';
+  };
+
+  it('are the options that there are, each with its default and what it means', () => {
+    const shown = options.map((row) => [row['option'], row['default']]);
+    const inLibrary = Object.keys(boundRules).map((name) => [name, written(boundDefaults[name as keyof BoundOptions])]);
+    expect(shown).toEqual(inLibrary);
+    for (const row of options) expect(row['meaning']).toMatch(/\S/);
+  });
+
+  it('tell in MiB what they tell in bytes', () => {
+    const row = options.find(({ option }) => option === 'capacityBytes');
+    expect(row?.['meaning']).toContain(`(${boundDefaults.capacityBytes / 1024 ** 2} MiB)`);
+  });
+});

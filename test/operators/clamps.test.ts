@@ -1,0 +1,84 @@
+import { describe, expect, it } from '@jest/globals';
+import { type Observable, type SchedulerLike, Subject, Subscription, VirtualTimeScheduler } from 'rxjs';
+import { conflate } from '../../src/operators/conflate.js';
+import { countWindow } from '../../src/operators/count-window.js';
+import { feedStats } from '../../src/operators/feed-stats.js';
+import { shareFeed } from '../../src/operators/share-feed.js';
+import { slidingWindow } from '../../src/operators/sliding-window.js';
+import { tumblingWindow } from '../../src/operators/tumbling-window.js';
+import type { FeedEvent } from '../../src/protocol/event.js';
+import { MAX_TIMER_MS } from '../../src/protocol/rules.js';
+import { frameOf, opened } from './stream.js';
+
+/** About 35 years: a timer of Node would fire at once. */
+const tooLong = 2 ** 40;
+
+/** Notes how long it is asked to wait, and never does anything. */
+const noting = (): { readonly scheduler: SchedulerLike; readonly delays: (number | undefined)[] } => {
+  const delays: (number | undefined)[] = [];
+  const scheduler: SchedulerLike = {
+    now: () => 0,
+    schedule: (_work: unknown, delay?: number) => {
+      delays.push(delay);
+      return new Subscription();
+    },
+  };
+  return { scheduler, delays };
+};
+
+type Operator = (source: Observable<FeedEvent>) => Observable<unknown>;
+
+/** What an operator asks of the clock while a feed opens, gives a frame, and is left. */
+const delaysOf = (operator: (scheduler: SchedulerLike) => Operator): (number | undefined)[] => {
+  const { scheduler, delays } = noting();
+  const source = new Subject<FeedEvent>();
+  const subscription = operator(scheduler)(source).subscribe();
+  source.next(opened(0));
+  source.next(frameOf('a', 1));
+  subscription.unsubscribe();
+  return delays;
+};
+
+describe('a time that no timer keeps', () => {
+  const operators: readonly (readonly [name: string, (scheduler: SchedulerLike) => Operator])[] = [
+    ['shareFeed', (scheduler) => shareFeed({ lingerMs: tooLong, scheduler })],
+    ['shareFeed, for ever', (scheduler) => shareFeed({ lingerMs: Infinity, scheduler })],
+    ['feedStats', (scheduler) => feedStats({ everyMs: tooLong, scheduler })],
+    ['feedStats, for ever', (scheduler) => feedStats({ everyMs: Infinity, scheduler })],
+    ['tumblingWindow', (scheduler) => tumblingWindow({ lengthMs: tooLong, scheduler })],
+    ['tumblingWindow from the start', (scheduler) => tumblingWindow({ lengthMs: tooLong, align: 'start', scheduler })],
+    ['slidingWindow', (scheduler) => slidingWindow({ lengthMs: tooLong, everyMs: tooLong / 2, scheduler })],
+    ['conflate, as long as it may be', (scheduler) => conflate(() => 1, MAX_TIMER_MS, { scheduler })],
+  ];
+
+  it.each(operators)('is cut to one that a timer keeps by %s', (_name, operator) => {
+    expect(delaysOf(operator)).toEqual([2 ** 31 - 1]);
+  });
+
+  it.each<[string, (scheduler: SchedulerLike) => Operator]>([
+    ['tumblingWindow', (scheduler) => tumblingWindow({ lengthMs: tooLong, scheduler })],
+    ['slidingWindow', (scheduler) => slidingWindow({ lengthMs: tooLong, everyMs: tooLong, scheduler })],
+  ])('is kept by %s, with many timers', (_name, operator) => {
+    const clock = new VirtualTimeScheduler();
+    const source = new Subject<FeedEvent>();
+    const told: number[] = [];
+    const subscription = operator(clock)(source).subscribe(() => {
+      told.push(clock.now());
+      if (told.length === 2) subscription.unsubscribe();
+    });
+    source.next(opened(0));
+    clock.flush();
+    expect(told).toEqual([tooLong, 2 * tooLong]);
+  });
+
+  it('is refused by conflate', () => {
+    for (const everyMs of [MAX_TIMER_MS + 1, tooLong, Infinity])
+      expect(() => conflate(() => 1, everyMs)).toThrow(
+        /`everyMs` must be a number of ms, above 0 and at most 2147483647/,
+      );
+  });
+
+  it('does not concern countWindow, which asks for no timer', () => {
+    expect(delaysOf((scheduler) => countWindow(2 ** 40, { scheduler }))).toEqual([]);
+  });
+});

@@ -1,0 +1,153 @@
+// Compile-only: `tsc --noEmit` is the test. What must not compile is marked, and an unused mark fails.
+import {
+  type Connecting,
+  connectionStatus,
+  type ConnectionStatus,
+  type Decoded,
+  decodeWith,
+  type DropReport,
+  type FailureCode,
+  type FeedEvent,
+  type FeedStats,
+  feedStats,
+  type Frame,
+  frames,
+  type Gap,
+  gaps,
+  type Live,
+  mergeMapBounded,
+  type ReconnectingStatus,
+  shareFeed,
+  type ShareOptions,
+  type StatsOptions,
+  type TradeFeedError,
+  tradeFeed$,
+  tradeFeedEvents$,
+} from 'rx-trade-feed';
+import * as t from 'io-ts';
+import { asyncScheduler, map, NEVER, type Observable, of, Subject, VirtualTimeScheduler } from 'rxjs';
+
+// Each is assignable to the other, and what was inferred is not `any`.
+type Same<A, B> = [A, B, 0 extends 1 & A ? 1 : 2] extends [B, A, 2] ? true : false;
+
+type Emitted<O> = O extends Observable<infer T> ? T : never;
+type Is<T extends true> = T;
+
+const codec = t.type({ n: t.number });
+const events$ = tradeFeedEvents$('market');
+
+// What is shared keeps its type, frames as well as events, and goes on down the pipe.
+export const shared$ = events$.pipe(shareFeed());
+export type IsShared = Is<Same<Emitted<typeof shared$>, FeedEvent>>;
+export const sharedFrames$ = tradeFeed$('raw').pipe(shareFeed({ lingerMs: 5_000, scheduler: asyncScheduler }));
+export type IsSharedFrames = Is<Same<Emitted<typeof sharedFrames$>, Frame>>;
+export const sharedDecoded$ = events$.pipe(decodeWith(codec), shareFeed({ lingerMs: 0 }), frames());
+export type IsSharedDecoded = Is<Same<Emitted<typeof sharedDecoded$>, Decoded<{ n: number }>>>;
+export const sharedNumbers$ = of(1).pipe(shareFeed({ lingerMs: Infinity }));
+export type IsSharedNumbers = Is<Same<Emitted<typeof sharedNumbers$>, number>>;
+// One operator serves any number of sources.
+const share = shareFeed({ lingerMs: undefined, scheduler: undefined });
+export const both = [share(events$) satisfies Observable<FeedEvent>, share(of('a')) satisfies Observable<string>];
+
+// The status: told apart by `state`.
+export const status$ = shared$.pipe(connectionStatus());
+export type IsStatus = Is<Same<Emitted<typeof status$>, ConnectionStatus>>;
+export const told = (status: ConnectionStatus): number => {
+  switch (status.state) {
+    case 'connecting':
+      return (status satisfies Connecting).since;
+    case 'live':
+      return (status satisfies Live).since + status.connection;
+    case 'reconnecting': {
+      const { since, attempt, nextAttemptAt, failure } = status satisfies ReconnectingStatus;
+      nextAttemptAt satisfies number | undefined;
+      failure satisfies TradeFeedError | undefined;
+      return since + attempt;
+    }
+    default:
+      // Every state is above, or this is not `never`.
+      return status satisfies never;
+  }
+};
+
+// The figures.
+const drops$ = new Subject<DropReport>();
+export const stats$ = shared$.pipe(feedStats({ everyMs: 500, drops$, scheduler: new VirtualTimeScheduler() }));
+export type IsStats = Is<Same<Emitted<typeof stats$>, FeedStats>>;
+export const statsOfFrames$: Observable<FeedStats> = tradeFeed$().pipe(feedStats());
+export const noDrops$ = feedStats({ drops$: NEVER, everyMs: undefined })(events$) satisfies Observable<FeedStats>;
+export const reporting$ = shared$.pipe(
+  frames(),
+  mergeMapBounded((frame) => of(frame.text()), { onDrop: (report) => drops$.next(report) }),
+);
+export const rate = (stats: FeedStats): number => {
+  stats.type satisfies 'stats';
+  return stats.framesPerSecond + stats.lostMs + (stats.reconnects['connection-lost'] ?? 0);
+};
+export const causes: Readonly<Partial<Record<FailureCode, number>>> = ({} as FeedStats).reconnects;
+
+// The frames and the gaps alone.
+export const frames$ = events$.pipe(frames());
+export type IsFrames = Is<Same<Emitted<typeof frames$>, Frame>>;
+export const framesOfFrames$ = tradeFeed$().pipe(frames());
+export type IsFramesOfFrames = Is<Same<Emitted<typeof framesOfFrames$>, Frame>>;
+export const decoded$ = events$.pipe(decodeWith(codec), frames());
+export type IsDecoded = Is<Same<Emitted<typeof decoded$>, Decoded<{ n: number }>>>;
+export const mapped$ = events$.pipe(
+  map((event) => (event.type === 'frame' ? event.data.length : event)),
+  frames(),
+);
+export type IsMapped = Is<Same<Emitted<typeof mapped$>, number>>;
+export const gaps$ = events$.pipe(gaps());
+export type IsGaps = Is<Same<Emitted<typeof gaps$>, Gap>>;
+export const gapsOfDecoded$ = events$.pipe(
+  decodeWith(codec),
+  gaps(),
+  map((gap) => (gap satisfies Gap).durationMs),
+);
+export type IsGapsOfDecoded = Is<Same<Emitted<typeof gapsOfDecoded$>, number>>;
+
+export const linger: ShareOptions = { lingerMs: 1 };
+export const period: StatsOptions = { everyMs: 1, drops$: undefined };
+
+// @ts-expect-error -- there is no such option
+export const badShare = shareFeed({ linger: 1_000 });
+// @ts-expect-error -- a linger is a number of ms
+export const badLinger = shareFeed({ lingerMs: '1s' });
+// @ts-expect-error -- a scheduler keeps the time, it is no number
+export const badScheduler = shareFeed({ scheduler: 5 });
+// @ts-expect-error -- options do not change
+linger.lingerMs = 2;
+// @ts-expect-error -- a status has no options
+export const badStatus = connectionStatus({ lingerMs: 1 });
+// @ts-expect-error -- there is no such option
+export const badStats = feedStats({ every: 1_000 });
+// @ts-expect-error -- a period is a number of ms
+export const badPeriod = feedStats({ everyMs: '1s' });
+// @ts-expect-error -- drops are reports, not numbers
+export const badDrops = feedStats({ drops$: of(1) });
+// @ts-expect-error -- and come from an Observable
+export const noObservable = feedStats({ drops$: [] });
+// @ts-expect-error -- frames are chosen by what they are, not by a function
+export const badFrames = frames((event: FeedEvent) => event.type === 'frame');
+// @ts-expect-error -- gaps are all told
+export const badGaps = gaps({ minMs: 10 });
+// @ts-expect-error -- what is left are frames: they last for no time
+export const noGapLeft = frames$.pipe(map((frame) => frame.durationMs as unknown));
+// @ts-expect-error -- a gap has no payload
+export const noFrameLeft = gaps$.pipe(map((gap) => gap.data as unknown));
+// @ts-expect-error -- when it is tried again is known only while it is down
+export const unnarrowed = status$.pipe(map((status) => status.nextAttemptAt as unknown));
+
+declare const status: ConnectionStatus;
+// @ts-expect-error -- there is no such state
+export const unknownState = status.state === 'closed';
+// @ts-expect-error -- a status is what happened: it cannot be changed
+status.since = 0;
+declare const stats: FeedStats;
+// @ts-expect-error -- figures are what was counted: they cannot be changed
+stats.frames = 0;
+// @ts-expect-error -- nor can the reconnects
+stats.reconnects['connection-lost'] = 0;
+// @ts-expect-error -- there is no such cause
+export const unknownCause = stats.reconnects.timeout as unknown;
