@@ -224,8 +224,9 @@ describe('tumblingWindow', () => {
         frameOf('d', 47),
       ];
       const live: string[] = [];
+      const gap: AtTime = (at) => gapOf(13, at);
       marbles(({ cold, flush }, scheduler) => {
-        cold('oa 10ms bx 18ms (og)c 10ms d|', { ...letters, g: (at) => gapOf(13, at) })
+        cold('oa 10ms bx 18ms (og)c 10ms d|', { ...letters, g: gap })
           .pipe(stamped(scheduler), tumblingWindow({ lengthMs: 10 }), words())
           .subscribe((line) => live.push(line));
         flush();

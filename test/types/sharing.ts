@@ -84,7 +84,7 @@ export const rate = (stats: FeedStats): number => {
   stats.type satisfies 'stats';
   return stats.framesPerSecond + stats.lostMs + (stats.reconnects['connection-lost'] ?? 0);
 };
-export const causes: Readonly<Partial<Record<FailureCode, number>>> = ({} as FeedStats).reconnects;
+export type IsCause = Is<Same<keyof FeedStats['reconnects'], FailureCode>>;
 
 // The frames and the gaps alone.
 export const frames$ = events$.pipe(frames());
