@@ -5,7 +5,7 @@ import { slidingWindow, type SlidingWindowOptions } from '../../src/operators/sl
 import { Frame } from '../../src/protocol/frame.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { frameOf, gapOf, marbles, opened } from './stream.js';
-import { type AtTime, letters, stamped, words } from './window/window-words.js';
+import { type AtTime, letters, stamped, stopped, words } from './window/window-words.js';
 
 const check = (
   source: string,
@@ -66,7 +66,7 @@ describe('slidingWindow', () => {
   it('ends a window within the distance, and not with the start of the next', () => {
     const lines: string[] = [];
     of<FeedEvent[]>(opened(0), frameOf('a', 9), frameOf('b', 11))
-      .pipe(slidingWindow({ lengthMs: 10, everyMs: 4, align: 'start' }), words())
+      .pipe(slidingWindow({ lengthMs: 10, everyMs: 4, align: 'start', scheduler: stopped() }), words())
       .subscribe((line) => lines.push(line));
     expect(lines).toEqual(['0-10 a', '4-14 ab incomplete', '8-18 ab incomplete']);
   });
@@ -75,7 +75,7 @@ describe('slidingWindow', () => {
     let seeds = 0;
     let windows = 0;
     of<FeedEvent[]>(opened(0), frameOf('a', 17), frameOf('b', 12), frameOf('c', 3), frameOf('d', 25))
-      .pipe(slidingWindow({ lengthMs: 10, everyMs: 5, seed: () => (seeds += 1), add: () => 0 }))
+      .pipe(slidingWindow({ lengthMs: 10, everyMs: 5, scheduler: stopped(), seed: () => (seeds += 1), add: () => 0 }))
       .subscribe(() => (windows += 1));
     expect([seeds, windows]).toEqual([7, 7]);
   });
@@ -102,7 +102,7 @@ describe('slidingWindow', () => {
   it('puts what comes late into the windows that are still open', () => {
     const lines: string[] = [];
     of<FeedEvent[]>(opened(0), frameOf('a', 17), frameOf('e', 18), frameOf('b', 12), frameOf('c', 3), frameOf('d', 25))
-      .pipe(slidingWindow({ lengthMs: 10, everyMs: 5 }), words())
+      .pipe(slidingWindow({ lengthMs: 10, everyMs: 5, scheduler: stopped() }), words())
       .subscribe((line) => lines.push(line));
     expect(lines).toEqual([
       '-5-5 incomplete',
@@ -131,7 +131,7 @@ describe('slidingWindow', () => {
     const windows: FeedWindow<Frame>[] = [];
     of<FeedEvent[]>(opened(0), small(read, 1), small(other, 6))
       .pipe(
-        slidingWindow({ lengthMs: 10, everyMs: 2 }),
+        slidingWindow({ lengthMs: 10, everyMs: 2, scheduler: stopped() }),
         toArray(),
         map((all) => all),
       )

@@ -5,7 +5,7 @@ import type { FeedEvent } from '../../src/protocol/event.js';
 import { tumblingWindow, type TumblingWindowOptions } from '../../src/operators/tumbling-window.js';
 import type { FramesOptions } from '../../src/operators/window/window-options.js';
 import { disconnected, frameOf, gapOf, lost, marbles, opened, reconnecting, requested } from './stream.js';
-import { type AtTime, letters, stamped, words } from './window/window-words.js';
+import { type AtTime, letters, stamped, stopped, words } from './window/window-words.js';
 
 type Options = Partial<TumblingWindowOptions & FramesOptions>;
 
@@ -32,7 +32,7 @@ const check = ({ source, expected, windows, events = {}, options = {}, sub, expe
 const replayed = (events: readonly FeedEvent[], options: Options = {}): readonly string[] => {
   const told: string[] = [];
   of<FeedEvent[]>(...events)
-    .pipe(tumblingWindow({ lengthMs: 10, ...options }), words())
+    .pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped(), ...options }), words())
     .subscribe((line) => told.push(line));
   return told;
 };
@@ -406,7 +406,9 @@ describe('tumblingWindow', () => {
   it('ends in the middle of many windows when the consumer leaves', () => {
     const told: unknown[] = [];
     const source = new Subject<FeedEvent>();
-    source.pipe(tumblingWindow({ lengthMs: 1 }), take(3)).subscribe(({ start }) => told.push(start));
+    source
+      .pipe(tumblingWindow({ lengthMs: 1, scheduler: stopped() }), take(3))
+      .subscribe(({ start }) => told.push(start));
     source.next(opened(0));
     source.next(frameOf('a', Number.MAX_SAFE_INTEGER)); // more windows than there is time for
     expect(told).toEqual([0, 1, 2]);
@@ -416,7 +418,7 @@ describe('tumblingWindow', () => {
   it('takes in what the consumer sends back in the middle of a window', () => {
     const told: string[] = [];
     const source = new Subject<FeedEvent>();
-    source.pipe(tumblingWindow({ lengthMs: 10 }), words()).subscribe((line) => {
+    source.pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped() }), words()).subscribe((line) => {
       told.push(line);
       if (told.length > 1) return;
       source.next(frameOf('c', 45));

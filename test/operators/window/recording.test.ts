@@ -15,7 +15,7 @@ import { timeOf } from '../../../src/operators/stream/item.js';
 import { type Replayed, ReplayedFrame } from '../../../src/operators/stream/replayed.js';
 import { tumblingWindow } from '../../../src/operators/tumbling-window.js';
 import { disconnected, frameOf, gapOf, lost, opened, requested } from '../stream.js';
-import { words } from './window-words.js';
+import { stopped, words } from './window-words.js';
 
 const start = Date.now() - (Date.now() % 500);
 const recorded: readonly FeedEvent[] = [
@@ -85,7 +85,7 @@ describe('windows over a recording', () => {
   it('keep the time of what decodeEither made', async () => {
     const windows$ = from<FeedEvent[]>([opened(0), frameOf('1', 5), frameOf('"x"', 15), frameOf('3', 25)]).pipe(
       decodeEither(t.number),
-      tumblingWindow({ lengthMs: 10 }),
+      tumblingWindow({ lengthMs: 10, scheduler: stopped() }),
       map(({ start: at, count }) => [at, count]),
       toArray(),
     );
@@ -122,7 +122,7 @@ describe('windows over a feed that somebody resubscribes', () => {
   it('are not complete while it was down, though nothing told of its end', () => {
     const told: string[] = [];
     retried()
-      .pipe(tumblingWindow({ lengthMs: 10 }), words())
+      .pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped() }), words())
       .subscribe((line) => told.push(line));
     expect(told).toEqual([
       '0-10 a',
@@ -157,7 +157,7 @@ describe('windows over a feed that somebody resubscribes', () => {
   });
 
   it.each<[string, OperatorFunction<FeedEvent, FeedWindow<unknown>>]>([
-    ['of time', tumblingWindow({ lengthMs: 1_000 })],
+    ['of time', tumblingWindow({ lengthMs: 1_000, scheduler: stopped() })],
     ['of so many items', countWindow(9)],
   ])('know from the error that it stops with when it ended: windows %s', (_name, window) => {
     const told: string[] = [];
@@ -172,7 +172,7 @@ describe('windows over a feed that somebody resubscribes', () => {
   it('are complete again after the opening, when its end was told and no gap', () => {
     const told: string[] = [];
     from([...first, disconnected(15), ...second])
-      .pipe(tumblingWindow({ lengthMs: 10 }), words())
+      .pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped() }), words())
       .subscribe((line) => told.push(line));
     expect(told.slice(-3)).toEqual(['40-50 c gap 15-43 incomplete', '50-60 d', '60-70 e incomplete']);
   });

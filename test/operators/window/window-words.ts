@@ -1,4 +1,4 @@
-import { map, type OperatorFunction, type SchedulerLike } from 'rxjs';
+import { map, type OperatorFunction, type SchedulerLike, VirtualTimeScheduler } from 'rxjs';
 import type { FeedEvent } from '../../../src/protocol/event.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import type { AccumulatedWindow, FeedWindow } from '../../../src/operators/window/feed-window.js';
@@ -40,3 +40,6 @@ export const inWords = (window: FeedWindow<unknown> | AccumulatedWindow<unknown>
 export const words = (): OperatorFunction<FeedWindow<unknown> | AccumulatedWindow<unknown>, string> => map(inWords);
 
 const nameOf = (item: unknown): string => (item instanceof Frame ? item.text() : JSON.stringify(item));
+
+/** Keeps no time: windows then go by their events alone, however slow the machine is. */
+export const stopped = (): SchedulerLike => new VirtualTimeScheduler();
