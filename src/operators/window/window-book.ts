@@ -59,6 +59,7 @@ export class WindowBook<E, A, W> {
     const itsTime = timeOf(item);
     const time = itsTime ?? this.timeByClock();
     if (time >= this.from && time < this.until) {
+      if (time > this.now) this.now = time;
       this.put(item);
       return false;
     }

@@ -135,6 +135,14 @@ describe('windows over a feed that somebody resubscribes', () => {
     ]);
   });
 
+  it('for as long as nothing was heard: from the last frame on', () => {
+    const told: string[] = [];
+    from<FeedEvent[]>([opened(0), frameOf('a', 1), frameOf('b', 6), requested(8), opened(9), frameOf('c', 11)])
+      .pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped() }), words())
+      .subscribe((line) => told.push(line));
+    expect(told[0]).toBe('0-10 ab gap 6-9 incomplete');
+  });
+
   it('nor is a window of so many items', () => {
     const told: string[] = [];
     retried()
