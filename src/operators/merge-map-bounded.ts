@@ -8,9 +8,9 @@ import {
   type OperatorFunction,
   tap,
 } from 'rxjs';
-import { aFunction, validated } from '../protocol/rules.js';
+import { aFunction, positiveCount, validated } from '../protocol/rules.js';
 import { BoundedTurns } from './bounded/bounded-turns.js';
-import { boundDefaults, type BoundOptions, boundRules, positiveCount } from './bounded/bounds.js';
+import { boundDefaults, type BoundOptions, boundRules } from './bounded/bounds.js';
 
 /** How much of the work goes on at a time, and how much may wait for it. */
 export interface MergeMapBoundedOptions<T = unknown> extends BoundOptions<T> {

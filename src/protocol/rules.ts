@@ -29,6 +29,11 @@ export const objectWith = (method: string, allowed: string): Rule => ({
   allowed,
   is: (v) => typeof v === 'object' && v !== null && typeof (v as Record<string, unknown>)[method] === 'function',
 });
+/** A count of at least one. */
+export const positiveCount: Rule = {
+  allowed: 'a whole number, 1 or more',
+  is: (v) => Number.isSafeInteger(v) && (v as number) >= 1,
+};
 /** What keeps the time. */
 export const aScheduler: Rule = objectWith('schedule', 'an RxJS scheduler');
 /** One of the given words. */

@@ -9,6 +9,7 @@ import {
   MAX_TIMER_MS,
   objectWith,
   oneOf,
+  positiveCount,
   positiveMs,
   validated,
 } from '../../src/protocol/rules.js';
@@ -29,6 +30,12 @@ const holds = [
     rule: durationMs,
     yes: [0, 0.5, 1, Infinity],
     no: [-1, -Infinity, NaN, '1', null, undefined, 1n],
+  },
+  {
+    name: 'positiveCount',
+    rule: positiveCount,
+    yes: [1, 2 ** 53 - 1],
+    no: [0, 1.5, -1, Infinity, NaN, '1', null, undefined],
   },
   { name: 'positiveMs', rule: positiveMs, yes: [0.5, 1, Infinity], no: [0, -0, -1, NaN, '1', null, undefined, true] },
   { name: 'aFunction', rule: aFunction, yes: [() => 1, class {}], no: [{}, null, undefined, 'x'] },

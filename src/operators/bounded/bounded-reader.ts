@@ -2,6 +2,7 @@ import { type Observable, Subject, takeUntil } from 'rxjs';
 import { BoundedQueue } from './bounded-queue.js';
 import type { Bounds } from './bounds.js';
 import { reportUnhandled } from './unhandled.js';
+import type { Failure } from '../stream/failure.js';
 
 /** A consumer that asks for each value. */
 export interface Taker<T> {
@@ -10,11 +11,6 @@ export interface Taker<T> {
   next(value: T): void;
   /** Everything was taken; called once, when it wants more. `failure` holds what the source, the bounds or `onDrop` ended with. */
   end(failure: Failure | undefined): void;
-}
-
-/** An error, whatever value it is. */
-export interface Failure {
-  readonly error: unknown;
 }
 
 /**

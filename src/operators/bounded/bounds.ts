@@ -1,5 +1,5 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import { aFunction, aScheduler, oneOf, type Rule } from '../../protocol/rules.js';
+import { aFunction, aScheduler, oneOf, positiveCount, type Rule } from '../../protocol/rules.js';
 import type { DropReport } from './drop-report.js';
 import { bytesOf } from '../stream/item.js';
 
@@ -49,12 +49,6 @@ export const boundDefaults: Bounds<unknown> = Object.freeze({
   onDrop: undefined,
   scheduler: asyncScheduler,
 });
-
-/** A count of at least one. */
-export const positiveCount: Rule = {
-  allowed: 'a whole number, 1 or more',
-  is: (v) => Number.isSafeInteger(v) && (v as number) >= 1,
-};
 
 /** What the options must be. */
 export const boundRules: Readonly<Record<keyof BoundOptions, Rule>> = {

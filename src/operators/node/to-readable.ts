@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { type Rule, validated } from '../../protocol/rules.js';
-import { BoundedReader, type Failure } from '../bounded/bounded-reader.js';
+import { BoundedReader } from '../bounded/bounded-reader.js';
+import type { Failure } from '../stream/failure.js';
 import { boundDefaults, type BoundOptions, type Bounds, boundRules } from '../bounded/bounds.js';
 
 /** What the stream carries, and how much may wait for its reader. */

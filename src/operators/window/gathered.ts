@@ -1,5 +1,6 @@
 import { catchError, concat, concatMap, defer, EMPTY, endWith, filter, merge, type Observable, of } from 'rxjs';
 import { Subject, takeWhile, tap, throwError } from 'rxjs';
+import type { Failure } from '../stream/failure.js';
 
 /** Takes values in, and lets something out now and then. Made for one subscription. */
 export interface Gatherer<E, W> {
@@ -9,11 +10,6 @@ export interface Gatherer<E, W> {
   end(failure: Failure | undefined): void;
   /** Lets out what is ready, oldest first, each when it is asked for. */
   closed(): Iterable<W>;
-}
-
-/** An error, whatever value it is. */
-export interface Failure {
-  readonly error: unknown;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { LifecycleEvent } from '../../protocol/event.js';
 import { isLifecycle, isReplayed, type ItemOf, timeOf } from '../stream/item.js';
-import type { Failure } from './gathered.js';
+import type { Failure } from '../stream/failure.js';
 import { outageLog } from './outage-log.js';
 import type { WindowContents } from './window-contents.js';
 import { type WindowGrid, windowGrid } from './window-grid.js';

@@ -1,5 +1,13 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import { aFunction, aScheduler, invalidOption, oneOf, type Rule, validated } from '../../protocol/rules.js';
+import {
+  aFunction,
+  aScheduler,
+  invalidOption,
+  oneOf,
+  positiveCount,
+  type Rule,
+  validated,
+} from '../../protocol/rules.js';
 import type { Accumulator } from './feed-window.js';
 import { accumulated, framesUpTo, type WindowContents } from './window-contents.js';
 
@@ -23,15 +31,11 @@ export interface FramesOptions {
 /** What may stand in the options of a window. */
 export type AnyWindowOptions<T> = TimeWindowOptions & FramesOptions & Partial<Accumulator<T, unknown>>;
 
-const isWhole = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 1;
-
 /** A time that windows can be counted by. */
-export const wholeMs: Rule = { allowed: 'a whole number of ms, 1 or more', is: isWhole };
-/** A number of things. */
-export const wholeNumber: Rule = { allowed: 'a whole number, 1 or more', is: isWhole };
+export const wholeMs: Rule = { allowed: 'a whole number of ms, 1 or more', is: positiveCount.is };
 
 /** The rules of {@link TimeWindowOptions} and {@link FramesOptions}. */
-export const timeRules = { maxFrames: wholeNumber, align: oneOf('epoch', 'start'), scheduler: aScheduler };
+export const timeRules = { maxFrames: positiveCount, align: oneOf('epoch', 'start'), scheduler: aScheduler };
 /** What holds where nothing else is said. */
 export const windowDefaults = Object.freeze({
   align: 'epoch',

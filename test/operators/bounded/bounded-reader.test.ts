@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Subject } from 'rxjs';
-import { BoundedReader, type Failure } from '../../../src/operators/bounded/bounded-reader.js';
+import { BoundedReader } from '../../../src/operators/bounded/bounded-reader.js';
+import type { Failure } from '../../../src/operators/stream/failure.js';
 import { boundDefaults, type Bounds } from '../../../src/operators/bounded/bounds.js';
 
 /** A reader whose consumer wants as many values as the test says. */
