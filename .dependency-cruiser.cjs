@@ -49,13 +49,24 @@ const rows = [
   },
   { who: 'cli', from: folder('cli'), may: [file('index'), folder('testing'), rxjs, packages('selfsigned'), node] },
   { who: 'relay', from: folder('relay'), may: [folder('protocol', 'operators'), rxjs, node] },
-  { who: 'browser', from: folder('browser'), may: [folder('protocol', 'operators'), rxjs] },
-  { who: 'angular', from: folder('angular'), may: [folder('browser'), packages('@angular/core')] },
-  { who: 'nestjs', from: folder('nestjs'), may: [file('index'), folder('relay'), packages('@nestjs/common')] },
+  { who: 'browser', from: folder('browser'), may: [folder('protocol', 'reconnect', 'operators'), rxjs] },
+  {
+    who: 'angular',
+    from: folder('angular'),
+    may: [folder('browser', 'operators', 'protocol'), packages('@angular/core'), rxjs],
+  },
+  {
+    who: 'nestjs',
+    from: folder('nestjs'),
+    may: [
+      ...[file('index', 'options'), folder('protocol', 'reconnect', 'operators', 'relay', 'testing')],
+      ...[packages('@nestjs/common'), rxjs, node],
+    ],
+  },
   { who: 'nats', from: folder('nats'), may: [file('index'), packages('@nats-io/[^/]+')] },
 ];
 
-const entryPoints = '^src/(index|(testing|relay|browser|angular|nestjs|nats)/index|cli/main)\\.ts$';
+const entryPoints = '^src/(index|(operators|testing|relay|browser|angular|nestjs|nats)/index|cli/main)\\.ts$';
 
 const rulesOf = ({ who, from, may, mayAsType = [] }) => [
   {

@@ -9,7 +9,7 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rx-trade-feed$': '<rootDir>/src/index.ts',
-    '^rx-trade-feed/testing$': '<rootDir>/src/testing/index.ts',
+    '^rx-trade-feed/(operators|testing|relay|browser|angular|nestjs)$': '<rootDir>/src/$1/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   transform: {

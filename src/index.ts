@@ -76,6 +76,8 @@ export {
   type FailureCode,
   type FailureFacts,
   type FailureFields,
+  type RelayFailureCode,
+  type ServiceFailureCode,
   type Stage,
   TradeFeedError,
   type Verdict,
@@ -87,6 +89,7 @@ export type {
   LifecycleEvent,
   Opened,
   Reconnecting,
+  RelayedEvent,
   TicketIssued,
   TicketRequested,
 } from './protocol/event.js';

@@ -63,8 +63,15 @@ export interface TradeFeedOptions {
   readonly agent?: HttpAgent | HttpsAgent | undefined;
 }
 
+/**
+ * For this package itself: the key of a function that is told of each connection that is let go, with a promise of its end. Whoever
+ * ends the process can wait for that.
+ */
+export const onRelease = Symbol('onRelease');
+
 /** The options after their one validation: defaults filled in, the key wrapped. Valid as options themselves. */
 export interface Settings extends TradeFeedOptions {
+  readonly [onRelease]?: ((gone: Promise<void>) => void) | undefined;
   readonly apiKey?: Secret | (() => string | Promise<string>);
   readonly ticketTimeoutMs: number;
   readonly handshakeTimeoutMs: number;
@@ -125,7 +132,8 @@ const isCertificate = (pem: string): boolean => {
   }
 };
 
-const rules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
+/** What each option must be. */
+export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   baseUrl: {
     allowed: 'an https: address (http: for a loopback host alone) without credentials, query or fragment',
     is: isBaseUrl,
@@ -160,7 +168,7 @@ const isResolved = Symbol('resolved');
  */
 export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
   if (isSettings(options)) return options;
-  const given = validated<TradeFeedOptions>(options, rules);
+  const given = validated<TradeFeedOptions>(options, feedOptionRules);
   const { ca, servername, checkServerIdentity, rejectUnauthorized } = given.tls ?? {};
   validated({ ca, servername, checkServerIdentity, rejectUnauthorized }, tlsRules, 'tls.');
   return {
@@ -187,6 +195,7 @@ const variables = { baseUrl: 'TRADE_FEED_BASE_URL', apiKey: 'TRADE_FEED_API_KEY'
 const fromEnvironment = (name: keyof typeof variables): string => {
   const value = process.env[variables[name]];
   if (!value) throw invalidOption(name, `given, or be in ${variables[name]}`);
-  if (!rules[name].is(value)) throw invalidOption(name, `${rules[name].allowed} (see ${variables[name]})`);
+  const { is, allowed } = feedOptionRules[name];
+  if (!is(value)) throw invalidOption(name, `${allowed} (see ${variables[name]})`);
   return value;
 };

@@ -1,9 +1,9 @@
 import { defer, merge, noop, type Observable, of, retryWhen, Subject, tap } from 'rxjs';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from './options.js';
+import { checkFeed } from './protocol/check-feed.js';
 import type { FeedEvent, LifecycleEvent } from './protocol/event.js';
 import type { Feed } from './protocol/feed.js';
 import type { Frame } from './protocol/frame.js';
-import { checkFeed } from './protocol/rules.js';
 import type { Ticket } from './protocol/ticket.js';
 import type { Reconnect } from './reconnect/backoff.js';
 import { backoff } from './reconnect/reconnect.js';

@@ -31,7 +31,7 @@ export const localError = (what: string, cause: unknown, hint = ''): CliError =>
 
 /** Gives the exit code for whatever ended the command. */
 export const exitCodeOf = (error: unknown): ExitCode => {
-  if (error instanceof TradeFeedError) return exitCodes[error.code];
+  if (error instanceof TradeFeedError) return exitCodes[error.code] ?? ExitCode.unexpected;
   if (error instanceof RecordingError) return ExitCode.local;
   return error instanceof CliError ? error.exitCode : ExitCode.unexpected;
 };

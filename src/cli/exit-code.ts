@@ -1,4 +1,4 @@
-import type { FailureCode } from '../index.js';
+import type { FailureCode, ServiceFailureCode } from '../index.js';
 
 /** Names the exit codes of the command. */
 export const ExitCode = {
@@ -62,7 +62,7 @@ export const serveExitCodeMeanings: Readonly<Record<number, string>> = {
  * The exit code of each failure. One that the feed meets by reconnecting ends the command only when `--retries` is used up,
  * and then as `retries-exhausted`; its row holds should a later policy stop at it.
  */
-export const exitCodes: Readonly<Record<FailureCode, ExitCode>> = {
+export const exitCodes: Readonly<Record<ServiceFailureCode, ExitCode> & Partial<Record<FailureCode, ExitCode>>> = {
   'invalid-options': ExitCode.usage,
   'api-key-unavailable': ExitCode.access,
   'invalid-api-key': ExitCode.access,

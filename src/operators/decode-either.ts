@@ -1,10 +1,10 @@
 import { type Either, isRight, left, right } from 'fp-ts/lib/Either.js';
 import { map, type Observable } from 'rxjs';
-import type { Frame } from '../protocol/frame.js';
+import type { AnyFrame, Frame } from '../protocol/frame.js';
 import { type Codec, documentReader } from './decode/codec.js';
 import type { DecodeFailure } from './decode/decode-failure.js';
 import { Decoded } from './stream/decoded.js';
-import { isFrame } from './stream/item.js';
+import { type FrameIn, isFrame } from './stream/item.js';
 
 /**
  * Decodes frames as {@link decodeWith} does, and gives an `Either` of fp-ts for each: the failure or the {@link Decoded}.
@@ -36,12 +36,14 @@ import { isFrame } from './stream/item.js';
  */
 export const decodeEither = <A>(
   codec: Codec<A>,
-): (<E>(source: Observable<E>) => Observable<Exclude<E, Frame> | Either<DecodeFailure, Decoded<A>>>) => {
+): (<E>(source: Observable<E>) => Observable<Exclude<E, AnyFrame> | Either<DecodeFailure, Decoded<A, FrameIn<E>>>>) => {
   const read = documentReader(codec);
   const decoded = (frame: Frame): Either<DecodeFailure, Decoded<A>> => {
     const result = read(frame);
     return isRight(result) ? right(new Decoded(result.right, frame)) : left(result.left());
   };
   return <E>(source: Observable<E>) =>
-    source.pipe(map((event) => (isFrame(event) ? decoded(event) : (event as Exclude<E, Frame>))));
+    source.pipe(map((event) => (isFrame(event) ? decoded(event) : event))) as Observable<
+      Exclude<E, AnyFrame> | Either<DecodeFailure, Decoded<A, FrameIn<E>>>
+    >;
 };

@@ -1,11 +1,11 @@
 import { isRight } from 'fp-ts/lib/Either.js';
 import { filter, map, type Observable } from 'rxjs';
-import type { Frame } from '../protocol/frame.js';
+import type { AnyFrame, Frame } from '../protocol/frame.js';
 import { aFunction, oneOf, validated } from '../protocol/rules.js';
 import { type Codec, documentReader } from './decode/codec.js';
 import { DecodeError, type DecodeFailure } from './decode/decode-failure.js';
 import { Decoded } from './stream/decoded.js';
-import { isFrame } from './stream/item.js';
+import { type FrameIn, isFrame } from './stream/item.js';
 
 /** What is done with a frame that the codec refuses. */
 export interface DecodeOptions {
@@ -50,7 +50,7 @@ export interface DecodeOptions {
 export const decodeWith = <A>(
   codec: Codec<A>,
   options: DecodeOptions = {},
-): (<E>(source: Observable<E>) => Observable<Exclude<E, Frame> | Decoded<A>>) => {
+): (<E>(source: Observable<E>) => Observable<Exclude<E, AnyFrame> | Decoded<A, FrameIn<E>>>) => {
   const { onInvalid = 'drop' } = validated(options, { onInvalid: aReaction });
   const read = documentReader(codec);
   const decoded = (frame: Frame): Decoded<A> | typeof refused => {
@@ -62,10 +62,10 @@ export const decodeWith = <A>(
   };
   return <E>(source: Observable<E>) =>
     source.pipe(
-      map((event) => (isFrame(event) ? decoded(event) : (event as Exclude<E, Frame>))),
+      map((event) => (isFrame(event) ? decoded(event) : event)),
       filter((event) => event !== refused) as (
         events: Observable<unknown>,
-      ) => Observable<Exclude<E, Frame> | Decoded<A>>,
+      ) => Observable<Exclude<E, AnyFrame> | Decoded<A, FrameIn<E>>>,
     );
 };
 

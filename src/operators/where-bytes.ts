@@ -47,9 +47,15 @@ const isNeedle = (needle: unknown): boolean =>
 const contains =
   (needle: Buffer) =>
   ({ data }: Frame): boolean =>
-    data.includes(needle);
+    asBuffer(data).includes(needle);
 
 const containsAny =
   (needles: readonly Buffer[]) =>
-  ({ data }: Frame): boolean =>
-    needles.some((needle) => data.includes(needle));
+  ({ data }: Frame): boolean => {
+    const bytes = asBuffer(data);
+    return needles.some((needle) => bytes.includes(needle));
+  };
+
+// The frames of a relay hold plain byte arrays, whose `includes` looks for one byte.
+const asBuffer = (data: Uint8Array): Buffer =>
+  data instanceof Buffer ? data : Buffer.from(data.buffer, data.byteOffset, data.byteLength);

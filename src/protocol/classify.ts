@@ -1,23 +1,7 @@
 import { CloseCode, CloseReason } from './close-code.js';
-import { type FailureCode, type FailureFacts, type Stage, TradeFeedError, type Verdict } from './failure.js';
-
-/** One row of the table: what is observed, and what it means. */
-export interface Meaning {
-  /** The stage that the row is for; absent: any. */
-  readonly stage?: Stage;
-  /** The HTTP status that the row is for: a number, a class such as `5xx`, or any other one. */
-  readonly status?: number | '5xx' | 'other';
-  /** The close code that the row is for. */
-  readonly closeCode?: number | 'other';
-  /** The close reason that the row is for; absent: whatever the reason. */
-  readonly reason?: string;
-  readonly code: FailureCode;
-  readonly verdict: Verdict;
-  /** What happened, in words. */
-  readonly meaning: string;
-  /** What to do, in one sentence. */
-  readonly advice: string;
-}
+import type { FailureFacts, TradeFeedError, Verdict } from './failure.js';
+import { errorBy, type Meaning, meaningIn } from './meaning.js';
+import { invalidOptions, retriesExhausted } from './own-meanings.js';
 
 const untrustedCertificate = {
   code: 'untrusted-certificate',
@@ -267,36 +251,9 @@ export const meanings: readonly Meaning[] = [
     meaning: 'The connection was closed.',
     advice: 'Nothing to do: the feed reconnects with backoff.',
   },
-  {
-    code: 'invalid-options',
-    verdict: 'stop',
-    meaning: 'The options are not valid.',
-    advice: 'Correct the option that is named here.',
-  },
-  {
-    code: 'retries-exhausted',
-    verdict: 'stop',
-    meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
-    advice: 'See the cause for the last failure; raise `backoff.maxAttempts` to go on longer.',
-  },
+  invalidOptions,
+  retriesExhausted,
 ];
-
-const fits = (pattern: number | string | undefined, value: number | undefined): boolean =>
-  pattern === value || (value !== undefined && (pattern === 'other' || pattern === `${Math.floor(value / 100)}xx`));
-
-// A code alone is enough to name a row; with a status or a close code, these must fit as well.
-const meaningOf = ({ stage, code, status, closeCode, reason }: FailureFacts): Meaning => {
-  const isBare = status === undefined && closeCode === undefined;
-  const row = meanings.find(
-    (row) =>
-      (row.stage ?? stage) === stage &&
-      (code === undefined ? !isBare : row.code === code) &&
-      (isBare || (fits(row.status, status) && fits(row.closeCode, closeCode))) &&
-      (row.reason === undefined || row.reason === reason || isBare),
-  );
-  if (row === undefined) throw new TypeError(`No failure is known for stage ${stage}, code ${code}.`);
-  return row;
-};
 
 /**
  * Says what a failure asks for, by the table of the contract's section 7: one of `stop`, `renew`, `wait`, `backoff`.
@@ -314,17 +271,7 @@ const meaningOf = ({ stage, code, status, closeCode, reason }: FailureFacts): Me
  * classify({ stage: 'ticket', status: 503 }); // 'backoff'
  * ```
  */
-export const classify = (failure: FailureFacts): Verdict => meaningOf(failure).verdict;
-
-const observed = ({ status, closeCode, reason, detail }: FailureFacts): string =>
-  [
-    status !== undefined && `HTTP ${status}`,
-    closeCode !== undefined && `close code ${closeCode}`,
-    reason && `"${reason}"`,
-    detail,
-  ]
-    .filter(Boolean)
-    .join(', ');
+export const classify = (failure: FailureFacts): Verdict => meaningIn(meanings, failure).verdict;
 
 /**
  * Makes the {@link TradeFeedError} for what was observed: code, verdict, message and advice come from the table.
@@ -340,9 +287,4 @@ const observed = ({ status, closeCode, reason, detail }: FailureFacts): string =
  * tradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' }).code; // 'server-shutdown'
  * ```
  */
-export const tradeFeedError = ({ detail, ...facts }: FailureFacts): TradeFeedError => {
-  const { code, verdict, meaning, advice } = meaningOf(facts);
-  const seen = observed({ ...facts, detail });
-  const message = `${seen ? `${meaning.slice(0, -1)} (${seen}).` : meaning} ${advice}`;
-  return new TradeFeedError({ ...facts, code, verdict, advice, message });
-};
+export const tradeFeedError = (facts: FailureFacts): TradeFeedError => errorBy(meaningIn(meanings, facts), facts);

@@ -1,6 +1,6 @@
 import type { TradeFeedError, Verdict } from './failure.js';
 import type { Feed } from './feed.js';
-import type { Frame } from './frame.js';
+import type { AnyFrame, Frame } from './frame.js';
 
 /** A ticket is being requested (contract, section 4.1): an attempt begins. */
 export interface TicketRequested {
@@ -56,7 +56,7 @@ export interface Reconnecting {
 
 /**
  * Frames may be missing here: the service replays nothing (contract, section 6). Emitted after `opened` and before the first
- * frame of the new connection, never before the first connection.
+ * frame of the new connection, never before the first connection. Over a relay also where it had to let frames go by.
  */
 export interface Gap {
   readonly type: 'gap';
@@ -68,6 +68,8 @@ export interface Gap {
   readonly durationMs: number;
   /** The failure that began the outage. */
   readonly failure: TradeFeedError;
+  /** How many frames are missing, where that is known: of what a relay let go by, never of an outage of the service. */
+  readonly missed?: number;
 }
 
 /** Everything but the frames. */
@@ -79,3 +81,6 @@ export type LifecycleEvent = TicketRequested | TicketIssued | Opened | Disconnec
  * A failure that stops the feed is the Observable's error, not an event. No event holds a secret.
  */
 export type FeedEvent = LifecycleEvent | Frame;
+
+/** The same, received over a relay: the payload is a `Uint8Array`. */
+export type RelayedEvent = LifecycleEvent | AnyFrame;

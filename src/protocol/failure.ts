@@ -8,8 +8,8 @@ export type Stage = 'ticket' | 'handshake' | 'stream';
  */
 export type Verdict = 'stop' | 'renew' | 'wait' | 'backoff';
 
-/** Names every failure. Branch on these, never on a message. */
-export type FailureCode =
+/** Names every failure between this library and the service. */
+export type ServiceFailureCode =
   | 'invalid-options'
   | 'api-key-unavailable'
   | 'invalid-api-key'
@@ -40,6 +40,22 @@ export type FailureCode =
   | 'invalid-frame'
   | 'connection-closed'
   | 'retries-exhausted';
+
+/** Names every failure between a relay and those who receive from it. */
+export type RelayFailureCode =
+  | 'relay-unreachable'
+  | 'relay-refused'
+  | 'relay-full'
+  | 'relay-failed'
+  | 'invalid-relay'
+  | 'relay-lost'
+  | 'relay-stalled'
+  | 'invalid-relay-data'
+  | 'relay-behind'
+  | 'relay-source-failed';
+
+/** Names every failure. Branch on these, never on a message. */
+export type FailureCode = ServiceFailureCode | RelayFailureCode;
 
 /**
  * What was observed when an attempt ended. An HTTP status or a close code says it all; what the client saw by itself (a

@@ -14,12 +14,12 @@ import type { Feed } from './feed.js';
  * new Frame('market', Buffer.from('{"n":1}'), false, Date.now(), 1).json(); // { n: 1 }
  * ```
  */
-export class Frame {
+export class Frame<Data extends Uint8Array = Buffer> {
   readonly type = 'frame' as const;
   /** The feed, as the ticket named it. */
   readonly feed: Feed;
-  /** The payload's bytes. */
-  readonly data: Buffer;
+  /** The payload's bytes: a `Buffer`; a plain `Uint8Array` where the frame came over a relay. */
+  readonly data: Data;
   /** Whether the service sent it as a binary message. */
   readonly isBinary: boolean;
   /** When its bytes were read, in epoch ms. */
@@ -27,7 +27,7 @@ export class Frame {
   /** Which connection of this subscription it came over: 1, 2, … */
   readonly connection: number;
 
-  constructor(feed: Feed, data: Buffer, isBinary: boolean, receivedAt: number, connection: number) {
+  constructor(feed: Feed, data: Data, isBinary: boolean, receivedAt: number, connection: number) {
     this.feed = feed;
     this.data = data;
     this.isBinary = isBinary;
@@ -37,11 +37,14 @@ export class Frame {
 
   /** Reads the payload as UTF-8. */
   text(): string {
-    return this.data.toString('utf8');
+    return (this.data as Uint8Array as Buffer).toString('utf8');
   }
 
   /** Reads the payload as JSON; throws a `SyntaxError` when it is none. */
   json(): unknown {
-    return JSON.parse(this.data.toString('utf8'));
+    return JSON.parse(this.text());
   }
 }
+
+/** A frame, wherever it came from. */
+export type AnyFrame = Frame<Uint8Array>;

@@ -1,6 +1,6 @@
-import { tradeFeedError } from './classify.js';
 import type { TradeFeedError } from './failure.js';
-import { feeds } from './feed.js';
+import { errorBy } from './meaning.js';
+import { invalidOptions } from './own-meanings.js';
 
 /** What an option must be: the check, and the same in words. */
 export interface Rule {
@@ -45,7 +45,7 @@ export const oneOf = (...words: readonly string[]): Rule => ({
 /** Makes the error for bad options; it shows a number or a boolean that was given, never a text, which might be a key. */
 export const invalidOption = (name: string, allowed: string, value?: unknown): TradeFeedError => {
   const got = isNumber(value) || typeof value === 'boolean' ? `, got ${value}` : '';
-  return tradeFeedError({ stage: 'ticket', code: 'invalid-options', detail: `\`${name}\` must be ${allowed}${got}` });
+  return errorBy(invalidOptions, { stage: 'ticket', detail: `\`${name}\` must be ${allowed}${got}` });
 };
 
 type Defined<T> = { readonly [Name in keyof T]: Exclude<T[Name], undefined> };
@@ -71,9 +71,4 @@ export const validated = <T extends object>(
     if (!rule.is(value)) throw invalidOption(prefix + name, rule.allowed, rule.isSecret ? undefined : value);
   }
   return Object.fromEntries(entries) as Defined<T>;
-};
-
-/** Throws a `TradeFeedError` with code `invalid-options` for what is no feed. */
-export const checkFeed = (feed: unknown): void => {
-  validated({ feed }, { feed: oneOf(...feeds) });
 };

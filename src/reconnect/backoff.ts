@@ -1,6 +1,7 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import { tradeFeedError } from '../protocol/classify.js';
 import { TradeFeedError } from '../protocol/failure.js';
+import { errorBy } from '../protocol/meaning.js';
+import { retriesExhausted } from '../protocol/own-meanings.js';
 import {
   aFunction,
   aScheduler,
@@ -101,7 +102,9 @@ export interface Stop {
  */
 export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined, error: unknown): Reconnect | Stop => {
   if (!(error instanceof TradeFeedError)) return { stop: error };
-  const failure = last ? error.with({ previous: last.failure.with({ previous: undefined }) }) : error;
+  // What stopped a feed behind a relay has a failure before it already.
+  const failure =
+    last && !error.previous ? error.with({ previous: last.failure.with({ previous: undefined }) }) : error;
   if (failure.verdict === 'stop') return { stop: failure };
 
   const afterStable = failure.stage === 'stream' && failure.uptimeMs >= policy.stableAfterMs;
@@ -127,14 +130,6 @@ const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: Back
 const exhausted = ({ maxAttempts }: BackoffPolicy, failure: TradeFeedError): TradeFeedError => {
   const { stage, uptimeMs, framesReceived, endedAt, previous } = failure;
   const detail = `maxAttempts is ${maxAttempts}; the last failure was ${failure.code}`;
-  const error = tradeFeedError({
-    stage,
-    code: 'retries-exhausted',
-    uptimeMs,
-    framesReceived,
-    endedAt,
-    detail,
-    cause: failure,
-  });
+  const error = errorBy(retriesExhausted, { stage, uptimeMs, framesReceived, endedAt, detail, cause: failure });
   return previous ? error.with({ previous }) : error;
 };

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { noop, Observable, type Subscriber } from 'rxjs';
 import { WebSocket } from 'ws';
-import type { Settings } from '../options.js';
+import { onRelease, type Settings } from '../options.js';
 import type { FailureFacts } from '../protocol/failure.js';
 import { retryAfterMs } from '../protocol/retry-after.js';
 import { redactorOf, type Ticket } from '../protocol/ticket.js';
@@ -77,7 +77,7 @@ const open = (
       );
     })
     .on('open', () => subscriber.next({ webSocket, tcp: (upgraded as IncomingMessage).socket }));
-  return () => release(webSocket);
+  return () => release(webSocket, settings[onRelease]);
 };
 
 const connect = (
@@ -106,8 +106,10 @@ const connect = (
 };
 
 // A socket that is still open says goodbye; any other one is destroyed. In both cases nobody hears of it again.
-const release = (webSocket: WebSocket): void => {
+const release = (webSocket: WebSocket, tell: Settings[typeof onRelease]): void => {
   webSocket.removeAllListeners().on('error', noop);
+  if (webSocket.readyState !== WebSocket.CLOSED)
+    tell?.(new Promise((resolve) => webSocket.once('close', () => resolve())));
   if (webSocket.readyState === WebSocket.OPEN) webSocket.close(1000);
   else webSocket.terminate();
 };

@@ -15,10 +15,10 @@ import {
 } from 'rxjs';
 import type { Dispatcher } from 'undici';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from '../options.js';
+import { checkFeed } from '../protocol/check-feed.js';
 import type { FailureFacts } from '../protocol/failure.js';
 import type { Feed } from '../protocol/feed.js';
 import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
-import { checkFeed } from '../protocol/rules.js';
 import { redactor, type Secret } from '../protocol/secret.js';
 import { parseTicket, parseTimestamp, type Ticket } from '../protocol/ticket.js';
 import { apiKey$ } from './api-key.js';

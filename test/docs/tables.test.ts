@@ -1,11 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { BackoffPolicy, FailureCode, FeedEvent, TradeFeedOptions, Verdict } from 'rx-trade-feed';
+import type {
+  BackoffPolicy,
+  FeedEvent,
+  RelayFailureCode,
+  ServiceFailureCode,
+  TradeFeedOptions,
+  Verdict,
+} from 'rx-trade-feed';
 import { serviceDefaults } from 'rx-trade-feed/testing';
 import { exitCodeMeanings } from '../../src/cli/exit-code.js';
 import { resolveOptions } from '../../src/options.js';
-import { type Meaning, meanings } from '../../src/protocol/classify.js';
+import { relayMeanings } from '../../src/protocol/relay-failure.js';
+import { relayTold } from '../../src/protocol/relay-told.js';
+import { resolveRelayOptions } from '../../src/relay/relay-options.js';
+import { meanings } from '../../src/protocol/classify.js';
+import type { Meaning } from '../../src/protocol/meaning.js';
 import { defaultBackoff } from '../../src/reconnect/backoff.js';
 import { filesIn, read, root } from './fences.js';
 import { type Row, tablesUnder } from './tables.js';
@@ -14,6 +25,22 @@ import { type Row, tablesUnder } from './tables.js';
 const namesOf = <K extends string>(names: Readonly<Record<K, true>>): readonly string[] => Object.keys(names).sort();
 
 const column = (rows: readonly Row[], name: string): readonly string[] => rows.map((row) => row[name] as string);
+
+// What a row of the table of failures is for, as a document writes it.
+const seen = ({ status, closeCode, reason, code }: Meaning): string => {
+  if (status !== undefined) return status === 'other' ? 'HTTP, any other' : `HTTP ${status}`;
+  if (closeCode === undefined) return '–';
+  if (closeCode === 'other') return 'close, any other';
+  const other = meanings.some((row) => row.closeCode === closeCode && row.code !== code && row.reason !== undefined);
+  return `close ${closeCode}${reason === undefined ? (other ? ', any other reason' : '') : ` \`${reason}\``}`;
+};
+
+// 10 000 and 'main' and Math.random, as a document writes them.
+const written = (value: unknown): string => {
+  if (typeof value === 'number') return String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
+  if (typeof value === 'string') return `'${value}'`;
+  return value === Math.random ? 'Math.random' : value === defaultBackoff.scheduler ? 'asyncScheduler' : '–';
+};
 
 describe('the failure table of the README', () => {
   const headings = {
@@ -26,14 +53,6 @@ describe('the failure table of the README', () => {
     (tablesUnder('README.md', heading)[0] as readonly Row[]).map((row): Row => ({ ...row, stage })),
   );
 
-  const seen = ({ status, closeCode, reason, code }: Meaning): string => {
-    if (status !== undefined) return status === 'other' ? 'HTTP, any other' : `HTTP ${status}`;
-    if (closeCode === undefined) return '–';
-    if (closeCode === 'other') return 'close, any other';
-    const other = meanings.some((row) => row.closeCode === closeCode && row.code !== code && row.reason !== undefined);
-    return `close ${closeCode}${reason === undefined ? (other ? ', any other reason' : '') : ` \`${reason}\``}`;
-  };
-
   it('has the rows of the table of the library, each with its code and verdict, and no others', () => {
     const inLibrary = meanings.map((row) => [row.stage ?? 'any', seen(row), row.code, row.verdict].join(' | '));
     const inReadme = rows.map(({ stage, seen, code, verdict }) => [stage, seen, code, verdict].join(' | '));
@@ -41,7 +60,7 @@ describe('the failure table of the README', () => {
   });
 
   it('names every failure code', () => {
-    const codes = namesOf<FailureCode>({
+    const codes = namesOf<ServiceFailureCode>({
       'invalid-options': true,
       'api-key-unavailable': true,
       'invalid-api-key': true,
@@ -92,13 +111,6 @@ describe('the failure table of the README', () => {
 
 describe('the options of the README', () => {
   const [options = [], policy = []] = tablesUnder('README.md', 'Options');
-
-  // 10 000 and 'main' and Math.random, as a document writes them.
-  const written = (value: unknown): string => {
-    if (typeof value === 'number') return String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
-    if (typeof value === 'string') return `'${value}'`;
-    return value === Math.random ? 'Math.random' : value === defaultBackoff.scheduler ? 'asyncScheduler' : '–';
-  };
 
   it('are those of the type', () => {
     const names = namesOf<keyof TradeFeedOptions>({
@@ -151,6 +163,37 @@ describe('the options of the README', () => {
   });
 });
 
+describe('docs/relay.md', () => {
+  it('has every failure between a relay and its clients, each with its code and verdict, and no others', () => {
+    const [rows = []] = tablesUnder('docs/relay.md', 'When the connection to the relay fails');
+    const known = [...relayMeanings, ...Object.values(relayTold)];
+    const inLibrary = known.map((row) => [seen(row), row.code, row.verdict].join(' | '));
+    expect(rows.map((row) => [row['seen'], row['code'], row['verdict']].join(' | ')).sort()).toEqual(inLibrary.sort());
+    expect(new Set(column(rows, 'code'))).toEqual(
+      new Set(
+        namesOf<RelayFailureCode>({
+          'relay-unreachable': true,
+          'relay-refused': true,
+          'relay-full': true,
+          'relay-failed': true,
+          'invalid-relay': true,
+          'relay-lost': true,
+          'relay-stalled': true,
+          'invalid-relay-data': true,
+          'relay-behind': true,
+          'relay-source-failed': true,
+        }),
+      ),
+    );
+  });
+
+  it('has the options of a relay with their defaults', () => {
+    const [rows = []] = tablesUnder('docs/relay.md', 'On the server');
+    const defaults = Object.entries(resolveRelayOptions()).map(([name, value]) => [name, written(value)]);
+    expect(rows.map((row) => [row['option'], row['default']])).toEqual(defaults);
+  });
+});
+
 it('the events of the README are those of the type', () => {
   const types = namesOf<FeedEvent['type']>({
     'ticket-requested': true,
@@ -181,7 +224,12 @@ it('every file that docs/how-it-works.md names exists, and it names every file t
   const named = [...text.matchAll(/`((?:src|test|examples|docs)\/[^`]*\.\w+)`/g)].map(([, path]) => path as string);
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   // Every room of the client but the composition's parts that hold no rule of their own.
-  const withoutRule = ['src/transport/judged-failure.ts', 'src/protocol/loopback.ts'];
+  const withoutRule = [
+    ...['src/transport/judged-failure.ts', 'src/protocol/loopback.ts', 'src/protocol/check-feed.ts'],
+    ...['meaning', 'own-meanings', 'read-failure'].map((name) => `src/protocol/${name}.ts`),
+    // The relay is no part of the contract.
+    ...['relay-failure', 'relay-told', 'relay-wire'].map((name) => `src/protocol/${name}.ts`),
+  ];
   const client = ['protocol', 'transport', 'reconnect'].flatMap((folder) => filesIn(`src/${folder}`, '.ts'));
   expect(client.filter((path) => !named.includes(path) && !withoutRule.includes(path))).toEqual([]);
 });

@@ -12,7 +12,8 @@ import { root } from './fences.js';
 export const typeErrors = (programs: Readonly<Record<string, string>>, files: readonly string[]): readonly string[] => {
   const options: ts.CompilerOptions = { ...projectOptions(), allowJs: true, checkJs: true, noEmit: true };
   // A snippet shows how to make a thing, and need not use it.
-  const snippetOptions = { ...options, noUnusedLocals: false };
+  const lib = [...(options.lib ?? []), 'lib.dom.d.ts'];
+  const snippetOptions = { ...options, noUnusedLocals: false, ...frameworks, lib };
   const sources = new Map(Object.entries(programs).map(([name, text]) => [join(root, 'snippets', name), text]));
   const host = ts.createCompilerHost(snippetOptions);
   const { getSourceFile, fileExists, readFile } = host;
@@ -28,6 +29,9 @@ export const typeErrors = (programs: Readonly<Record<string, string>>, files: re
   const program = ts.createProgram(roots, snippetOptions, host);
   return [...program.getOptionsDiagnostics(), ...roots.flatMap((name) => errorsOf(program, name))].map(described);
 };
+
+// What applications of NestJS and Angular are written with.
+const frameworks = { experimentalDecorators: true, emitDecoratorMetadata: true, erasableSyntaxOnly: false };
 
 const errorsOf = (program: ts.Program, name: string): readonly ts.Diagnostic[] => {
   const source = program.getSourceFile(name);

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { classify, type Meaning, meanings, tradeFeedError } from '../../src/protocol/classify.js';
-import type { FailureCode, FailureFacts, Stage, Verdict } from '../../src/protocol/failure.js';
+import { classify, meanings, tradeFeedError } from '../../src/protocol/classify.js';
+import type { FailureCode, FailureFacts, ServiceFailureCode, Stage, Verdict } from '../../src/protocol/failure.js';
+import type { Meaning } from '../../src/protocol/meaning.js';
 
 /**
  * Section 4 of the design, row by row, written from the design and not from src. `row` names the row of `meanings` that the
@@ -220,7 +221,7 @@ const codes = Object.keys({
   'invalid-frame': true,
   'connection-closed': true,
   'retries-exhausted': true,
-} satisfies Record<FailureCode, true>) as FailureCode[];
+} satisfies Record<ServiceFailureCode, true>) as FailureCode[];
 
 const keyOf = ({ stage = 'any' as never, status, closeCode, reason, code }: Meaning): string =>
   [stage, status ?? closeCode ?? code, ...(reason === undefined ? [] : [`"${reason}"`])].join(' ');

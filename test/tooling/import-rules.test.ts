@@ -43,9 +43,14 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   testing: { may: ['protocol', 'ws', 'rxjs', 'io-ts', 'fp-ts', 'node:fs'] },
   cli: { may: ['index', 'testing', 'rxjs', 'selfsigned', 'node:fs'] },
   relay: { may: ['protocol', ...operators, 'rxjs', 'node:fs'] },
-  browser: { may: ['protocol', ...operators, 'rxjs'] },
-  angular: { may: ['browser', '@angular/core'] },
-  nestjs: { may: ['index', 'relay', '@nestjs/common'] },
+  browser: { may: ['protocol', 'reconnect', ...operators, 'rxjs'] },
+  angular: { may: ['browser', ...operators, 'protocol', '@angular/core', 'rxjs'] },
+  nestjs: {
+    may: [
+      ...['index', 'options', 'protocol', 'reconnect', ...operators, 'relay', 'testing'],
+      ...['@nestjs/common', 'rxjs', 'node:fs'],
+    ],
+  },
   nats: { may: ['index', '@nats-io/kv'] },
   test: { may: targets },
 };

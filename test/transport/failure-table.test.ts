@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { Agent as HttpsAgent } from 'node:https';
 import { type FailureCode, type Stage, tradeFeed$, type TradeFeedOptions, type Verdict } from '../../src/index.js';
-import { type Meaning, meanings } from '../../src/protocol/classify.js';
+import { meanings } from '../../src/protocol/classify.js';
+import type { Meaning } from '../../src/protocol/meaning.js';
 import { certificateFor } from '../support/certificate.js';
 import { optionsFor, outcomeOf, plantedKey } from '../support/feed.js';
 import {

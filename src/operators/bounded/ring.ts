@@ -21,6 +21,11 @@ export class Ring<T> {
     return this.#slots[this.#head];
   }
 
+  /** The value that has `index` others before it; ask for the `size` first. */
+  at(index: number): T {
+    return this.#slots[(this.#head + index) & (this.#slots.length - 1)] as T;
+  }
+
   /** Puts a value at the end. */
   push(value: T): void {
     if (this.#size === this.#slots.length) this.#grow();

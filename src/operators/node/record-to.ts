@@ -1,7 +1,7 @@
 import { defer, finalize, type Observable, Subject, takeUntil, tap, throwError } from 'rxjs';
 import type { Gap } from '../../protocol/event.js';
 import { TradeFeedError } from '../../protocol/failure.js';
-import { Frame } from '../../protocol/frame.js';
+import { type AnyFrame, Frame } from '../../protocol/frame.js';
 import { type Rule, validated } from '../../protocol/rules.js';
 import { Decoded } from '../stream/decoded.js';
 import { isLifecycle, timeOf } from '../stream/item.js';
@@ -122,9 +122,9 @@ const recording = (writer: RecordingWriter): ((event: unknown) => void) => {
   };
 };
 
-const recordable = (event: unknown): Frame | Gap | undefined => {
-  if (event instanceof Frame) return event;
-  if (event instanceof Decoded) return event.frame;
+const recordable = (event: unknown): AnyFrame | Gap | undefined => {
+  if (event instanceof Frame) return event as AnyFrame;
+  if (event instanceof Decoded) return event.frame as AnyFrame;
   // An item of somebody else's may be called a gap too.
   return isLifecycle(event) && event.type === 'gap' && event.failure instanceof TradeFeedError ? event : undefined;
 };

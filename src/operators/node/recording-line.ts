@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { Gap } from '../../protocol/event.js';
-import { type FailureCode, type Stage, TradeFeedError, type Verdict } from '../../protocol/failure.js';
+import { readFailure } from '../../protocol/read-failure.js';
 import { type Feed, feeds } from '../../protocol/feed.js';
-import type { Frame } from '../../protocol/frame.js';
+import type { AnyFrame } from '../../protocol/frame.js';
 import { type Replayed, ReplayedFrame, type ReplayedGap } from '../stream/replayed.js';
 
 /**
@@ -11,15 +11,19 @@ import { type Replayed, ReplayedFrame, type ReplayedGap } from '../stream/replay
  *
  * @throws TypeError for a frame that was made by hand with a field that no frame has
  */
-export const frameLine = ({ feed, connection, receivedAt, isBinary, data }: Frame): string => {
+export const frameLine = (frame: AnyFrame): string => {
+  const { feed, connection, receivedAt, isBinary, data } = frame;
   if (!Number.isFinite(connection) || !Number.isFinite(receivedAt) || !feeds.includes(feed))
     throw new TypeError('a frame has a feed, and numbers as `connection` and `receivedAt`');
   // Parts put together take three quarters of the time that JSON.stringify takes for the whole.
   const head = `{"type":"frame","feed":"${feed}","connection":${connection},"receivedAt":${receivedAt},"isBinary":${isBinary},"encoding":`;
   return isBinary || !isUtf8(data)
-    ? `${head}"base64","data":"${data.toString('base64')}"}\n`
-    : `${head}"utf8","data":${JSON.stringify(data.toString('utf8'))}}\n`;
+    ? `${head}"base64","data":"${asBuffer(data).toString('base64')}"}\n`
+    : `${head}"utf8","data":${JSON.stringify(frame.text())}}\n`;
 };
+
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
 
 /** Makes the line of a gap, newline included: its own fields alone. */
 export const gapLine = ({ type, from, to, durationMs, failure }: Gap): string =>
@@ -109,38 +113,5 @@ const frameOf = ({ feed, connection, receivedAt, isBinary, encoding, data }: Par
 
 const gapOf = ({ from, to, durationMs, failure }: Fields, offset: number): ReplayedGap => {
   check(isNumber(from) && isNumber(to) && isNumber(durationMs), 'a time of its gap is missing or wrong');
-  return { type: 'gap', from, to, durationMs, failure: failureOf(failure), offset };
-};
-
-const stages = new Set<unknown>(['ticket', 'handshake', 'stream'] satisfies Stage[]);
-const verdicts = new Set<unknown>(['stop', 'renew', 'wait', 'backoff'] satisfies Verdict[]);
-
-const failureOf = (value: unknown): TradeFeedError => {
-  check(typeof value === 'object' && value !== null, 'the failure of its gap is missing');
-  const fields = value as Fields;
-  const { code, message, stage, verdict, advice, reason, previous } = fields;
-  const isRight =
-    typeof code === 'string' &&
-    typeof message === 'string' &&
-    typeof advice === 'string' &&
-    stages.has(stage) &&
-    verdicts.has(verdict);
-  check(isRight, 'a field of its failure is missing or wrong');
-  const number = (name: string): number | undefined => (isNumber(fields[name]) ? fields[name] : undefined);
-  return new TradeFeedError({
-    // A newer version may know more codes than this one.
-    code: code as FailureCode,
-    message,
-    stage: stage as Stage,
-    verdict: verdict as Verdict,
-    advice,
-    status: number('status'),
-    closeCode: number('closeCode'),
-    reason: typeof reason === 'string' ? reason : undefined,
-    retryAfterMs: number('retryAfterMs'),
-    uptimeMs: number('uptimeMs'),
-    framesReceived: number('framesReceived'),
-    endedAt: number('endedAt'),
-    previous: previous === undefined ? undefined : failureOf(previous),
-  });
+  return { type: 'gap', from, to, durationMs, failure: readFailure(failure), offset };
 };

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import type { Gap } from '../../protocol/event.js';
-import type { Frame } from '../../protocol/frame.js';
+import type { AnyFrame } from '../../protocol/frame.js';
 import { claimRecording } from './recording-claim.js';
 import { cannot, RecordingError } from './recording-error.js';
 import { type Disk, recordingFile } from './recording-file.js';
@@ -14,7 +14,7 @@ export interface RecordingWriter {
   /** When the recording stopped that the file held already, in epoch ms. */
   readonly stoppedAt: number | undefined;
   /** Writes the line of a frame or a gap. Does not wait for the disk, unless too much waits for it already. */
-  add(event: Frame | Gap): void;
+  add(event: AnyFrame | Gap): void;
   /** Writes all that waits, and does not return before. The file is closed; a later `add` does nothing. */
   end(): void;
 }

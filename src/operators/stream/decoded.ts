@@ -1,4 +1,4 @@
-import type { Frame } from '../../protocol/frame.js';
+import type { AnyFrame, Frame } from '../../protocol/frame.js';
 
 /**
  * A frame and what a codec read in it.
@@ -11,14 +11,14 @@ import type { Frame } from '../../protocol/frame.js';
  * console.log(new Decoded({ n: 1 }, frame).value.n); // 1
  * ```
  */
-export class Decoded<A> {
+export class Decoded<A, F extends AnyFrame = Frame> {
   readonly type = 'decoded' as const;
   /** What the codec made of the payload. */
   readonly value: A;
   /** The frame, with the payload's bytes. */
-  readonly frame: Frame;
+  readonly frame: F;
 
-  constructor(value: A, frame: Frame) {
+  constructor(value: A, frame: F) {
     this.value = value;
     this.frame = frame;
   }

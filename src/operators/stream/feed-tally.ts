@@ -26,7 +26,7 @@ export interface FeedStats {
   readonly lostMs: number;
   /** Reconnects since the subscription, by the code of the failure that each followed. */
   readonly reconnects: Readonly<Partial<Record<FailureCode, number>>>;
-  /** Values that bounded operators dropped since the subscription, as far as they have reported. */
+  /** Values that bounded operators dropped since the subscription, as far as they have reported, and frames that a relay let go by. */
   readonly dropped: number;
 }
 
@@ -93,6 +93,7 @@ export class FeedTally {
     if (event.type === 'gap') {
       this.#gaps += 1;
       this.#lostMs += event.durationMs;
+      this.#dropped += event.missed ?? 0;
     } else if (event.type === 'disconnected') {
       const { code } = event.failure;
       this.#reconnects[code] = (this.#reconnects[code] ?? 0) + 1;

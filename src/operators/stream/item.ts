@@ -1,7 +1,7 @@
 import type { Either } from 'fp-ts/lib/Either.js';
 import type { LifecycleEvent } from '../../protocol/event.js';
 import type { TradeFeedError } from '../../protocol/failure.js';
-import { Frame } from '../../protocol/frame.js';
+import { type AnyFrame, Frame } from '../../protocol/frame.js';
 import { Conflated } from './conflated.js';
 import type { DecodeFailure } from '../decode/decode-failure.js';
 import { Decoded } from './decoded.js';
@@ -9,6 +9,9 @@ import { ReplayedFrame } from './replayed.js';
 
 /** What is in a stream besides the events around the frames: the frames, or whatever was made of them. */
 export type ItemOf<E> = Exclude<E, LifecycleEvent>;
+
+/** What kind of frames a stream has: those of a relay hold plain byte arrays. */
+export type FrameIn<E> = [Extract<E, AnyFrame>] extends [Frame] ? Frame : AnyFrame;
 
 /** Tells what happens around the frames from the frames, and from what was made of them. */
 export const isLifecycle = <E>(value: E): value is E & LifecycleEvent => {
@@ -53,7 +56,7 @@ export const isFrame = <E>(value: E): value is E & Frame => value instanceof Fra
 /** Gives the frame that a value is, or was made of. */
 export const frameOf = (value: unknown): Frame | undefined => {
   if (isFrame(value)) return value;
-  if (value instanceof Decoded) return value.frame;
+  if (value instanceof Decoded) return value.frame as Frame;
   if (value instanceof Conflated) return frameOf(value.value);
   return isEither(value) && value._tag === 'Right' ? frameOf(value.right) : undefined;
 };

@@ -21,7 +21,7 @@ export const keeper = (): (<T>(value: T) => T) => {
     if (frame === undefined) return value;
     const { data } = frame;
     if (data.byteLength === 0) {
-      moveTo(frame, Buffer.alloc(0));
+      moveTo(frame, bytesOfKind(data, new ArrayBuffer(0), 0, 0));
       return value;
     }
     if (data.buffer !== buffer || bytes >= mostBytes) {
@@ -39,16 +39,23 @@ export const keeper = (): (<T>(value: T) => T) => {
 };
 
 const move = (frames: readonly Frame[], bytes: number): void => {
-  const own = Buffer.allocUnsafeSlow(bytes);
+  const own = new Uint8Array(bytes);
   let end = 0;
   for (const frame of frames) {
-    const start = end;
-    end += frame.data.copy(own, start);
-    moveTo(frame, own.subarray(start, end));
+    const { data } = frame;
+    own.set(data, end);
+    moveTo(frame, bytesOfKind(data, own.buffer, end, data.byteLength));
+    end += data.byteLength;
   }
 };
 
+// A Buffer stays one, and what is none need not know that there are Buffers: a browser has none.
+const bytesOfKind = (data: Uint8Array, buffer: ArrayBuffer, offset: number, length: number): Uint8Array => {
+  const { [Symbol.species]: Kind } = data.constructor as unknown as { [Symbol.species]: typeof Uint8Array };
+  return new Kind(buffer, offset, length);
+};
+
 // The same bytes at another place, and whatever else is known of a frame stays. One that somebody froze stays where it is.
-const moveTo = (frame: Frame, data: Buffer): void => {
+const moveTo = (frame: Frame, data: Uint8Array): void => {
   Reflect.set(frame, 'data', data);
 };

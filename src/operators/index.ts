@@ -1,0 +1,47 @@
+// What needs neither Node nor a socket: the same operators as in the main entry point, for a browser.
+
+// Decode and filter
+export { decodeWith, type DecodeOptions } from './decode-with.js';
+export { decodeEither } from './decode-either.js';
+export type { Codec } from './decode/codec.js';
+export { DecodeError, type DecodeFailure, type DecodeIssue } from './decode/decode-failure.js';
+export { Decoded } from './stream/decoded.js';
+export type { ItemOf } from './stream/item.js';
+export { distinctRecent, type DistinctRecentOptions } from './distinct-recent.js';
+
+// Windows and conflation
+export { tumblingWindow, type TumblingWindowOptions } from './tumbling-window.js';
+export { slidingWindow, type SlidingWindowOptions } from './sliding-window.js';
+export { countWindow, type CountWindowOptions } from './count-window.js';
+export type { FramesOptions, TimeWindowOptions } from './window/window-options.js';
+export type {
+  AccumulatedWindow,
+  Accumulator,
+  FeedWindow,
+  Settled,
+  TellsOfGaps,
+  WindowFacts,
+} from './window/feed-window.js';
+export { conflate, type ConflateOptions } from './conflate.js';
+export { Conflated } from './stream/conflated.js';
+
+// Bounded consumption
+export { mergeMapBounded, type MergeMapBoundedOptions } from './merge-map-bounded.js';
+export { toAsyncIterable } from './to-async-iterable.js';
+export type { BoundOptions, Overflow } from './bounded/bounds.js';
+export type { DropReport } from './bounded/drop-report.js';
+export { OverflowError } from './bounded/overflow-error.js';
+
+// Share, status and figures
+export { shareFeed, type ShareOptions } from './share-feed.js';
+export {
+  type Connecting,
+  connectionStatus,
+  type ConnectionStatus,
+  type Live,
+  type ReconnectingStatus,
+} from './connection-status.js';
+export { feedStats, type StatsOptions } from './feed-stats.js';
+export type { FeedStats } from './stream/feed-tally.js';
+export { frames } from './frames.js';
+export { gaps } from './gaps.js';

@@ -1,0 +1,19 @@
+import type { Meaning } from './meaning.js';
+
+/** What a relay tells of by itself, apart from what it hands on: why a gap is there, and why there is no feed. */
+export const relayTold: Readonly<Record<'behind' | 'sourceFailed', Meaning>> = {
+  behind: {
+    stage: 'stream',
+    code: 'relay-behind',
+    verdict: 'renew',
+    meaning: 'Frames went by while this client was away, or slower than they came.',
+    advice: 'Do less for each frame, or let the relay hold more (`capacity`), if this happens often.',
+  },
+  sourceFailed: {
+    stage: 'stream',
+    code: 'relay-source-failed',
+    verdict: 'stop',
+    meaning: 'The feed behind the relay ended with an error of its own.',
+    advice: 'See the log of the relay.',
+  },
+};
