@@ -22,6 +22,12 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
     /^reconnecting: access-expired, attempt 1\n(?: .*\n)?reconnecting: now\n(?: .*\n)?live$/m,
     /^ +\d+ frames, 1 gaps, \d+ ms lost, \{"access-expired":1\}$/m,
   ],
+  'relay.mjs': [
+    /^client (one|two): frames of \d+, \d+, \d+ bytes$/m,
+    /^client three: relay-lost$/m,
+    /^client three: 8 frames, over connection 1$/m,
+    /^joined the relay: 4 times$/m,
+  ],
   'decode.mjs': [/^left out: \/to expected string$/m, /^0x[0-9a-f]{10}…  to 0x[0-9a-f]{10}…$/m, /^5 of \d+ frames$/m],
   'filter.mjs': [/^(0x[0-9a-f]{10}… +9\d{8} gwei\n){5}/, /^5 large ones in \d+ transactions$/m],
   'window.mjs': [

@@ -1,0 +1,25 @@
+export { relayFeed$ } from './relay-feed.js';
+export type { RelayFeedOptions, ResumeStore } from './relay-feed-options.js';
+
+// What it says
+export { type AnyFrame, Frame } from '../protocol/frame.js';
+export type {
+  Disconnected,
+  Gap,
+  LifecycleEvent,
+  Opened,
+  Reconnecting,
+  RelayedEvent,
+  TicketIssued,
+  TicketRequested,
+} from '../protocol/event.js';
+export {
+  type FailureCode,
+  type RelayFailureCode,
+  type ServiceFailureCode,
+  type Stage,
+  TradeFeedError,
+  type Verdict,
+} from '../protocol/failure.js';
+export { relayError, type RelayFailureFacts } from '../protocol/relay-failure.js';
+export type { BackoffOptions, BackoffPolicy } from '../reconnect/backoff.js';

@@ -1,0 +1,44 @@
+import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
+import type { RelayedEvent } from '../protocol/event.js';
+import { Attempt } from './attempt.js';
+import { readMessage } from './read-message.js';
+import type { RelayFeedSettings } from './relay-feed-options.js';
+import { relayRequest$ } from './relay-request.js';
+import type { ResumePoint } from './resume-point.js';
+import { type ServerSentEvent, serverSentEvents } from './server-sent-events.js';
+
+/**
+ * Opens one connection to a relay, from the place that was reached, and streams its events.
+ *
+ * Completes when the relay says that its feed is complete. Errors with a `TradeFeedError`: what ended the connection, or the stop of the feed
+ * behind the relay.
+ */
+export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint): Observable<RelayedEvent> =>
+  defer(() => {
+    const { connectTimeoutMs: first, idleTimeoutMs: each, scheduler } = settings;
+    const attempt = new Attempt(() => scheduler.now());
+    const failed$ = (...how: Parameters<Attempt['failure']>) => throwError(() => attempt.failure(...how));
+
+    const handOn = (message: ServerSentEvent): Observable<RelayedEvent> => {
+      const { relayAt, events = [], stop } = readMessage(message, attempt.shiftMs);
+      if (stop !== undefined) throw stop;
+      if (relayAt !== undefined) attempt.opened(relayAt);
+      return from(events).pipe(
+        tap({ next: (event) => attempt.received(event), complete: () => place.reached(message.id) }),
+      );
+    };
+
+    return concat(
+      relayRequest$(settings, place.lastEventId()).pipe(
+        tap(() => attempt.heard()),
+        catchError((cause: unknown) => failed$('lost', cause)),
+        timeout({ first, each, scheduler, with: () => failed$('silent') }),
+        serverSentEvents(),
+      ),
+      failed$('lost'),
+    ).pipe(
+      takeWhile(({ type }) => type !== 'complete'),
+      concatMap(handOn),
+      catchError((cause: unknown) => failed$('unreadable', cause)),
+    );
+  });

@@ -1,0 +1,95 @@
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import { aFunction, aScheduler, invalidOption, oneOf, positiveMs, type Rule, validated } from '../protocol/rules.js';
+import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reconnect/backoff.js';
+
+/** Where the place in the feed is remembered: `sessionStorage` has it all. */
+export interface ResumeStore {
+  getItem(key: string): string | null;
+  setItem(key: string, value: string): void;
+}
+
+/** How to receive from a relay. */
+export interface RelayFeedOptions {
+  /**
+   * Headers of the request, such as a bearer token of your app; or a function that is asked for them before each request (it may be
+   * async), so that a token can be renewed. @defaultValue none
+   */
+  readonly headers?: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>) | undefined;
+  /** Whether cookies are sent along, as in `fetch`. @defaultValue `'same-origin'` */
+  readonly credentials?: 'omit' | 'same-origin' | 'include' | undefined;
+  /** How long to wait for the first message of the relay, in ms. @defaultValue 10 000 */
+  readonly connectTimeoutMs?: number | undefined;
+  /** Silence in ms after which the connection is given up; a relay sends a heartbeat every 15 s. @defaultValue 45 000 */
+  readonly idleTimeoutMs?: number | undefined;
+  /** What differs from the default reconnect policy. */
+  readonly backoff?: BackoffOptions | undefined;
+  /**
+   * Where the place in the feed is remembered, so that a page that is loaded anew goes on where it was: `sessionStorage`.
+   *
+   * @defaultValue nowhere: it is remembered as long as the subscription lasts
+   */
+  readonly resumeIn?: ResumeStore | undefined;
+  /** For tests: what keeps the timeouts. @defaultValue `asyncScheduler` */
+  readonly scheduler?: SchedulerLike | undefined;
+}
+
+/** Names and values of HTTP headers. */
+export type RequestHeaders = Readonly<Record<string, string>>;
+
+/** The address and the options after their one validation. */
+export interface RelayFeedSettings {
+  readonly url: string;
+  readonly headers: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>);
+  readonly credentials: 'omit' | 'same-origin' | 'include';
+  readonly connectTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly backoff: BackoffPolicy;
+  readonly resumeIn?: ResumeStore;
+  readonly scheduler: SchedulerLike;
+}
+
+const defaults = Object.freeze({
+  headers: {},
+  credentials: 'same-origin',
+  connectTimeoutMs: 10_000,
+  idleTimeoutMs: 45_000,
+  scheduler: asyncScheduler,
+} as const);
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+const rules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
+  headers: {
+    allowed: 'an object of texts or a function',
+    isSecret: true,
+    is: (v) => aFunction.is(v) || (isObject(v) && Object.values(v).every((value) => typeof value === 'string')),
+  },
+  credentials: oneOf('omit', 'same-origin', 'include'),
+  connectTimeoutMs: positiveMs,
+  idleTimeoutMs: positiveMs,
+  backoff: { allowed: 'an object', is: isObject },
+  resumeIn: {
+    allowed: 'such as sessionStorage',
+    is: (v) => isObject(v) && aFunction.is(v['getItem']) && aFunction.is(v['setItem']),
+  },
+  scheduler: aScheduler,
+};
+
+/**
+ * Checks the address and the options, and fills them up. A relative address belongs to the page.
+ *
+ * @throws TradeFeedError with code `invalid-options`, naming the option
+ */
+export const resolveRelayFeed = (url: string | URL, options: RelayFeedOptions = {}): RelayFeedSettings => {
+  const given = validated(options, rules);
+  return { ...defaults, ...given, url: addressOf(url), backoff: resolveBackoff(given.backoff) };
+};
+
+const addressOf = (url: string | URL): string => {
+  const page = (globalThis as { location?: { href?: string } }).location?.href;
+  const address = URL.canParse(String(url), page) ? new URL(url, page) : undefined;
+  if (!/^https?:$/.test(address?.protocol ?? '') || address?.username || address?.password)
+    throw invalidOption('url', 'an http: or https: address without credentials');
+  return String(address);
+};

@@ -1,0 +1,50 @@
+import { defer, from, type Observable, switchMap, throwError } from 'rxjs';
+import { fromFetch } from 'rxjs/fetch';
+import { TradeFeedError } from '../protocol/failure.js';
+import { relayError } from '../protocol/relay-failure.js';
+import type { RelayFeedSettings } from './relay-feed-options.js';
+
+/**
+ * Asks a relay for its stream, and gives the bytes of it as they come.
+ *
+ * Completes when the relay ends it. Errors with a `TradeFeedError` of the stage `handshake` for an answer that is none of a relay, and with
+ * what `fetch` throws when the connection breaks. Unsubscribing ends the request.
+ */
+export const relayRequest$ = (
+  { url, headers, credentials }: RelayFeedSettings,
+  lastEventId: string | undefined,
+): Observable<Uint8Array> =>
+  defer(async () => (typeof headers === 'function' ? await headers() : headers)).pipe(
+    switchMap((own) =>
+      fromFetch(url, {
+        headers: {
+          ...own,
+          accept: 'text/event-stream',
+          ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+        },
+        credentials,
+        ...uncached,
+        selector: bytesOf,
+      }),
+    ),
+  );
+
+// The types of Node do not know it.
+const uncached = { cache: 'no-store' };
+
+const bytesOf = (response: Response): Observable<Uint8Array> => {
+  const { status, body } = response;
+  const type = response.headers.get('content-type') ?? '';
+  if (!response.ok) return throwError(() => refusal(response));
+  if (body === null || !type.startsWith('text/event-stream')) {
+    const detail = `HTTP ${status}, no event stream`;
+    return throwError(() => relayError({ code: 'invalid-relay', detail }));
+  }
+  return from(body) as Observable<Uint8Array>;
+};
+
+const refusal = ({ status, headers }: Response): TradeFeedError => {
+  // In seconds, as a relay sends it: without the header `NaN`, which is no wait.
+  const retryAfterMs = Number.parseInt(headers.get('retry-after') ?? '') * 1_000 || undefined;
+  return relayError({ status, retryAfterMs });
+};

@@ -1,0 +1,32 @@
+import type { RelayFeedSettings } from './relay-feed-options.js';
+
+/** The place in the feed that a client has reached. */
+export interface ResumePoint {
+  /** The id of the last message; `undefined` before the first one. */
+  lastEventId(): string | undefined;
+  /** Takes note of a message that was handed on. */
+  reached(id: string): void;
+}
+
+/** Remembers the place for as long as a subscription lasts, and in the store for whoever comes next. */
+export const resumePoint = ({ url, resumeIn }: RelayFeedSettings): ResumePoint => {
+  const key = `rx-trade-feed:${url}`;
+  let place = tried(() => resumeIn?.getItem(key)) ?? undefined;
+  return {
+    lastEventId: () => place,
+    reached: (id) => {
+      if (id === '') return;
+      place = id;
+      tried(() => resumeIn?.setItem(key, id));
+    },
+  };
+};
+
+// A store that is full or forbidden costs the place after the next reload, not the feed.
+const tried = <T>(use: () => T): T | undefined => {
+  try {
+    return use();
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,47 @@
+import { concatMap, defer, type OperatorFunction } from 'rxjs';
+
+/** One event of a stream of Server-Sent Events. */
+export interface ServerSentEvent {
+  /** Its `event` field; empty when it has none. */
+  readonly type: string;
+  /** Its `id` field; empty when it has none. */
+  readonly id: string;
+  /** Its `data` fields. */
+  readonly lines: readonly string[];
+}
+
+/**
+ * Reads Server-Sent Events out of bytes (HTML, 9.2.6).
+ *
+ * Emits each event when it is whole; comments are left out, and so is what comes behind the last blank line. The ends of lines are LF or CRLF.
+ */
+export const serverSentEvents = (): OperatorFunction<Uint8Array, ServerSentEvent> => (source) =>
+  defer(() => {
+    const decoder = new TextDecoder();
+    let rest = '';
+    return source.pipe(
+      concatMap((bytes) => {
+        const seen = rest.length;
+        rest += decoder.decode(bytes, { stream: true }).replaceAll('\r', '');
+        const end = rest.lastIndexOf('\n\n');
+        // What was seen before had no end in it; the last line feed of it may be half of one.
+        if (end < Math.max(0, seen - 1)) return [];
+        const whole = rest.slice(0, end);
+        rest = rest.slice(end + 2);
+        return whole.split('\n\n').map(eventOf).filter(hasData);
+      }),
+    );
+  });
+
+const eventOf = (block: string): ServerSentEvent => {
+  const event = { type: '', id: '', lines: [] as string[] };
+  for (const line of block.split('\n')) {
+    const [, name, value = ''] = /^(data|event|id)(?:: ?|$)(.*)$/s.exec(line) ?? [];
+    if (name === 'data') event.lines.push(value);
+    else if (name === 'event') event.type = value;
+    else if (name === 'id') event.id = value;
+  }
+  return event;
+};
+
+const hasData = ({ lines }: ServerSentEvent): boolean => lines.length > 0;

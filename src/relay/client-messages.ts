@@ -1,0 +1,84 @@
+import { concatMap, endWith, filter, first, fromEventPattern, ignoreElements, map, merge, NEVER } from 'rxjs';
+import { type Observable, scan, startWith, switchMap, takeUntil, takeWhile, tap } from 'rxjs';
+import { RelayClient } from './relay-client.js';
+import type { RelayMessage } from './relay-message.js';
+import type { RelayRun } from './relay-run.js';
+
+/** Who receives. */
+export interface RelayReceiver {
+  /** What it gave back as `Last-Event-ID`: it gets what it missed since, or is told of the gap. */
+  readonly lastEventId?: string | undefined;
+  /** Where the messages are written to, so that they wait while it is full; without it they are handed out as they come. */
+  readonly response?: RelayResponse | undefined;
+}
+
+/** What a relay asks of a response: the `ServerResponse` of Node has it all. */
+export interface RelayResponse {
+  /** Whether it holds as much as it should: then the relay waits for `drain`. */
+  readonly writableNeedDrain: boolean;
+  on(event: 'drain', listener: () => void): unknown;
+  off(event: 'drain', listener: () => void): unknown;
+  /** Called when nothing was read for four heartbeats. */
+  destroy(): unknown;
+}
+
+/** Who is told what a client does. */
+export interface ClientWatcher {
+  joined(client: RelayClient): void;
+  behind(client: RelayClient): void;
+  stuck(): void;
+}
+
+/** A client that has read nothing for so many heartbeats has gone without a word. */
+const mostSilentBeats = 4;
+
+/**
+ * Streams the messages of one client: when there is something new in the run, when its response is free again, and now and then a
+ * heartbeat.
+ *
+ * Completes behind the last message of the run, with the run, and when the client is stuck.
+ */
+export const clientMessages$ = (
+  run$: Observable<RelayRun>,
+  heartbeats$: Observable<unknown>,
+  { lastEventId, response }: RelayReceiver,
+  now: () => number,
+  watcher: ClientWatcher,
+): Observable<RelayMessage> => {
+  const isFull = () => response?.writableNeedDrain === true;
+  const drained$ = response === undefined ? NEVER : drains$(response);
+  const stuck$ = drained$.pipe(
+    startWith(undefined),
+    // Who is slow is full at each of them, too, but drains in between.
+    switchMap(() => heartbeats$.pipe(scan((beats) => (isFull() ? beats + 1 : 0), 0))),
+    filter((beats) => beats === mostSilentBeats),
+    tap(() => {
+      watcher.stuck();
+      response?.destroy();
+    }),
+  );
+  return run$.pipe(
+    first(),
+    switchMap((run) => {
+      const client: RelayClient = new RelayClient(run, lastEventId, now, () => watcher.behind(client));
+      watcher.joined(client);
+      return merge(
+        merge(run$, drained$).pipe(concatMap(() => client.messages(isFull))),
+        heartbeats$.pipe(
+          filter(() => !isFull()),
+          map(() => client.heartbeat()),
+        ),
+      ).pipe(takeUntil(run$.pipe(ignoreElements(), endWith(undefined))));
+    }),
+    takeWhile(isNotLast, true),
+    takeUntil(stuck$),
+  );
+};
+
+const drains$ = (response: RelayResponse): Observable<void> =>
+  fromEventPattern(
+    (listener) => response.on('drain', listener),
+    (listener) => response.off('drain', listener),
+  );
+
+const isNotLast = ({ type }: RelayMessage): boolean => type !== 'stop' && type !== 'complete';

@@ -1,0 +1,126 @@
+import type { RelayedEvent } from '../protocol/event.js';
+import { Ring } from '../operators/bounded/ring.js';
+import { frameLine } from '../operators/node/recording-line.js';
+import { timeOf } from '../operators/stream/item.js';
+import { nextPresent, type Present } from './present.js';
+
+/** A place between two events, and what is known there. */
+export interface Position {
+  /** How many events there were before. */
+  readonly seq: number;
+  /** How many of them were frames. */
+  readonly frames: number;
+  /** When the last of them happened, in epoch ms. */
+  readonly at: number;
+  /** How it stood with the feed. */
+  readonly present: Present;
+}
+
+/** Events that follow one another, as lines of JSON. */
+export interface Batch {
+  readonly lines: string;
+  /** Right behind them. */
+  readonly end: Position;
+}
+
+/** How much a log holds. */
+export interface LogBounds {
+  readonly capacity: number;
+  readonly capacityBytes: number;
+}
+
+/** The most text of one batch: what is waiting for a client outside of the log is not more than this. */
+const mostText = 64 * 1024;
+
+/** Holds the newest events, each as the line that it is handed on as, and lets the oldest go. */
+export class EventLog {
+  readonly #bounds: LogBounds;
+  readonly #entries = new Ring<Entry>();
+  #bytes = 0;
+  #oldest: Position;
+  #newest: Position;
+  // Most clients are at the same place: what was put together for one serves the next.
+  #last: { readonly seq: number; readonly newest: Position; readonly batch: Batch } | undefined;
+
+  constructor(bounds: LogBounds, now: number) {
+    this.#bounds = bounds;
+    this.#oldest = { seq: 0, frames: 0, at: now, present: [] };
+    this.#newest = this.#oldest;
+  }
+
+  /** The place before the first event that is held. */
+  get oldest(): Position {
+    return this.#oldest;
+  }
+
+  /** The place behind the last event. */
+  get newest(): Position {
+    return this.#newest;
+  }
+
+  /** How many events are held. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** How many bytes their lines have. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Takes an event in. */
+  append(event: RelayedEvent): void {
+    const line = event.type === 'frame' ? frameLine(event).slice(0, -1) : JSON.stringify(event);
+    const { seq, frames, present, at } = this.#newest;
+    const entry: Entry = {
+      seq: seq + 1,
+      frames: frames + (event.type === 'frame' ? 1 : 0),
+      at: timeOf(event) ?? at,
+      present: nextPresent(present, event),
+      line,
+      bytes: Buffer.byteLength(line),
+    };
+    this.#entries.push(entry);
+    this.#bytes += entry.bytes;
+    this.#newest = entry;
+    while (this.size > this.#bounds.capacity || this.#bytes > this.#bounds.capacityBytes) this.#dropOldest();
+  }
+
+  /** Gives the place behind so many events, if it is still known. */
+  positionAt(seq: number): Position | undefined {
+    const index = seq - this.#oldest.seq;
+    if (index < 0 || index > this.size) return undefined;
+    return index === 0 ? this.#oldest : this.#entries.at(index - 1);
+  }
+
+  /** Gives events from a place on; `undefined` when there are none. The place must still be known. */
+  read({ seq }: Position): Batch | undefined {
+    if (seq === this.#newest.seq) return undefined;
+    if (this.#last?.seq !== seq || this.#last.newest !== this.#newest)
+      this.#last = { seq, newest: this.#newest, batch: this.#batchFrom(seq) };
+    return this.#last.batch;
+  }
+
+  #batchFrom(seq: number): Batch {
+    let index = seq - this.#oldest.seq;
+    let end = this.#entries.at(index);
+    let lines = end.line;
+    for (index += 1; index < this.size && lines.length < mostText; index += 1) {
+      end = this.#entries.at(index);
+      lines += `\n${end.line}`;
+    }
+    return { lines, end };
+  }
+
+  #dropOldest(): void {
+    const oldest = this.#entries.shift() as Entry;
+    this.#bytes -= oldest.bytes;
+    const { seq, frames, at, present } = oldest;
+    this.#oldest = { seq, frames, at, present };
+  }
+}
+
+interface Entry extends Position {
+  readonly line: string;
+  readonly bytes: number;
+}

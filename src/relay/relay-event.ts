@@ -1,0 +1,41 @@
+import type { Joined } from './relay-client.js';
+
+/** What happens to the clients of a relay, for a log. Told apart by `type`. */
+export type RelayEvent =
+  | {
+      readonly type: 'client-joined';
+      /** When, in epoch ms. */
+      readonly at: number;
+      /** Which client of this relay: 1, 2, … */
+      readonly client: number;
+      /** `new`: for the first time; `resumed`: back, and gets what it missed; `behind`: back too late for that, and is told of a gap. */
+      readonly joined: Joined;
+    }
+  | {
+      /** It did not read as fast as the frames came: these are let go by, and it is told of a gap. */
+      readonly type: 'client-behind';
+      readonly at: number;
+      readonly client: number;
+      /** How many frames it has missed since it joined. */
+      readonly missed: number;
+    }
+  | {
+      /** It read nothing for four heartbeats: its connection is ended. */
+      readonly type: 'client-stuck';
+      readonly at: number;
+      readonly client: number;
+    }
+  | {
+      readonly type: 'client-left';
+      readonly at: number;
+      readonly client: number;
+      /** How many frames it was sent. */
+      readonly sent: number;
+      /** How many frames it was not sent, and told of. */
+      readonly missed: number;
+    }
+  | {
+      /** There were `maxClients`, or the relay was closed. */
+      readonly type: 'client-refused';
+      readonly at: number;
+    };

@@ -1,0 +1,16 @@
+/** One message for one client: what Server-Sent Events call an event, and what the `@Sse()` of NestJS takes. */
+export interface RelayMessage {
+  /** Where the client is once it has this message: what it gives back as `Last-Event-ID`. */
+  readonly id: string;
+  /** Missing for events; else one of `hello`, `heartbeat`, `stop`, `complete`. */
+  readonly type?: string;
+  /** Of events: a line of JSON for each, the one that `rx-trade-feed listen --json` writes. */
+  readonly data: string;
+}
+
+/** Writes a message as the stream of Server-Sent Events has it (HTML, 9.2.6); a heartbeat is a comment there. */
+export const sseText = ({ id, type, data }: RelayMessage): string => {
+  if (type === 'heartbeat') return ': heartbeat\n\n';
+  const event = type === undefined ? '' : `event: ${type}\n`;
+  return `${event}id: ${id}\ndata: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
+};

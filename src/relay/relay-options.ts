@@ -1,0 +1,57 @@
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import { aScheduler, durationMs, positiveCount, positiveMs, type Rule, validated } from '../protocol/rules.js';
+
+/** How much a relay holds, how often it sends, and for how many. */
+export interface RelayOptions {
+  /**
+   * How many events are held, for all clients together: the most that a client may be behind or away and still get everything.
+   *
+   * @defaultValue 50 000
+   */
+  readonly capacity?: number | undefined;
+  /** How many bytes these may have, as they are sent. @defaultValue 33 554 432 (32 MiB) */
+  readonly capacityBytes?: number | undefined;
+  /** Events of this long go out together, in ms. 0: those of one turn of the event loop. @defaultValue 16 */
+  readonly batchMs?: number | undefined;
+  /** How often a client hears from the relay at least, in ms. @defaultValue 15 000 */
+  readonly heartbeatMs?: number | undefined;
+  /** How many clients there may be at a time. @defaultValue 1 000 */
+  readonly maxClients?: number | undefined;
+  /** How long the feed is kept open for clients that come back, after the last one left, in ms. @defaultValue 60 000 */
+  readonly lingerMs?: number | undefined;
+  /** For tests: what keeps the time. @defaultValue `asyncScheduler` */
+  readonly scheduler?: SchedulerLike | undefined;
+}
+
+/** The same, with nothing left out. */
+export type RelaySettings = { readonly [Name in keyof RelayOptions]-?: Exclude<RelayOptions[Name], undefined> };
+
+const defaults: RelaySettings = Object.freeze({
+  capacity: 50_000,
+  capacityBytes: 32 * 1024 * 1024,
+  batchMs: 16,
+  heartbeatMs: 15_000,
+  maxClients: 1_000,
+  lingerMs: 60_000,
+  scheduler: asyncScheduler,
+});
+
+const rules: Readonly<Record<keyof RelayOptions, Rule>> = {
+  capacity: positiveCount,
+  capacityBytes: positiveCount,
+  batchMs: durationMs,
+  heartbeatMs: positiveMs,
+  maxClients: positiveCount,
+  lingerMs: durationMs,
+  scheduler: aScheduler,
+};
+
+/**
+ * Checks the options and fills them up.
+ *
+ * @throws TradeFeedError with code `invalid-options`, naming the option
+ */
+export const resolveRelayOptions = (options: RelayOptions = {}): RelaySettings => ({
+  ...defaults,
+  ...validated(options, rules),
+});
