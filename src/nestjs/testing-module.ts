@@ -1,0 +1,94 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { invalidOption } from '../protocol/rules.js';
+import type { AccountOptions, TradeFeedServiceOptions } from '../testing/index.js';
+import { feedProviders, type Provided } from './feed-providers.js';
+import { checkOptions, type TradeFeedModuleExtras, type TradeFeedModuleOptions } from './module-options.js';
+import { getTradeFeedTestingToken, TradeFeedTesting } from './trade-feed-testing.js';
+
+/** What a {@link TradeFeedTestingModule} is told: what the module is, and what stands behind it. All of it is optional. */
+export type TradeFeedTestingOptions = Omit<TradeFeedModuleOptions, 'baseUrl' | 'apiKey'> &
+  TradeFeedModuleExtras & {
+    /** How the local service is started. */
+    readonly service?: TradeFeedServiceOptions | undefined;
+    /** The account that the feed connects with. @defaultValue `{ plan: 'developer' }`: frames come without delay */
+    readonly account?: AccountOptions | undefined;
+  };
+
+/**
+ * Provides the same as a `TradeFeedModule`, connected to a service of its own on 127.0.0.1, for tests of an application.
+ *
+ * The service runs the whole contract (see `rx-trade-feed/testing`), starts with the application and ends with it. It is loaded when
+ * the module is used, so that an application which only imports `rx-trade-feed/nestjs` never loads it. Reconnects come fast: the first
+ * wait is 10 ms, unless `backoff` says otherwise.
+ *
+ * @example
+ * ```ts
+ * import { Test } from '@nestjs/testing';
+ * import { firstValueFrom } from 'rxjs';
+ * import { TradeFeed, TradeFeedTesting, TradeFeedTestingModule } from 'rx-trade-feed/nestjs';
+ *
+ * const app = await Test.createTestingModule({ imports: [TradeFeedTestingModule.forRoot()] }).compile();
+ * const frame = firstValueFrom(app.get(TradeFeed).frames$);
+ * await app.get(TradeFeedTesting).push('hello');
+ * console.log((await frame).text()); // hello
+ * await app.close();
+ * ```
+ */
+// eslint-disable-next-line @typescript-eslint/no-extraneous-class -- a module of Nest is a class
+export class TradeFeedTestingModule {
+  /**
+   * Makes the module.
+   *
+   * @param options - see {@link TradeFeedTestingOptions}
+   * @throws TradeFeedError with code `invalid-options`, from the call itself
+   */
+  static forRoot(options: TradeFeedTestingOptions = {}): DynamicModule {
+    const { service, account = { plan: 'developer' }, name, isGlobal, ...own } = options;
+    for (const given of ['baseUrl', 'apiKey'])
+      if (given in own) throw invalidOption(given, 'left out: the service of the test has its own');
+    const moduleOptions: TradeFeedModuleOptions = {
+      ...own,
+      backoff: { initialDelayMs: 10, maxDelayMs: 100, ...own.backoff },
+    };
+    checkOptions({ ...moduleOptions, name, isGlobal });
+    const token = getTradeFeedTestingToken(name);
+    return {
+      module: TradeFeedTestingModule,
+      global: isGlobal === true,
+      ...withExport(
+        token,
+        feedProviders(optionsToken, name, [
+          { provide: token, useFactory: () => start(service, account, own.feed) },
+          {
+            provide: optionsToken,
+            inject: [token],
+            useFactory: (testing: TradeFeedTesting): TradeFeedModuleOptions => ({
+              ...moduleOptions,
+              baseUrl: testing.service.baseUrl,
+              apiKey: testing.account.createApiKey(),
+            }),
+          },
+        ]),
+      ),
+    };
+  }
+}
+
+Module({})(TradeFeedTestingModule);
+
+const optionsToken = 'TRADE_FEED_TESTING_OPTIONS';
+
+const start = async (
+  service: TradeFeedServiceOptions | undefined,
+  account: AccountOptions,
+  feed: TradeFeedModuleOptions['feed'] = 'market',
+): Promise<TradeFeedTesting> => {
+  const { startTradeFeedService } = await import('../testing/index.js');
+  const started = await startTradeFeedService(service);
+  return new TradeFeedTesting(started, started.createAccount(account), feed);
+};
+
+const withExport = (
+  token: ReturnType<typeof getTradeFeedTestingToken>,
+  { providers, exports }: Provided,
+): Provided => ({ providers, exports: [...exports, token] });

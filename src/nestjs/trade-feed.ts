@@ -1,0 +1,191 @@
+import type { BeforeApplicationShutdown, MessageEvent, OnApplicationBootstrap } from '@nestjs/common';
+import type { Writable } from 'node:stream';
+import { AsyncSubject, catchError, defer, ignoreElements, merge, noop } from 'rxjs';
+import { NEVER, type Observable, ReplaySubject, share, takeUntil, throwError } from 'rxjs';
+import { feedStats } from '../operators/feed-stats.js';
+import { frames } from '../operators/frames.js';
+import { shareFeed } from '../operators/share-feed.js';
+import type { FeedStats } from '../operators/stream/feed-tally.js';
+import { onRelease } from '../options.js';
+import type { FeedEvent } from '../protocol/event.js';
+import type { Frame } from '../protocol/frame.js';
+import { createRelay, type Relay } from '../relay/index.js';
+import { tradeFeedEvents$ } from '../trade-feed.js';
+import { logClients, logFeed, loggerOf } from './feed-log.js';
+import { FeedMemory, type FeedStatus } from './feed-status.js';
+import { moduleSettings, type TradeFeedModuleOptions } from './module-options.js';
+import { ended } from './shutdown.js';
+import { lastEventIdOf, responseOf, type SseRequest } from './sse-request.js';
+import { sseMessages$ } from './sse-messages.js';
+
+/**
+ * The feed of a module: one connection, for whoever injects it.
+ *
+ * All of its Observables come from one subscription, which begins with the first subscriber of any of them (or at bootstrap, if the
+ * module is told so) and ends a while after the last one left. They complete when the application shuts down.
+ *
+ * @example
+ * ```ts
+ * import { Injectable, type OnModuleInit } from '@nestjs/common';
+ * import { TradeFeed } from 'rx-trade-feed/nestjs';
+ *
+ * @Injectable()
+ * export class Printer implements OnModuleInit {
+ *   constructor(private readonly tradeFeed: TradeFeed) {}
+ *
+ *   onModuleInit(): void {
+ *     this.tradeFeed.frames$.subscribe({
+ *       next: (frame) => console.log(frame.text()),
+ *       error: () => console.log('no more frames'), // the log says why
+ *     });
+ *   }
+ * }
+ * ```
+ */
+export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  /**
+   * The frames and what happens around them, in order. Errors with what stopped the feed; whoever subscribes after that lets the
+   * feed begin again, with a new ticket.
+   */
+  readonly events$: Observable<FeedEvent>;
+  /** The frames. Errors and begins again as `events$` does. */
+  readonly frames$: Observable<Frame>;
+  /**
+   * How it stands: first how it does now, then each change. Opens the connection as the others do, but does not let a feed that stopped
+   * begin again. Never errors: a stop is a status.
+   */
+  readonly status$: Observable<FeedStatus>;
+  /**
+   * The figures of each period, and totals since its first subscriber; a later one gets the newest figures at once. Errors with what stopped
+   * the feed, and does not let it begin again.
+   */
+  readonly stats$: Observable<FeedStats>;
+
+  readonly #memory = new FeedMemory();
+  readonly #closed$ = new AsyncSubject<void>();
+  readonly #atBootstrap: boolean;
+  #relay: Relay;
+  #isClosed = false;
+  readonly #responses = new Set<Writable>();
+  readonly #releases = new Set<Promise<void>>();
+
+  /**
+   * @param options - those of the module
+   * @param name - the name that the log gives the feed
+   * @throws TradeFeedError with code `invalid-options`, also when neither the options nor the environment have an address and a key
+   */
+  constructor(options: TradeFeedModuleOptions, name?: string) {
+    const { feed, connect, share: sharing, stats, relay, settings } = moduleSettings(options);
+    const logger = loggerOf(name);
+    const told = { ...settings, [onRelease]: (gone: Promise<void>) => this.#waitFor(gone) };
+
+    const feed$ = tradeFeedEvents$(feed, told);
+    const begin$ = defer(() => {
+      // A relay does not begin again behind a stop.
+      if (this.status.state === 'stopped' && !this.#isClosed) this.#relay = newRelay();
+      return feed$.pipe(takeUntil(this.#closed$));
+    });
+    // The log first: whoever hears of the status may leave there and then.
+    this.events$ = begin$.pipe(logFeed(logger), this.#memory.keep(), shareFeed(sharing));
+    this.frames$ = this.events$.pipe(frames());
+    this.status$ = defer(() => merge(this.#held$(), this.#memory.status$)).pipe(takeUntil(this.#closed$));
+    const stats$ = this.events$.pipe(feedStats(stats));
+    this.stats$ = defer(() => this.#unlessStopped$(stats$)).pipe(share({ connector: () => new ReplaySubject(1) }));
+    // The relay may come to a feed that is open, or down, and has to tell its clients so.
+    const withPresent$ = defer(() => merge(this.#memory.present, this.#unlessStopped$(this.events$)));
+    const newRelay = () => {
+      const made = createRelay(withPresent$, relay);
+      made.events$.subscribe(logClients(logger));
+      return made;
+    };
+    this.#relay = newRelay();
+    this.#atBootstrap = connect === 'bootstrap';
+  }
+
+  /** How it stands now. Opens nothing. */
+  get status(): FeedStatus {
+    return this.#memory.status$.value;
+  }
+
+  /**
+   * What hands the feed on to browsers; {@link TradeFeed.sse} is the way to it from a controller. It is another one when a feed that had
+   * stopped begins again.
+   */
+  get relay(): Relay {
+    return this.#relay;
+  }
+
+  /**
+   * Gives what a handler of `@Sse()` returns: the feed for one browser, which reads it with `relayFeed$` of `rx-trade-feed/browser`, or
+   * with an `EventSource`. A browser that comes back goes on where it was. One that does not read holds nobody up.
+   *
+   * Let a guard decide who may read. When there are `relay.maxClients` already, the answer is 503 with `Retry-After`.
+   *
+   * @param request - what `@Req()` gives, on Express and on Fastify
+   * @example
+   * ```ts
+   * import { Controller, Req, Sse } from '@nestjs/common';
+   * import { type SseRequest, TradeFeed } from 'rx-trade-feed/nestjs';
+   *
+   * @Controller()
+   * export class FeedController {
+   *   constructor(private readonly tradeFeed: TradeFeed) {}
+   *
+   *   @Sse('feed')
+   *   feed(@Req() request: SseRequest) {
+   *     return this.tradeFeed.sse(request);
+   *   }
+   * }
+   * ```
+   */
+  sse(request: SseRequest): Observable<MessageEvent> {
+    const response = responseOf(request);
+    return defer(() => {
+      if (response) this.#keep(response);
+      return sseMessages$(this.relay, lastEventIdOf(request), response);
+    });
+  }
+
+  /** Opens the connection, if the module was told to. Nest calls it. */
+  onApplicationBootstrap(): void {
+    // A stop is in the log, and in the status.
+    if (this.#atBootstrap) this.events$.subscribe({ error: noop });
+  }
+
+  /**
+   * Closes the connection and ends the answers to browsers, and waits for both, for a second at the longest. Nest calls it, with the
+   * `onModuleDestroy` of the application's own services behind it, and before it waits for the answers that are still being sent.
+   */
+  async beforeApplicationShutdown(): Promise<void> {
+    // First the browsers: they are to come back, and must not be told that the feed has ended.
+    this.#isClosed = true;
+    this.relay.close();
+    this.#closed$.next();
+    this.#closed$.complete();
+    await Promise.all([...this.#releases, ended(this.#responses)]);
+  }
+
+  // Holds the connection open. After a stop there is none, and none is opened.
+  #held$(): Observable<never> {
+    return this.#unlessStopped$(this.events$).pipe(
+      ignoreElements(),
+      catchError(() => NEVER),
+    );
+  }
+
+  #unlessStopped$<T>(source: Observable<T>): Observable<T> {
+    const { status } = this;
+    return status.state === 'stopped' ? throwError(() => status.failure) : source;
+  }
+
+  #waitFor(gone: Promise<void>): void {
+    this.#releases.add(gone);
+    void gone.then(() => this.#releases.delete(gone));
+  }
+
+  #keep(response: Writable): void {
+    if (this.#responses.has(response)) return;
+    this.#responses.add(response);
+    response.once('close', () => this.#responses.delete(response));
+  }
+}

@@ -1,0 +1,93 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { TradeFeed, TradeFeedModule, type TradeFeedModuleOptions } from '../../src/nestjs/index.js';
+import { plantedKey } from '../support/feed.js';
+import {
+  accept,
+  close,
+  refuse,
+  refuseHandshake,
+  startWire,
+  text,
+  type Wire,
+  type WireScript,
+  issue,
+} from '../support/wire.js';
+import { type App, fast, startApp } from './support.js';
+
+let wire: Wire;
+let app: App['app'];
+
+afterEach(async () => {
+  await app.close();
+  await wire[Symbol.asyncDispose]();
+});
+
+const run = async (script: WireScript, options: TradeFeedModuleOptions = {}) => {
+  wire = await startWire(script);
+  const module = TradeFeedModule.forRoot({
+    baseUrl: wire.baseUrl,
+    apiKey: plantedKey,
+    backoff: { ...fast, jitter: 'none' },
+    connect: 'bootstrap',
+    ...options,
+  });
+  const started = await startApp({ imports: [module] });
+  ({ app } = started);
+  return started.log;
+};
+
+/** Nothing that was sent as a credential may be in anything that was logged. */
+const expectNoSecret = (logged: string) => {
+  expect(wire.tickets.length).toBeGreaterThan(0);
+  expect(logged).not.toContain(plantedKey);
+  expect(logged).not.toMatch(/planted-ticket-\d/);
+};
+
+describe('the log', () => {
+  it('tells of a full outage: the end, the attempts, the opening, the gap', async () => {
+    const log = await run({
+      ticket: [issue(), refuse(503), issue()],
+      handshake: [accept(text('one'), close(1001, 'server shutdown')), refuseHandshake(503), accept()],
+    });
+    await log.line(/^Frames may be missing/);
+    expect(log.ofFeeds).toEqual([
+      'log Connected to market (connection 1)',
+      'warn The service shut down (close code 1001, "server shutdown"). Nothing to do: the feed reconnects with backoff.',
+      'warn Reconnect 1 in 1 ms',
+      'warn The service cannot issue tickets at the moment (HTTP 503). Nothing to do: the request is repeated with backoff.',
+      'warn Reconnect 2 in 2 ms',
+      'warn The service has no room for another user (HTTP 503). Nothing to do: the feed tries again with backoff.',
+      'warn Reconnect 3 in 4 ms',
+      'log Connected to market (connection 2)',
+      expect.stringMatching(/^warn Frames may be missing: \d+ ms from \d{4}-\d\d-\d\dT\S+Z on$/),
+    ]);
+    expect(new Set(log.lines.filter(({ text }) => text.includes('Reconnect')).map(({ context }) => context))).toEqual(
+      new Set(['TradeFeed']),
+    );
+    expectNoSecret(log.raw);
+  });
+
+  it('tells of a stop with its advice, as an error', async () => {
+    const log = await run({ handshake: [accept(close(4001, 'connection replaced'))] });
+    const { level, text: line } = await log.line(/^Stopped/);
+    expect(level).toBe('error');
+    expect(line).toMatch(/Another connection of the same account took over.*Find the other client/);
+    expectNoSecret(log.raw);
+    expect(app.get(TradeFeed).status).toMatchObject({ state: 'stopped', failure: { closeCode: 4001 } });
+  });
+
+  it('tells of a stop with a reason that quotes the ticket, without the ticket', async () => {
+    const log = await run({ handshake: [accept(close(4001, 'replaced planted-ticket-1'))] });
+    await log.line(/^Stopped/);
+    expectNoSecret(log.raw);
+  });
+
+  it('tells of an exception of the application with its place', async () => {
+    const classify = () => {
+      throw new RangeError('of the application');
+    };
+    const log = await run({ handshake: [accept(close(1001))] }, { classify });
+    await log.line(/^Stopped: RangeError: of the application$/);
+    expect(log.raw).toContain('feed-log.test');
+  });
+});

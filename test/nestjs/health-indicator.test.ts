@@ -1,0 +1,150 @@
+import { Controller, Get } from '@nestjs/common';
+import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { tradeFeedError } from '../../src/index.js';
+import {
+  type FeedStatus,
+  InjectTradeFeed,
+  TradeFeed,
+  TradeFeedHealthIndicator,
+  TradeFeedTesting,
+  TradeFeedTestingModule,
+  getTradeFeedToken,
+} from '../../src/nestjs/index.js';
+import { type App, startApp, when } from './support.js';
+
+const at = Date.parse('2026-01-02T03:04:05Z');
+const since = '2026-01-02T03:04:05.000Z';
+const lost = tradeFeedError({ stage: 'stream', closeCode: 1006 });
+const replaced = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+const healthOf = (status: FeedStatus, maxOutageMs?: number) =>
+  new TradeFeedHealthIndicator({ status }).isHealthy('feed', { maxOutageMs }).feed;
+
+describe('isHealthy', () => {
+  it('is up when live, and when nobody is subscribed', () => {
+    expect(healthOf({ state: 'live', since: at, connection: 3 })).toEqual({
+      status: 'up',
+      state: 'live',
+      since,
+      connection: 3,
+    });
+    expect(healthOf({ state: 'idle', since: at })).toEqual({ status: 'up', state: 'idle', since });
+  });
+
+  it('is down before the first connection is open', () => {
+    const reason = 'The first connection is not open yet.';
+    expect(healthOf({ state: 'connecting', since: at })).toEqual({
+      status: 'down',
+      state: 'connecting',
+      since,
+      reason,
+    });
+  });
+
+  it('is down in an outage that lasts, with the reason, since when, and the next attempt', () => {
+    const status: FeedStatus = { state: 'reconnecting', since: at, nextAttemptAt: at + 1, attempt: 2, failure: lost };
+    expect(healthOf(status)).toEqual({
+      status: 'down',
+      state: 'reconnecting',
+      since,
+      code: 'connection-lost',
+      reason: lost.message,
+      nextAttemptAt: '2026-01-02T03:04:05.001Z',
+    });
+  });
+
+  it('is up in an outage that may yet be short: 5 s by default', () => {
+    const outage = (ms: number): FeedStatus => ({
+      state: 'reconnecting',
+      since: Date.now() - ms,
+      nextAttemptAt: undefined,
+      attempt: 1,
+      failure: lost,
+    });
+    expect(healthOf(outage(0)).status).toBe('up');
+    expect(healthOf(outage(5_000)).status).toBe('down');
+    expect(healthOf(outage(5_000), 60_000)).toMatchObject({ status: 'up', code: 'connection-lost' });
+    expect(healthOf(outage(0), 0).status).toBe('down');
+  });
+
+  it('is down after a stop', () => {
+    expect(healthOf({ state: 'stopped', since: at, failure: replaced })).toEqual({
+      status: 'down',
+      state: 'stopped',
+      since,
+      code: 'connection-replaced',
+      reason: replaced.message,
+    });
+    expect(healthOf({ state: 'stopped', since: at, failure: new Error('own') }).reason).toBe('Error: own');
+  });
+
+  it('is called trade-feed unless told otherwise, and refuses bad options', () => {
+    const indicator = new TradeFeedHealthIndicator({ status: { state: 'idle', since: at } });
+    expect(Object.keys(indicator.isHealthy())).toEqual(['trade-feed']);
+    expect(() => indicator.isHealthy('feed', { maxOutageMs: -1 })).toThrow('`maxOutageMs`');
+    expect(() => indicator.isHealthy('feed', { feed: 1 as never })).toThrow('`feed` must be a TradeFeed');
+  });
+});
+
+describe('with @nestjs/terminus', () => {
+  let started: App;
+  afterEach(() => started.app.close());
+
+  @Controller('health')
+  class HealthController {
+    readonly #health: HealthCheckService;
+    readonly #tradeFeed: TradeFeedHealthIndicator;
+    readonly #raw: TradeFeed;
+    constructor(
+      health: HealthCheckService,
+      tradeFeed: TradeFeedHealthIndicator,
+      @InjectTradeFeed('raw') raw: TradeFeed,
+    ) {
+      this.#health = health;
+      this.#tradeFeed = tradeFeed;
+      this.#raw = raw;
+    }
+    @Get()
+    @HealthCheck()
+    check() {
+      return this.#health.check([
+        () => this.#tradeFeed.isHealthy(),
+        () => this.#tradeFeed.isHealthy('raw', { feed: this.#raw }),
+      ]);
+    }
+  }
+
+  it('answers 200 or 503, for the feed of the module and for another one', async () => {
+    started = await startApp({
+      imports: [
+        TerminusModule,
+        TradeFeedTestingModule.forRoot(),
+        TradeFeedTestingModule.forRoot({ name: 'raw', feed: 'raw' }),
+      ],
+      controllers: [HealthController],
+    });
+    const { app, url } = started;
+    const health = async () => {
+      const response = await fetch(`${url}/health`);
+      return { code: response.status, ...((await response.json()) as { status: string; details: object }) };
+    };
+    expect(await health()).toMatchObject({
+      code: 200,
+      status: 'ok',
+      details: { 'trade-feed': { status: 'up', state: 'idle' }, raw: { status: 'up', state: 'idle' } },
+    });
+    await when(app.get<TradeFeed>(getTradeFeedToken('raw')).status$, ({ state }) => state === 'live');
+    expect(await health()).toMatchObject({
+      code: 200,
+      details: { raw: { status: 'up', state: 'live', connection: 1 } },
+    });
+    app.get(TradeFeedTesting).account.revokeAccess();
+    await when(app.get(TradeFeed).status$, ({ state }) => state === 'stopped');
+    expect(await health()).toMatchObject({
+      code: 503,
+      status: 'error',
+      error: { 'trade-feed': { status: 'down', state: 'stopped', code: 'not-entitled' } },
+      info: { raw: { status: 'up' } },
+    });
+  });
+});

@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals';
+import { PassThrough } from 'node:stream';
+import { lastEventIdOf, responseOf } from '../../src/nestjs/sse-request.js';
+
+const headers = {};
+
+describe('responseOf', () => {
+  it('finds the response of Express in the request', () => {
+    const res = new PassThrough();
+    expect(responseOf({ headers, res })).toBe(res);
+  });
+
+  it('finds the response to a request of Fastify, or of node:http, at its socket', () => {
+    const socket = new PassThrough() as PassThrough & { _httpMessage?: unknown };
+    const raw = { headers, socket };
+    const response = { req: raw };
+    socket._httpMessage = response;
+    expect(responseOf({ headers, raw })).toBe(response);
+    expect(responseOf(raw)).toBe(response);
+  });
+
+  it('takes the socket while that is busy with the response to another request', () => {
+    const socket = new PassThrough() as PassThrough & { _httpMessage?: unknown };
+    socket._httpMessage = { req: 'another' };
+    expect(responseOf({ headers, raw: { headers, socket } })).toBe(socket);
+  });
+
+  it('takes the stream of HTTP/2', () => {
+    const stream = new PassThrough();
+    expect(responseOf({ headers, raw: { headers, stream, socket: {} } })).toBe(stream);
+  });
+
+  it('does without one', () => {
+    expect(responseOf({ headers })).toBeUndefined();
+  });
+});
+
+describe('lastEventIdOf', () => {
+  it('reads the header', () => {
+    expect(lastEventIdOf({ headers: { 'last-event-id': 'a.1' } })).toBe('a.1');
+    expect(lastEventIdOf({ headers: { 'last-event-id': ['a.1', 'a.2'] } })).toBe('a.1');
+    expect(lastEventIdOf({ headers })).toBeUndefined();
+  });
+});

@@ -1,0 +1,314 @@
+import { type CanActivate, Controller, type ExecutionContext, Injectable, Req, Sse, UseGuards } from '@nestjs/common';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import {
+  type SseRequest,
+  TradeFeed,
+  TradeFeedTesting,
+  TradeFeedTestingModule,
+  type TradeFeedTestingOptions,
+} from '../../src/nestjs/index.js';
+import { type App, eventsIn, get, openSse, type SseClient, type SseMessage, startApp, when } from './support.js';
+
+@Injectable()
+class BearerGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const { headers } = context.switchToHttp().getRequest<SseRequest>();
+    return headers.authorization === 'Bearer of-the-app';
+  }
+}
+
+@Controller()
+class FeedController {
+  readonly #tradeFeed: TradeFeed;
+  constructor(tradeFeed: TradeFeed) {
+    this.#tradeFeed = tradeFeed;
+  }
+
+  @Sse('feed')
+  feed(@Req() request: SseRequest) {
+    return this.#tradeFeed.sse(request);
+  }
+
+  @Sse('guarded')
+  @UseGuards(BearerGuard)
+  guarded(@Req() request: SseRequest) {
+    return this.#tradeFeed.sse(request);
+  }
+}
+
+let started: App;
+let feed: TradeFeed;
+let testing: TradeFeedTesting;
+const clients: SseClient[] = [];
+
+const start = async (options: TradeFeedTestingOptions = {}) => {
+  const module = TradeFeedTestingModule.forRoot({ relay: { batchMs: 0 }, ...options });
+  started = await startApp({ imports: [module], controllers: [FeedController] });
+  feed = started.app.get(TradeFeed);
+  testing = started.app.get(TradeFeedTesting);
+};
+
+const open = async (path = '/feed', headers?: Record<string, string>) => {
+  const client = await openSse(started.url + path, headers);
+  clients.push(client);
+  return client;
+};
+
+/** Waits for a frame with this payload; gives all events that came. */
+const eventsUntil = async (client: SseClient, payload: string) => {
+  await client.frame(payload);
+  return client.events;
+};
+
+const idOf = async ({ messages$ }: SseClient, payload: string): Promise<string> => {
+  const { id } = await when(messages$, (message: SseMessage) => message.data.includes(payload));
+  return id ?? '';
+};
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.leave();
+  await started.app.close();
+});
+
+describe('sse', () => {
+  it('streams the feed to browsers, over one connection', async () => {
+    await start();
+    const [one, two] = [await open(), await open()];
+    expect([one.response.statusCode, one.response.headers['content-type']]).toEqual([200, 'text/event-stream']);
+    await testing.push('hello', Buffer.from([255, 0]));
+    for (const client of [one, two]) {
+      const events = await eventsUntil(client, Buffer.from([255, 0]).toString('base64'));
+      expect(events.filter(({ type }) => type === 'frame')).toMatchObject([
+        { feed: 'market', connection: 1, isBinary: false, encoding: 'utf8', data: 'hello' },
+        { isBinary: true, encoding: 'base64' },
+      ]);
+      expect(events).toContainEqual(expect.objectContaining({ type: 'opened', connection: 1 }));
+    }
+    expect(feed.relay.status().clients).toHaveLength(2);
+  });
+
+  it('tells the first browser of a feed that is open already', async () => {
+    await start();
+    feed.frames$.subscribe();
+    await when(feed.status$, ({ state }) => state === 'live');
+    const client = await open();
+    await testing.push('hello');
+    await eventsUntil(client, 'hello');
+    expect(client.events.map(({ type }) => type)).toEqual(['opened', 'frame']);
+  });
+
+  it('tells the first browser of an outage that goes on', async () => {
+    await start({ backoff: { initialDelayMs: 60_000, maxDelayMs: 60_000, jitter: 'none' } });
+    feed.frames$.subscribe();
+    await when(feed.status$, ({ state }) => state === 'live');
+    testing.account.expireAccess();
+    await when(feed.status$, ({ state }) => state === 'reconnecting');
+    const client = await open();
+    await when(client.messages$, (message) => eventsIn(message).some(({ type }) => type === 'reconnecting'));
+    expect(client.events).toMatchObject([
+      { type: 'disconnected', failure: { code: 'access-expired' } },
+      { type: 'reconnecting', delayMs: 60_000 },
+    ]);
+  });
+
+  it('lets a browser that comes back go on where it was', async () => {
+    await start();
+    const first = await open();
+    await testing.push('one');
+    const id = await idOf(first, '"one"');
+    first.leave();
+    await when(feed.relay.events$, ({ type }) => type === 'client-left');
+    await testing.push('two');
+    const second = await open('/feed', { 'Last-Event-ID': id });
+    await testing.push('three');
+    const events = await eventsUntil(second, 'three');
+    expect(events.filter(({ type }) => type === 'frame').map(({ data }) => data)).toEqual(['two', 'three']);
+    expect(events.map(({ type }) => type)).not.toContain('gap');
+  });
+
+  it('tells a browser that was away for too long of the gap', async () => {
+    await start({ relay: { capacity: 2, batchMs: 0 } });
+    const first = await open();
+    await testing.push('one');
+    const id = await idOf(first, '"one"');
+    first.leave();
+    await when(feed.relay.events$, ({ type }) => type === 'client-left');
+    const last = when(feed.frames$, (frame) => frame.text() === 'five');
+    await testing.push('two', 'three', 'four', 'five');
+    await last;
+    const second = await open('/feed', { 'Last-Event-ID': id });
+    await testing.push('six');
+    const events = await eventsUntil(second, 'six');
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'gap', failure: expect.objectContaining({ code: 'relay-behind' }) }),
+    );
+  });
+
+  it('leaves the door to guards: 403 is the answer of Nest', async () => {
+    await start();
+    const refused = await get(`${started.url}/guarded`);
+    refused.resume();
+    expect(refused.statusCode).toBe(403);
+    expect(feed.relay.status().clients).toHaveLength(0);
+    expect(feed.status.state).toBe('idle');
+    const client = await open('/guarded', { Authorization: 'Bearer of-the-app' });
+    await testing.push('hello');
+    await eventsUntil(client, 'hello');
+  });
+
+  it('answers 503 with Retry-After when there are too many', async () => {
+    await start({ relay: { maxClients: 1 } });
+    await open();
+    await when(feed.status$, ({ state }) => state === 'live');
+    const refused = await openSse(`${started.url}/feed`);
+    await lastValueFrom(refused.messages$, { defaultValue: undefined });
+    expect(refused.response.statusCode).toBe(503);
+    expect(refused.response.headers['retry-after']).toBe('5');
+    expect(JSON.parse(refused.text())).toMatchObject({ statusCode: 503, message: expect.stringContaining('1 client') });
+    expect((await started.log.line(/^A client was refused/)).level).toBe('warn');
+  });
+
+  it('hands a stop on, and tells whoever comes after it at once, without another ticket', async () => {
+    await start();
+    const client = await open();
+    await when(feed.status$, ({ state }) => state === 'live');
+    testing.account.revokeAccess();
+    const stop = await when(client.messages$, ({ event }) => event === 'stop');
+    expect(stop.data).toContain('not-entitled');
+    await lastValueFrom(client.messages$);
+    const tickets: unknown[] = [];
+    testing.service.events$.subscribe((event) => tickets.push(event));
+    const late = await open();
+    await when(late.messages$, ({ event }) => event === 'stop');
+    expect(tickets).toEqual([]);
+    testing.account.restoreAccess();
+    feed.frames$.subscribe({ error: () => undefined });
+    const again = await open();
+    await testing.push('again');
+    await eventsUntil(again, 'again');
+  });
+
+  it('does not begin a feed again that stopped before a browser came', async () => {
+    await start();
+    testing.account.revokeAccess();
+    await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
+    testing.account.restoreAccess();
+    const tickets: unknown[] = [];
+    testing.service.events$.subscribe((event) => tickets.push(event));
+    const client = await open();
+    expect((await when(client.messages$, ({ event }) => event === 'stop')).data).toContain('not-entitled');
+    expect(tickets).toEqual([]);
+  });
+
+  it('sends nothing secret', async () => {
+    await start();
+    const client = await open();
+    await testing.push('hello');
+    await eventsUntil(client, 'hello');
+    testing.account.expireAccess();
+    await when(client.messages$, (message) => eventsIn(message).some(({ type }) => type === 'gap'));
+    const told = client.text() + started.log.raw;
+    expect(told).toContain('access expired');
+    expect(told).not.toMatch(/bearer |x-api-key|wss?:\/\//i);
+  });
+});
+
+describe('a browser that does not read', () => {
+  const payload = (n: number) => `${n} `.padEnd(10_000, 'x');
+  const count = 3_000;
+
+  it('is let go by with a gap, costs a bounded amount of memory, and holds nobody up', async () => {
+    await start({ relay: { capacityBytes: 1024 * 1024, batchMs: 0 } });
+    const stuck = await open();
+    stuck.response.pause();
+    const reader = await open();
+    const behind = when(feed.relay.events$, ({ type }) => type === 'client-behind');
+    for (let n = 0; n < count; n += 50) {
+      await testing.push(...Array.from({ length: 50 }, (_, m) => payload(n + m)));
+      await eventsUntil(reader, payload(n + 49));
+    }
+    stuck.response.resume();
+    await behind;
+    const events = await eventsUntil(stuck, payload(count - 1));
+    const frames = events.filter(({ type }) => type === 'frame').length;
+    const gaps = events.filter(({ type }) => type === 'gap') as unknown as { missed: number }[];
+    expect(gaps.length).toBeGreaterThan(0);
+    expect(frames + gaps.reduce((sum, { missed }) => sum + missed, 0)).toBe(count);
+    // Nest says this when it drops a client because of what is queued for it.
+    expect(started.log.raw).not.toContain('not reading its events');
+    expect((await started.log.line(/does not read as fast/)).level).toBe('warn');
+  }, 30_000);
+
+  it('is cut when it reads nothing for a few heartbeats', async () => {
+    await start({ relay: { heartbeatMs: 20, batchMs: 0 } });
+    const stuck = await open();
+    stuck.response.pause();
+    const reader = await open();
+    for (let n = 0; n < 1_500; n += 50) {
+      await testing.push(...Array.from({ length: 50 }, (_, m) => payload(n + m)));
+      await eventsUntil(reader, payload(n + 49));
+    }
+    expect((await started.log.line(/^Client 1 reads nothing/)).level).toBe('warn');
+    const ended = new Promise((resolve) => stuck.response.once('close', resolve));
+    stuck.response.resume();
+    await ended;
+    expect(stuck.response.complete).toBe(false);
+  }, 30_000);
+
+  it('gets a long past in pieces: Nest drops a client at 4 Mi characters', async () => {
+    await start({ relay: { batchMs: 0 } });
+    const first = await open();
+    await testing.push('one');
+    const id = await idOf(first, '"one"');
+    for (let n = 0; n < 2_000; n += 50) {
+      await testing.push(...Array.from({ length: 50 }, (_, m) => payload(n + m)));
+      await eventsUntil(first, payload(n + 49));
+    }
+    const slow = await open('/feed', { 'Last-Event-ID': id });
+    slow.response.pause();
+    await eventsUntil(await open('/feed', { 'Last-Event-ID': id }), payload(1_999));
+    slow.response.resume();
+    const events = await eventsUntil(slow, payload(1_999));
+    expect(events.filter(({ type }) => type === 'frame')).toHaveLength(2_000);
+    expect(started.log.raw).not.toContain('not reading its events');
+  }, 30_000);
+});
+
+describe('a shutdown', () => {
+  it('ends the answers to browsers before close() resolves, without a word of an end of the feed', async () => {
+    await start();
+    const client = await open();
+    await testing.push('hello');
+    await eventsUntil(client, 'hello');
+    const messages = lastValueFrom(client.messages$.pipe(toArray()));
+    const ended = new Promise((resolve) => client.response.once('end', resolve));
+    await started.app.close();
+    await ended;
+    expect(client.response.complete).toBe(true);
+    expect((await messages).map(({ event }) => event)).not.toContain('complete');
+  });
+
+  it('cuts those who do not read', async () => {
+    await start({ relay: { batchMs: 0 } });
+    const stuck = await open();
+    stuck.response.pause();
+    const reader = await open();
+    for (let n = 0; n < 20; n += 1) {
+      await testing.push(...Array.from({ length: 50 }, () => 'x'.repeat(10_000)), `last ${n}`);
+      await eventsUntil(reader, `last ${n}`);
+    }
+    const gone = new Promise((resolve) => stuck.response.once('close', resolve));
+    await started.app.close();
+    stuck.response.resume();
+    await gone;
+    expect(stuck.response.complete).toBe(false);
+  });
+
+  it('lets nobody in', async () => {
+    await start();
+    const request = { headers: {} };
+    await started.app.close();
+    await expect(firstValueFrom(feed.sse(request))).rejects.toMatchObject({ status: 503 });
+  });
+});

@@ -1,0 +1,154 @@
+import type { INestApplication, LoggerService, ModuleMetadata } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { request, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { filter, firstValueFrom, type Observable, ReplaySubject, Subject } from 'rxjs';
+import { startTradeFeedService, type TradeFeedService, type TradeFeedServiceOptions } from '../../src/testing/index.js';
+
+/** A line of the log, as Nest hands it to a logger. */
+export interface Line {
+  readonly level: string;
+  readonly text: string;
+  readonly context: string;
+}
+
+/** A logger that keeps what it is told, and whose lines can be waited for. */
+export class Log implements LoggerService {
+  readonly lines: Line[] = [];
+  readonly lines$ = new ReplaySubject<Line>();
+  /** Everything, also what Nest says of itself, and all there is in it. */
+  raw = '';
+
+  log = (...told: unknown[]) => this.#keep('log', told);
+  warn = (...told: unknown[]) => this.#keep('warn', told);
+  error = (...told: unknown[]) => this.#keep('error', told);
+  debug = (...told: unknown[]) => this.#keep('debug', told);
+
+  /** The lines of feeds alone, as `level text`. */
+  get ofFeeds(): string[] {
+    return this.lines.filter(isOfFeed).map(({ level, text }) => `${level} ${text}`);
+  }
+
+  /** Waits for a line of a feed, also one that was there before. */
+  async line(pattern: RegExp): Promise<Line> {
+    return firstValueFrom(this.lines$.pipe(filter((line) => isOfFeed(line) && pattern.test(line.text))));
+  }
+
+  #keep(level: string, told: readonly unknown[]): void {
+    const line = { level, text: String(told[0]), context: String(told.at(-1)) };
+    this.raw += `${told.map(String).join(' ')}\n`;
+    this.lines.push(line);
+    this.lines$.next(line);
+  }
+}
+
+const isOfFeed = ({ context }: Line): boolean => context.startsWith('TradeFeed');
+
+/** An application that listens on a port of its own. */
+export interface App {
+  readonly app: INestApplication;
+  readonly url: string;
+  readonly log: Log;
+}
+
+/** Starts an application of some modules, controllers and providers. */
+export const startApp = async (metadata: ModuleMetadata): Promise<App> => {
+  const log = new Log();
+  const module = await Test.createTestingModule(metadata).setLogger(log).compile();
+  const app = module.createNestApplication();
+  await app.listen(0, '127.0.0.1');
+  const { port } = (app.getHttpServer() as { address(): AddressInfo }).address();
+  return { app, url: `http://127.0.0.1:${port}`, log };
+};
+
+/** A service with an account, and options for it that reconnect fast. */
+export const startService = async (options?: TradeFeedServiceOptions) => {
+  const service = await startTradeFeedService(options);
+  const account = service.createAccount({ plan: 'developer' });
+  const apiKey = account.createApiKey();
+  return { service, account, apiKey, options: { baseUrl: service.baseUrl, apiKey, backoff: fast } };
+};
+
+export const fast = { initialDelayMs: 1, maxDelayMs: 5 };
+
+/** Waits for what a service sees. Ask before it happens. */
+export const seen = async (service: TradeFeedService, type: string) =>
+  firstValueFrom(service.events$.pipe(filter((event) => event.type === type)));
+
+/** Waits for the first value that is like that. */
+export const when = async <T>(source$: Observable<T>, is: (value: T) => boolean): Promise<T> =>
+  firstValueFrom(source$.pipe(filter(is)));
+
+/** One message of a stream of Server-Sent Events. */
+export interface SseMessage {
+  readonly id?: string;
+  readonly event?: string;
+  readonly data: string;
+}
+
+/** A client that reads Server-Sent Events by hand, and can stop reading. */
+export interface SseClient {
+  readonly response: IncomingMessage;
+  readonly messages$: ReplaySubject<SseMessage>;
+  /** The events that came in messages. */
+  readonly events: Record<string, unknown>[];
+  /** Waits until a frame with this payload has come. */
+  frame(payload: string): Promise<void>;
+  /** Everything that came. */
+  text(): string;
+  leave(): void;
+}
+
+/** Makes a request and gives the response when its head is there. */
+export const get = async (url: string, headers: Record<string, string> = {}): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    request(url, { headers }).once('response', resolve).once('error', reject).end();
+  });
+
+/** Opens a stream of Server-Sent Events. */
+export const openSse = async (url: string, headers: Record<string, string> = {}): Promise<SseClient> => {
+  const response = await get(url, headers);
+  const messages$ = new ReplaySubject<SseMessage>();
+  const events: Record<string, unknown>[] = [];
+  const payloads = new Set<unknown>();
+  const payloads$ = new Subject<unknown>();
+  const chunks: string[] = [];
+  let rest = '';
+  const take = (message: SseMessage) => {
+    messages$.next(message);
+    for (const event of eventsIn(message)) {
+      events.push(event);
+      payloads.add(event['data']);
+      payloads$.next(event['data']);
+    }
+  };
+  response.setEncoding('utf8');
+  response
+    .on('data', (chunk: string) => {
+      chunks.push(chunk);
+      const blocks = (rest + chunk).split('\n\n');
+      rest = blocks.pop() ?? '';
+      for (const block of blocks) if (block.includes(':')) take(messageOf(block));
+    })
+    .on('error', () => undefined)
+    .on('close', () => messages$.complete());
+  const frame = async (payload: string) => {
+    if (!payloads.has(payload)) await when(payloads$, (came) => came === payload);
+  };
+  return { response, messages$, events, frame, text: () => chunks.join(''), leave: () => response.destroy() };
+};
+
+const messageOf = (block: string): SseMessage => {
+  const fields = block
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => /^(\w*): ?(.*)$/.exec(line)?.slice(1) ?? ['', '']);
+  const of = (name: string) => fields.filter(([field]) => field === name).map(([, value = '']) => value);
+  const [id] = of('id');
+  const [event] = of('event');
+  return { ...(id !== undefined && { id }), ...(event !== undefined && { event }), data: of('data').join('\n') };
+};
+
+/** The events in a message. */
+export const eventsIn = ({ event, data }: SseMessage): readonly Record<string, unknown>[] =>
+  event === undefined && data !== '' ? data.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>) : [];

@@ -1,0 +1,189 @@
+import { Inject, Injectable, Module } from '@nestjs/common';
+import { ConfigModule, ConfigService } from '@nestjs/config';
+import { Test } from '@nestjs/testing';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { firstValueFrom } from 'rxjs';
+import { inspect } from 'node:util';
+import { TradeFeedError } from '../../src/index.js';
+import {
+  getTradeFeedToken,
+  InjectTradeFeed,
+  TradeFeed,
+  type TradeFeedAsyncOptions,
+  TradeFeedModule,
+  type TradeFeedModuleOptions,
+  type TradeFeedOptionsFactory,
+} from '../../src/nestjs/index.js';
+import { startApp, startService, when } from './support.js';
+
+let local: Awaited<ReturnType<typeof startService>>;
+
+beforeEach(async () => {
+  local = await startService();
+});
+
+afterEach(async () => {
+  await local.service.shutdown();
+});
+
+const frameOf = async (feed: TradeFeed, push: () => void) => {
+  const frame = firstValueFrom(feed.frames$);
+  await when(feed.status$, ({ state }) => state === 'live');
+  push();
+  return (await frame).text();
+};
+
+describe('forRoot', () => {
+  it.each<[string, object, string]>([
+    ['an unknown option', { conect: 'bootstrap' }, '`conect` must be left out: the options are feed, connect, share'],
+    ['another feed', { feed: 'other' }, "`feed` must be 'market' or 'raw'"],
+    ['another time to connect', { connect: 'later' }, "`connect` must be 'first-subscriber' or 'bootstrap'"],
+    ['what is wrong in `share`', { share: { lingerMs: -1 } }, '`lingerMs`'],
+    ['what is wrong in `stats`', { stats: { everyMs: 0 } }, '`everyMs`'],
+    ['what is wrong in `relay`', { relay: { maxClients: 0 } }, '`maxClients`'],
+    ['what is no object', { relay: 1 }, '`relay` must be an object'],
+    ['what is wrong with the feed', { baseUrl: 'http://example.com' }, '`baseUrl`'],
+    ['what is wrong in `backoff`', { backoff: { factor: 0 } }, '`backoff.factor`'],
+    ['what is no object at all', null as unknown as object, '`options` must be an object'],
+    ['an empty name', { name: '' }, '`name` must be a text that is not empty'],
+    ['what is no answer', { isGlobal: 1 }, '`isGlobal` must be true or false'],
+  ])('refuses %s at once', (_what, options, message) => {
+    expect(() => TradeFeedModule.forRoot(options)).toThrow(TradeFeedError);
+    expect(() => TradeFeedModule.forRoot(options)).toThrow(message);
+  });
+
+  it('refuses a bad key without showing it', () => {
+    expect(() => TradeFeedModule.forRoot({ apiKey: 'planted key' })).toThrow(/^(?!.*planted).*`apiKey`/s);
+  });
+
+  it('gives a definition that does not show the key', () => {
+    const definition = TradeFeedModule.forRoot({ ...local.options, apiKey: 'planted-key' });
+    expect(inspect(definition, { depth: null }) + JSON.stringify(definition)).not.toContain('planted-key');
+  });
+
+  it('wants an address and a key when the application starts, from the options or the environment', async () => {
+    const start = () => Test.createTestingModule({ imports: [TradeFeedModule.forRoot()] }).compile();
+    await expect(start()).rejects.toThrow('`baseUrl` must be given, or be in TRADE_FEED_BASE_URL');
+    process.env['TRADE_FEED_BASE_URL'] = local.service.baseUrl;
+    process.env['TRADE_FEED_API_KEY'] = local.apiKey;
+    try {
+      const module = await start();
+      expect(await frameOf(module.get(TradeFeed), () => local.service.push('market', 'hello'))).toBe('hello');
+      await module.close();
+    } finally {
+      delete process.env['TRADE_FEED_BASE_URL'];
+      delete process.env['TRADE_FEED_API_KEY'];
+    }
+  });
+
+  it('is global if asked, and only then', async () => {
+    @Injectable()
+    class Reader {
+      readonly feed: TradeFeed;
+      constructor(feed: TradeFeed) {
+        this.feed = feed;
+      }
+    }
+    @Module({ providers: [Reader], exports: [Reader] })
+    class FeatureModule {}
+    const start = (isGlobal?: boolean) =>
+      Test.createTestingModule({
+        imports: [TradeFeedModule.forRoot({ ...local.options, isGlobal }), FeatureModule],
+      }).compile();
+    await expect(start()).rejects.toThrow('TradeFeed');
+    const module = await start(true);
+    expect(module.get(Reader).feed).toBe(module.get(TradeFeed));
+    await module.close();
+  });
+});
+
+describe('forRootAsync', () => {
+  it('takes the options of a factory, with a ConfigService', async () => {
+    const imports = [
+      TradeFeedModule.forRootAsync({
+        imports: [ConfigModule.forRoot({ ignoreEnvFile: true, load: [() => ({ feed: local.options })] })],
+        inject: [ConfigService],
+        useFactory: (config: ConfigService) => config.getOrThrow<TradeFeedModuleOptions>('feed'),
+      }),
+    ];
+    const { app } = await startApp({ imports });
+    expect(await frameOf(app.get(TradeFeed), () => local.service.push('market', 'hello'))).toBe('hello');
+    await app.close();
+  });
+
+  it('takes the options of a class, made here or elsewhere', async () => {
+    @Injectable()
+    class Factory implements TradeFeedOptionsFactory {
+      createTradeFeedOptions = () => Promise.resolve(local.options);
+    }
+    @Module({ providers: [Factory], exports: [Factory] })
+    class FactoryModule {}
+    for (const options of [{ useClass: Factory }, { useExisting: Factory, imports: [FactoryModule] }]) {
+      const module = await Test.createTestingModule({ imports: [TradeFeedModule.forRootAsync(options)] }).compile();
+      expect(module.get(TradeFeed).status.state).toBe('idle');
+      await module.close();
+    }
+  });
+
+  it.each<[string, object, string]>([
+    ['no source of options', {}, '`useFactory` must be given, or `useClass` or `useExisting`'],
+    ['an unknown option', { useFactory: () => ({}), baseUrl: 'https://example.com' }, '`baseUrl` must be left out'],
+    ['a factory that is none', { useFactory: {} }, '`useFactory` must be a function'],
+    ['an empty name', { useFactory: () => ({}), name: '' }, '`name`'],
+  ])('refuses %s at once', (_what, options, message) => {
+    expect(() => TradeFeedModule.forRootAsync(options)).toThrow(message);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['nothing', undefined, '`options` must be an object'],
+    ['an unknown option', { conect: 1 }, '`conect` must be left out'],
+    ['a name', { name: 'raw' }, '`name` must be given beside `useFactory`'],
+    ['a scope', { isGlobal: true }, '`isGlobal` must be given beside `useFactory`'],
+  ])('does not start with a factory that gives %s', async (_what, given, message) => {
+    const useFactory = () => given as TradeFeedModuleOptions;
+    const starting = Test.createTestingModule({ imports: [TradeFeedModule.forRootAsync({ useFactory })] }).compile();
+    await expect(starting).rejects.toThrow(message);
+  });
+});
+
+describe('a name', () => {
+  it('lets two feeds of two accounts live side by side', async () => {
+    const other = local.service.createAccount({ plan: 'developer' });
+    @Injectable()
+    class Reader {
+      readonly raw: TradeFeed;
+      readonly market: TradeFeed;
+      constructor(@InjectTradeFeed('raw') raw: TradeFeed, @InjectTradeFeed() market: TradeFeed) {
+        this.raw = raw;
+        this.market = market;
+      }
+    }
+    @Injectable()
+    class ByProperty {
+      @InjectTradeFeed('raw') readonly raw!: TradeFeed;
+      @Inject(TradeFeed) readonly market!: TradeFeed;
+    }
+    const named: TradeFeedAsyncOptions = {
+      name: 'raw',
+      useFactory: () => ({ ...local.options, apiKey: other.createApiKey(), feed: 'raw' }),
+    };
+    const { app, log } = await startApp({
+      imports: [TradeFeedModule.forRoot(local.options), TradeFeedModule.forRootAsync(named)],
+      providers: [Reader, ByProperty],
+    });
+    const { raw, market } = app.get(Reader);
+    expect(app.get(ByProperty)).toEqual({ raw, market });
+    expect([app.get(getTradeFeedToken('raw')), app.get(getTradeFeedToken())]).toEqual([raw, market]);
+    expect(raw).not.toBe(market);
+    const texts = [
+      frameOf(raw, () => local.service.push('raw', 'of raw')),
+      frameOf(market, () => local.service.push('market', 'of market')),
+    ];
+    expect(await Promise.all(texts)).toEqual(['of raw', 'of market']);
+    expect([raw.status.state, market.status.state]).toEqual(['live', 'live']);
+    const { context } = await log.line(/^Connected to raw/);
+    expect(context).toBe('TradeFeed:raw');
+    expect((await log.line(/^Connected to market/)).context).toBe('TradeFeed');
+    await app.close();
+  });
+});
