@@ -1,0 +1,34 @@
+import type { EnvironmentProviders } from '@angular/core';
+import type { Observable } from 'rxjs';
+import { checkGiven } from '../operators/window/window-options.js';
+import type { RelayedEvent } from '../protocol/event.js';
+import { objectWith } from '../protocol/rules.js';
+import { provideFeed } from './provide-feed.js';
+import type { FeedSignalOptions } from './signal-options.js';
+
+/**
+ * Provides a feed of your own making to `injectTradeFeed`: in tests, a `Subject` that plays the relay.
+ *
+ * It is subscribed to as the relay is: with the first component, once for all of them, outside Angular's zone, never on a server. Its error is a stop.
+ *
+ * @param events$ - what stands in for the relay; each subscription is a connection
+ * @param options - see {@link FeedSignalOptions}
+ * @throws TradeFeedError with code `invalid-options`, from the call itself
+ * @example
+ * ```ts
+ * import { Subject } from 'rxjs';
+ * import { provideTradeFeedFrom } from 'rx-trade-feed/angular';
+ * import type { RelayedEvent } from 'rx-trade-feed/browser';
+ *
+ * const relay$ = new Subject<RelayedEvent>();
+ * const providers = [provideTradeFeedFrom(relay$)]; // of TestBed.configureTestingModule
+ * relay$.next({ type: 'opened', at: Date.now(), feed: 'market', connection: 1 });
+ * ```
+ */
+export const provideTradeFeedFrom = (
+  events$: Observable<RelayedEvent>,
+  options: FeedSignalOptions = {},
+): EnvironmentProviders => {
+  checkGiven({ events$ }, { events$: objectWith('subscribe', 'an Observable of events') });
+  return provideFeed(() => events$, options);
+};

@@ -1,0 +1,51 @@
+import type { EnvironmentProviders } from '@angular/core';
+import { relayFeed$, type RelayFeedOptions } from '../browser/index.js';
+import { type Rule, validated } from '../protocol/rules.js';
+import { provideFeed } from './provide-feed.js';
+import { resumeStore } from './resume-store.js';
+import type { FeedSignalOptions } from './signal-options.js';
+
+/** Where the relay is, how it is asked, and what is made of what it sends. */
+export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeIn'>, FeedSignalOptions {
+  /** The address of the relay; `/feed` is one on the page's own host. */
+  readonly url: string | URL;
+  /** Whether a reload of the page goes on where it was, by what the `sessionStorage` of the tab remembers. @defaultValue `true` */
+  readonly resume?: boolean | undefined;
+}
+
+/**
+ * Provides the feed of a relay to `injectTradeFeed`, for the whole app or for a route.
+ *
+ * Nothing is opened before a component injects the feed, and nothing ever on a server. All components share one connection.
+ *
+ * @param options - see {@link ProvideTradeFeedOptions}; durations in ms
+ * @throws TradeFeedError with code `invalid-options`, from the call itself
+ * @example
+ * ```ts
+ * import type { ApplicationConfig } from '@angular/core';
+ * import { provideTradeFeed } from 'rx-trade-feed/angular';
+ *
+ * export const appConfig: ApplicationConfig = {
+ *   providers: [provideTradeFeed({ url: '/feed' })],
+ * };
+ * ```
+ */
+export const provideTradeFeed = (options: ProvideTradeFeedOptions): EnvironmentProviders => {
+  const { url, resume = true, stats, window, lingerMs, ...relay } = Object(options) as ProvideTradeFeedOptions;
+  const { resumeIn } = relay as RelayFeedOptions;
+  validated<{ readonly resume: boolean }>({ resume, ...(resumeIn && { resumeIn }) }, { resume: aBoolean });
+  const address = addressOf(url);
+  const open = () => relayFeed$(address, { ...relay, resumeIn: resumeStore(resume) });
+  // Opens nothing, but checks its options.
+  open();
+  return provideFeed(open, { stats, window, lingerMs });
+};
+
+const aBoolean: Rule = { allowed: 'true or false', is: (v) => typeof v === 'boolean' };
+
+/** Where the address leads that `fetch` would ask. A server has no page; there it is only checked. */
+const addressOf = (url: string | URL): string | URL => {
+  const { document } = globalThis as { readonly document?: { readonly baseURI?: string } };
+  const page = document?.baseURI ?? 'http://localhost/';
+  return typeof url === 'string' && URL.canParse(url, page) ? new URL(url, page) : url;
+};

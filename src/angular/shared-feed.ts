@@ -1,0 +1,136 @@
+import { DestroyRef, inject, InjectionToken, NgZone, PLATFORM_ID, type Signal, signal, untracked } from '@angular/core';
+import { catchError, connect, defer, EMPTY, exhaustMap, finalize, ignoreElements, merge, NEVER } from 'rxjs';
+import { type Observable, of, share, startWith, Subject, takeUntil, tap } from 'rxjs';
+import { connectionStatus, type ConnectionStatus } from '../operators/connection-status.js';
+import { feedStats } from '../operators/feed-stats.js';
+import { shareFeed } from '../operators/share-feed.js';
+import type { FeedStats } from '../operators/stream/feed-tally.js';
+import { tumblingWindow } from '../operators/tumbling-window.js';
+import type { FeedWindow } from '../operators/window/feed-window.js';
+import type { RelayedEvent } from '../protocol/event.js';
+import { TradeFeedError } from '../protocol/failure.js';
+import type { AnyFrame } from '../protocol/frame.js';
+import type { FeedSignalSettings } from './signal-options.js';
+import { whenDestroyed$ } from './when-destroyed.js';
+
+/** The one feed of a provider, which all its components share. */
+export interface SharedFeed {
+  /** What comes while somebody holds the feed. Never errors. */
+  readonly events$: Observable<RelayedEvent>;
+  readonly status: Signal<ConnectionStatus>;
+  readonly stats: Signal<FeedStats | undefined>;
+  readonly window: Signal<FeedWindow<AnyFrame> | undefined>;
+  readonly failure: Signal<TradeFeedError | undefined>;
+  /** Keeps the feed open while it is subscribed to. Emits nothing. */
+  readonly held$: Observable<never>;
+  /** Keeps windows coming while it is subscribed to. */
+  readonly windows$: Observable<unknown>;
+  /** Runs something outside Angular's zone, where it costs no change detection. */
+  readonly outside: (work: () => void) => void;
+  readonly restart: () => void;
+}
+
+/** Where `injectTradeFeed` finds what `provideTradeFeed` provides. */
+export const SHARED_FEED = new InjectionToken<SharedFeed>('rx-trade-feed: the shared feed');
+
+/**
+ * Makes the feed of a provider, in its injection context. Nothing is subscribed to before somebody holds it; on a server, never.
+ *
+ * @param open - gives the events of the relay, of which each subscription is a connection; asked each time the feed is opened
+ */
+export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedSignalSettings): SharedFeed => {
+  const zone = inject(NgZone);
+  const isServer = inject<unknown>(PLATFORM_ID) === 'server';
+  // Untracked, since a template may be what asks.
+  const outside = (work: () => void): void => zone.runOutsideAngular(() => untracked(work));
+  const destroyed$ = whenDestroyed$(inject(DestroyRef), outside);
+
+  const status = signal<ConnectionStatus>(connectingSince(Date.now()));
+  const stats = signal<FeedStats | undefined>(undefined);
+  const window = signal<FeedWindow<AnyFrame> | undefined>(undefined);
+  const failure = signal<TradeFeedError | undefined>(undefined);
+  const events$ = new Subject<RelayedEvent>();
+  const restarts$ = new Subject<void>();
+
+  const running = (source$: Observable<RelayedEvent>) =>
+    defer(() => {
+      failure.set(undefined);
+      status.set(connectingSince(Date.now()));
+      return source$;
+    }).pipe(
+      connect((run$) =>
+        merge(
+          run$.pipe(
+            connectionStatus(),
+            tap((now) => status.set(now)),
+            ignoreElements(),
+            orNothing,
+          ),
+          run$,
+        ),
+      ),
+      catchError((error: unknown) => {
+        const stop = stopBy(error);
+        failure.set(stop);
+        // Windows and figures must not take the time until a restart for one without frames.
+        return of<RelayedEvent>({ type: 'disconnected', at: Date.now(), failure: stop });
+      }),
+    );
+
+  const open$ = merge(
+    events$.pipe(
+      feedStats(settings.stats),
+      tap((figures) => stats.set(figures)),
+    ),
+    defer(() => {
+      const run$ = running(open());
+      return restarts$.pipe(
+        startWith(undefined),
+        exhaustMap(() => run$),
+        tap((event) => events$.next(event)),
+      );
+    }),
+  ).pipe(
+    ignoreElements(),
+    finalize(() => stats.set(undefined)),
+    takeUntil(destroyed$),
+  );
+  const windows$ = events$.pipe(
+    tumblingWindow(settings.window),
+    tap((latest) => window.set(latest)),
+    finalize(() => window.set(undefined)),
+    takeUntil(destroyed$),
+    share(),
+  );
+
+  return {
+    events$,
+    status: status.asReadonly(),
+    stats: stats.asReadonly(),
+    window: window.asReadonly(),
+    failure: failure.asReadonly(),
+    held$: isServer ? NEVER : open$.pipe(shareFeed({ lingerMs: settings.lingerMs })),
+    windows$: isServer ? NEVER : windows$,
+    outside,
+    restart: () => outside(() => restarts$.next()),
+  };
+};
+
+const connectingSince = (since: number): ConnectionStatus => ({ state: 'connecting', since });
+
+// The same error comes where it is handled, too.
+const orNothing = <T>(source: Observable<T>): Observable<T> => source.pipe(catchError(() => EMPTY));
+
+const stopBy = (error: unknown): TradeFeedError => {
+  if (error instanceof TradeFeedError) return error;
+  const advice = 'See the cause.';
+  const message = `The feed ended with an error that is none of the feed. ${advice}`;
+  return new TradeFeedError({
+    stage: 'stream',
+    code: 'relay-source-failed',
+    verdict: 'stop',
+    message,
+    advice,
+    cause: error,
+  });
+};

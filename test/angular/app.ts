@@ -1,0 +1,77 @@
+import '@angular/compiler';
+import {
+  ChangeDetectionStrategy,
+  Component,
+  type EnvironmentProviders,
+  ErrorHandler,
+  NgModule,
+  platformCore,
+  type Provider,
+  provideZonelessChangeDetection,
+  RendererFactory2,
+  type Type,
+  ɵINJECTOR_SCOPE,
+  ɵsetDocument,
+} from '@angular/core';
+import { type ComponentFixture, TestBed, TestComponentRenderer } from '@angular/core/testing';
+
+// Angular as it is, with components, templates and change detection, but without a browser: it draws on the few objects below.
+
+class PlainNode {
+  text = '';
+  parent: PlainNode | undefined;
+  readonly children: PlainNode[] = [];
+
+  toString(): string {
+    return this.text + this.children.join('');
+  }
+}
+
+const nothing = () => undefined;
+const renderer = {
+  data: {},
+  ...{
+    selectRootElement: () => new PlainNode(),
+    createElement: () => new PlainNode(),
+    createComment: () => new PlainNode(),
+  },
+  createText: (text: string) => Object.assign(new PlainNode(), { text }),
+  ...{ destroy: nothing, setAttribute: nothing, setProperty: nothing, listen: () => nothing },
+  appendChild: (parent: PlainNode, child: PlainNode) => parent.children.push(Object.assign(child, { parent })),
+  insertBefore: (parent: PlainNode, child: PlainNode, before: PlainNode) =>
+    parent.children.splice(parent.children.indexOf(before), 0, Object.assign(child, { parent })),
+  removeChild: (_parent: unknown, child: PlainNode) =>
+    child.parent?.children.splice(child.parent.children.indexOf(child), 1),
+  ...{ parentNode: ({ parent }: PlainNode) => parent, nextSibling: nothing },
+  setValue: (node: PlainNode, text: string) => {
+    node.text = text;
+  },
+};
+
+const TestPlatform = NgModule({
+  providers: [
+    { provide: ɵINJECTOR_SCOPE, useValue: 'root' },
+    { provide: RendererFactory2, useValue: { createRenderer: () => renderer } },
+    { provide: TestComponentRenderer, useValue: { insertRootElement: nothing, removeAllRootElements: nothing } },
+    { provide: ErrorHandler, useFactory: () => new ErrorHandler() },
+  ],
+})(class {});
+
+Object.assign(globalThis, { Node: PlainNode });
+ɵsetDocument({ head: {} } as Document);
+TestBed.initTestEnvironment(TestPlatform, platformCore());
+
+/** Makes a zoneless app with these providers, in place of the one before. */
+export const startApp = (...providers: readonly (Provider | EnvironmentProviders)[]): void => {
+  TestBed.resetTestingModule();
+  TestBed.configureTestingModule({ providers: [provideZonelessChangeDetection(), ...providers] });
+};
+
+/** Puts a component with `OnPush` on the page. */
+export const show = <C>(component: Type<C>, template = ''): ComponentFixture<C> => {
+  const metadata = { selector: 'a-component', template, changeDetection: ChangeDetectionStrategy.OnPush };
+  return TestBed.createComponent(Component(metadata)(component));
+};
+
+/** The text that a component shows. */
+export const textOf = ({ nativeElement }: ComponentFixture<unknown>): string => String(nativeElement).trim();

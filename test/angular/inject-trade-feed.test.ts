@@ -1,0 +1,613 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { show, startApp, textOf } from './app.js';
+import { disconnected, frame, opened, reconnecting } from './events.js';
+import {
+  afterEveryRender,
+  computed,
+  createEnvironmentInjector,
+  DestroyRef,
+  effect,
+  EnvironmentInjector,
+  inject,
+  NgZone,
+  PLATFORM_ID,
+  signal,
+} from '@angular/core';
+import { TestBed } from '@angular/core/testing';
+import { config, defer, EMPTY, finalize, NEVER, Observable, of, Subject, throwError } from 'rxjs';
+import { type AngularTradeFeed, injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
+import { provideTradeFeedFrom } from '../../src/angular/provide-trade-feed-from.js';
+import type { FeedSignalOptions } from '../../src/angular/signal-options.js';
+import type { RelayedEvent } from '../../src/protocol/event.js';
+import type { TradeFeedError } from '../../src/protocol/failure.js';
+import { tradeFeedError } from '../../src/protocol/classify.js';
+import { relayError } from '../../src/protocol/relay-failure.js';
+
+class Reader {
+  readonly feed: AngularTradeFeed = injectTradeFeed();
+}
+
+// What plays the relay: the events of the current connection, and how many there were.
+let relay$: Subject<RelayedEvent>;
+let connections = 0;
+let isOpen = false;
+const source$ = defer(() => {
+  connections += 1;
+  isOpen = true;
+  relay$ = new Subject();
+  return relay$.pipe(finalize(() => (isOpen = false)));
+});
+
+const appWith = (options: FeedSignalOptions = {}) => startApp(provideTradeFeedFrom(source$, options));
+const after = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+const stop = relayError({ status: 401 });
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  [connections, isOpen] = [0, false];
+});
+afterEach(() => {
+  TestBed.resetTestingModule();
+  jest.useRealTimers();
+});
+
+describe('the connection', () => {
+  it('is opened with the first component, and is one for all', () => {
+    appWith();
+    TestBed.inject(EnvironmentInjector);
+    expect(connections).toBe(0);
+    const [first, second] = [show(Reader), show(Reader)];
+    expect(connections).toBe(1);
+    const seen: string[] = [];
+    first.componentInstance.feed.frames$.subscribe((each) => seen.push(`first ${each.text()}`));
+    second.componentInstance.feed.frames$.subscribe((each) => seen.push(`second ${each.text()}`));
+    relay$.next(frame('a'));
+    expect(seen).toEqual(['first a', 'second a']);
+    expect(connections).toBe(1);
+  });
+
+  it('is closed lingerMs after the last component was destroyed, 1 s by default', async () => {
+    for (const [options, lingerMs] of [
+      [{}, 1_000],
+      [{ lingerMs: 50 }, 50],
+    ] as const) {
+      appWith(options);
+      const readers = [show(Reader), show(Reader)];
+      readers[0]?.destroy();
+      await after(60_000);
+      expect(isOpen).toBe(true);
+      readers[1]?.destroy();
+      await after(lingerMs - 1);
+      expect(isOpen).toBe(true);
+      await after(1);
+      expect(isOpen).toBe(false);
+    }
+  });
+
+  it('is closed with the last component when it lingers for no time', () => {
+    appWith({ lingerMs: 0 });
+    show(Reader).destroy();
+    expect([connections, isOpen]).toEqual([1, false]);
+  });
+
+  it('is kept over a change of page, and opened anew after a longer absence', async () => {
+    appWith();
+    show(Reader).destroy();
+    await after(999);
+    const page = show(Reader);
+    await after(10_000);
+    expect([connections, isOpen]).toEqual([1, true]);
+    page.destroy();
+    await after(1_000);
+    show(Reader);
+    expect([connections, isOpen]).toEqual([2, true]);
+  });
+
+  it('is closed with the injector, at once, and leaves no timer', () => {
+    appWith();
+    show(Reader);
+    TestBed.resetTestingModule();
+    expect([connections, isOpen]).toEqual([1, false]);
+    appWith();
+    show(Reader).destroy();
+    TestBed.resetTestingModule();
+    expect([connections, isOpen, jest.getTimerCount()]).toEqual([2, false, 0]);
+  });
+
+  it('is closed with the injector of its provider, whoever still holds it', async () => {
+    startApp();
+    const route = createEnvironmentInjector([provideTradeFeedFrom(source$)], TestBed.inject(EnvironmentInjector));
+    const feed = createEnvironmentInjector([], route).runInContext(injectTradeFeed);
+    feed.window();
+    relay$.next(opened());
+    expect(jest.getTimerCount()).toBeGreaterThan(0);
+    route.destroy();
+    expect(isOpen).toBe(false);
+    await after(1_000);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('is one for each provider: a route can have its own', () => {
+    appWith();
+    const route = createEnvironmentInjector([provideTradeFeedFrom(NEVER)], TestBed.inject(EnvironmentInjector));
+    route.runInContext(injectTradeFeed);
+    expect(connections).toBe(0);
+    TestBed.runInInjectionContext(injectTradeFeed);
+    expect(connections).toBe(1);
+  });
+
+  it('is opened and closed outside the zone of Angular, and so is every timer set', async () => {
+    let depth = 0;
+    const setInside: string[] = [];
+    const enter = <T>(work: () => T): T => {
+      depth += 1;
+      try {
+        return work();
+      } finally {
+        depth -= 1;
+      }
+    };
+    const isInside = (what: string) => depth > 0 && setInside.push(what);
+    const zone = {
+      run: enter,
+      runOutsideAngular: <T>(work: () => T): T => {
+        const inside = depth;
+        depth = 0;
+        try {
+          return work();
+        } finally {
+          depth = inside;
+        }
+      },
+    };
+    const watched$ = new Observable<RelayedEvent>((subscriber) => {
+      isInside('subscribe');
+      const subscription = source$.subscribe(subscriber);
+      return () => {
+        isInside('unsubscribe');
+        subscription.unsubscribe();
+      };
+    });
+    appWith();
+    const injector = createEnvironmentInjector(
+      [provideTradeFeedFrom(watched$), { provide: NgZone, useValue: zone }],
+      TestBed.inject(EnvironmentInjector),
+    );
+    for (const name of ['setTimeout', 'setInterval'] as const) {
+      const original = globalThis[name] as (...given: unknown[]) => never;
+      jest.spyOn(globalThis, name).mockImplementation((...given: unknown[]) => {
+        isInside(name);
+        return original(...given);
+      });
+    }
+    const component = createEnvironmentInjector([], injector);
+    enter(() => {
+      const feed = component.runInContext(injectTradeFeed);
+      feed.window();
+      zone.runOutsideAngular(() => relay$.error(stop));
+      feed.restart();
+      component.destroy();
+    });
+    expect(setInside).toEqual([]);
+    // The period of the figures, and the linger.
+    expect(jest.getTimerCount()).toBe(2);
+    await after(1_000);
+    expect([connections, isOpen, jest.getTimerCount()]).toEqual([2, false, 0]);
+    jest.restoreAllMocks();
+  });
+});
+
+describe('frames$ and events$', () => {
+  it('end with their component, and with no other', () => {
+    appWith();
+    const [first, second] = [show(Reader), show(Reader)];
+    const seen: string[] = [];
+    for (const [name, { componentInstance }] of Object.entries({ first, second })) {
+      componentInstance.feed.frames$.subscribe({
+        next: (each) => seen.push(`${name} ${each.text()}`),
+        complete: () => seen.push(`${name} over`),
+      });
+      componentInstance.feed.events$.subscribe({ complete: () => seen.push(`${name} events over`) });
+    }
+    relay$.next(opened());
+    relay$.next(frame('a'));
+    first.destroy();
+    relay$.next(frame('b'));
+    expect(seen).toEqual(['first a', 'second a', 'first over', 'first events over', 'second b']);
+  });
+
+  it('of a component that is gone complete at once, and open nothing', async () => {
+    appWith();
+    const reader = show(Reader);
+    const { feed } = reader.componentInstance;
+    reader.destroy();
+    await after(1_000);
+    const complete = jest.fn();
+    feed.events$.subscribe({ complete });
+    feed.frames$.subscribe({ complete });
+    expect(complete).toHaveBeenCalledTimes(2);
+    expect(feed.window()).toBeUndefined();
+    expect([connections, isOpen]).toEqual([1, false]);
+  });
+
+  it('are told everything in order, of the same objects', () => {
+    appWith();
+    const events: RelayedEvent[] = [];
+    show(Reader).componentInstance.feed.events$.subscribe((event) => events.push(event));
+    const told = [opened(), frame('a'), disconnected({ code: 'relay-lost' }), reconnecting(5)];
+    for (const event of told) relay$.next(event);
+    expect(events).toHaveLength(told.length);
+    for (const [at, event] of told.entries()) expect(events[at]).toBe(event);
+  });
+
+  it('go on for the others when a consumer throws; its exception is unhandled, as ever', async () => {
+    const onUnhandledError = jest.fn();
+    config.onUnhandledError = onUnhandledError;
+    try {
+      appWith();
+      const { feed } = show(Reader).componentInstance;
+      const seen: string[] = [];
+      feed.frames$.subscribe(() => {
+        throw new Error('mine');
+      });
+      feed.frames$.subscribe((each) => seen.push(each.text()));
+      for (const text of ['a', 'b']) relay$.next(frame(text));
+      await after(0);
+      expect(seen).toEqual(['a', 'b']);
+      expect(onUnhandledError.mock.calls[0]).toEqual([new Error('mine')]);
+    } finally {
+      config.onUnhandledError = null;
+    }
+  });
+});
+
+describe('the signals', () => {
+  it('begin as connecting, with no figures, no window and no failure', () => {
+    appWith();
+    const { feed } = show(Reader).componentInstance;
+    expect(feed.status()).toEqual({ state: 'connecting', since: Date.now() });
+    expect([feed.stats(), feed.window(), feed.failure()]).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('tell the status through an outage, to a late component as well', () => {
+    appWith();
+    const { feed } = show(Reader).componentInstance;
+    relay$.next(opened());
+    expect(feed.status()).toEqual({ state: 'live', since: Date.now(), connection: 1 });
+    const lost = disconnected({ code: 'relay-lost' });
+    relay$.next(lost);
+    relay$.next(reconnecting(500));
+    const down = { state: 'reconnecting', nextAttemptAt: Date.now() + 500, attempt: 1, failure: lost.failure };
+    expect(feed.status()).toMatchObject(down);
+    expect(show(Reader).componentInstance.feed.status()).toBe(feed.status());
+    relay$.next(opened(2));
+    expect(feed.status().state).toBe('live');
+  });
+
+  it('tell the figures at the end of each period', async () => {
+    appWith({ stats: { everyMs: 200 } });
+    const { feed } = show(Reader).componentInstance;
+    relay$.next(opened());
+    for (const text of ['a', 'bc']) relay$.next(frame(text));
+    await after(199);
+    expect(feed.stats()).toBeUndefined();
+    await after(1);
+    expect(feed.stats()).toMatchObject({ frames: 2, bytes: 3, framesPerSecond: 10, totalFrames: 2 });
+    relay$.next(frame('d'));
+    await after(200);
+    expect(feed.stats()).toMatchObject({ frames: 1, totalFrames: 3 });
+  });
+
+  it('tell the latest window, of 1 s and at most 1 000 frames by default', async () => {
+    jest.setSystemTime(10_000);
+    appWith();
+    const { feed } = show(Reader).componentInstance;
+    feed.window();
+    relay$.next(opened());
+    for (let n = 0; n < 1_001; n += 1) relay$.next(frame(`${n}`));
+    await after(999);
+    expect(feed.window()).toBeUndefined();
+    await after(1);
+    expect(feed.window()).toMatchObject({ start: 10_000, end: 11_000, count: 1_001, dropped: 1, complete: false });
+    expect(
+      feed
+        .window()
+        ?.frames.map((each) => each.text())
+        .slice(0, 2),
+    ).toEqual(['0', '1']);
+    await after(1_000);
+    expect(feed.window()).toMatchObject({ start: 11_000, count: 0, complete: true });
+  });
+
+  it('take their windows as they are told to', async () => {
+    jest.setSystemTime(10_000);
+    appWith({ window: { lengthMs: 100, maxFrames: 1 } });
+    const { feed } = show(Reader).componentInstance;
+    feed.window();
+    relay$.next(opened());
+    for (const text of ['a', 'b']) relay$.next(frame(text));
+    await after(100);
+    expect(feed.window()).toMatchObject({ start: 10_000, end: 10_100, count: 2, dropped: 1 });
+  });
+
+  it('make windows while a component asks for them, and else not', async () => {
+    jest.setSystemTime(10_000);
+    const now = jest.fn(() => Date.now());
+    const schedule = jest.fn(() => EMPTY.subscribe());
+    appWith({ window: { scheduler: { now, schedule } } });
+    const holder = show(Reader);
+    const { status } = holder.componentInstance.feed;
+    for (const event of [opened(), frame('a')]) relay$.next(event);
+    await after(5_000);
+    expect([status().state, now.mock.calls, schedule.mock.calls]).toEqual(['live', [], []]);
+
+    const asks = show(Reader);
+    asks.componentInstance.feed.window();
+    for (const text of ['a', 'b']) relay$.next(frame(text));
+    expect(now).toHaveBeenCalled();
+    asks.destroy();
+    now.mockClear();
+    relay$.next(frame('c'));
+    expect(now).not.toHaveBeenCalled();
+  });
+
+  it('forget the window when nobody asks for one', async () => {
+    jest.setSystemTime(10_000);
+    appWith({ window: { lengthMs: 100 } });
+    show(Reader);
+    const asks = [show(Reader), show(Reader)].map((reader) => [reader, reader.componentInstance.feed.window] as const);
+    relay$.next(opened());
+    await after(100);
+    const [first, second] = asks as [(typeof asks)[0], (typeof asks)[0]];
+    expect(first[1]()).toMatchObject({ start: 10_000 });
+    first[0].destroy();
+    expect(first[1]()).toMatchObject({ start: 10_000 });
+    second[0].destroy();
+    expect(first[1]()).toBeUndefined();
+  });
+
+  it('begin anew with a connection that is opened anew', async () => {
+    appWith({ stats: { everyMs: 10 }, window: { lengthMs: 10 }, lingerMs: 0 });
+    const reader = show(Reader);
+    reader.componentInstance.feed.window();
+    relay$.next(opened());
+    await after(20);
+    reader.destroy();
+    const { status, stats, window } = show(Reader).componentInstance.feed;
+    expect([status(), stats(), window()]).toEqual([{ state: 'connecting', since: Date.now() }, undefined, undefined]);
+  });
+});
+
+describe('a stop', () => {
+  it("is told as a failure and as an event, and is nobody's error", () => {
+    appWith();
+    const { feed } = show(Reader).componentInstance;
+    const told: unknown[] = [];
+    feed.events$.subscribe({ next: (event) => told.push(event), error: (error: unknown) => told.push(error) });
+    feed.frames$.subscribe();
+    relay$.error(stop);
+    expect(feed.failure()).toBe(stop);
+    expect(told).toEqual([{ type: 'disconnected', at: Date.now(), failure: stop }]);
+    expect(isOpen).toBe(false);
+    expect(show(Reader).componentInstance.feed.failure()).toBe(stop);
+    expect(connections).toBe(1);
+  });
+
+  it('is over with restart: the same subscriptions go on', () => {
+    appWith();
+    const { feed } = show(Reader).componentInstance;
+    const seen: string[] = [];
+    feed.frames$.subscribe((each) => seen.push(each.text()));
+    relay$.next(opened());
+    relay$.next(frame('a'));
+    relay$.error(stop);
+    expect([feed.status().state, feed.failure()]).toEqual(['live', stop]);
+    feed.restart();
+    expect([feed.status().state, feed.failure()]).toEqual(['connecting', undefined]);
+    relay$.next(opened());
+    relay$.next(frame('b'));
+    expect([feed.status().state, seen, connections]).toEqual(['live', ['a', 'b'], 2]);
+  });
+
+  it('is what restart is for: it does nothing while the feed runs', () => {
+    appWith();
+    const { feed } = show(Reader).componentInstance;
+    feed.restart();
+    expect([connections, isOpen]).toEqual([1, true]);
+  });
+
+  it('can be told at once, and again', () => {
+    startApp(provideTradeFeedFrom(defer(() => throwError(() => ((connections += 1), stop)))));
+    const { feed } = show(Reader).componentInstance;
+    expect([feed.failure(), connections]).toEqual([stop, 1]);
+    feed.restart();
+    expect([feed.failure(), connections]).toEqual([stop, 2]);
+  });
+
+  it('makes no window look complete, and counts as lost', async () => {
+    jest.setSystemTime(10_000);
+    appWith({ stats: { everyMs: 1_000 } });
+    const { feed } = show(Reader).componentInstance;
+    feed.window();
+    relay$.next(opened());
+    await after(1_000);
+    expect(feed.window()).toMatchObject({ start: 10_000, complete: true });
+    relay$.error(tradeFeedError({ stage: 'stream', closeCode: 4001 }));
+    await after(3_000);
+    expect(feed.window()).toMatchObject({ start: 13_000, complete: false });
+    expect(feed.stats()).toMatchObject({ gaps: 1, lostMs: 3_000 });
+    feed.restart();
+    relay$.next(opened());
+    relay$.next(frame('a'));
+    await after(1_000);
+    expect(feed.window()).toMatchObject({ start: 14_000, complete: true });
+    expect(feed.stats()).toMatchObject({ totalFrames: 1 });
+  });
+
+  it('by an error of somebody else has it as its cause', () => {
+    appWith();
+    const { feed } = show(Reader).componentInstance;
+    const cause = new Error('mine');
+    relay$.error(cause);
+    expect(feed.failure()).toMatchObject({
+      name: 'TradeFeedError',
+      code: 'relay-source-failed',
+      verdict: 'stop',
+      cause,
+    });
+  });
+
+  it('is not a completion: then the feed is over without a failure, until restart', () => {
+    appWith();
+    const { feed } = show(Reader).componentInstance;
+    const complete = jest.fn();
+    feed.events$.subscribe({ complete });
+    relay$.complete();
+    expect([feed.failure(), isOpen]).toEqual([undefined, false]);
+    expect(complete).not.toHaveBeenCalled();
+    feed.restart();
+    expect([connections, isOpen]).toEqual([2, true]);
+  });
+});
+
+describe('change detection', () => {
+  class Dashboard {
+    readonly feed = injectTradeFeed();
+    readonly last = signal('');
+    renders = 0;
+
+    constructor() {
+      this.feed.frames$.subscribe();
+      afterEveryRender(() => (this.renders += 1));
+    }
+  }
+
+  it('runs once for a change of status and once a period, however many frames come', async () => {
+    jest.setSystemTime(10_000);
+    appWith();
+    const template = `{{ feed.status().state }}, {{ feed.stats()?.totalFrames }} in all, {{ feed.window()?.count }} in a window`;
+    const page = show(Dashboard, template);
+    await after(50);
+    const { componentInstance } = page;
+    expect(textOf(page)).toBe('connecting,  in all,  in a window');
+    const atFirst = componentInstance.renders;
+    relay$.next(opened());
+    await after(50);
+    expect([textOf(page), componentInstance.renders - atFirst]).toEqual(['live,  in all,  in a window', 1]);
+    for (let turn = 0; turn < 100; turn += 1) {
+      for (let n = 0; n < 10; n += 1) relay$.next(frame(`${n}`));
+      await after(8);
+    }
+    expect(componentInstance.renders - atFirst).toBe(1);
+    await after(200);
+    expect(textOf(page)).toBe('live, 1000 in all, 1000 in a window');
+    // One for the figures, one for the window: they are not due at the same moment.
+    expect(componentInstance.renders - atFirst).toBeLessThanOrEqual(3);
+  });
+
+  it('runs no effect for a frame, and one for each signal that is set', async () => {
+    appWith();
+    const runs = { status: 0, failure: 0 };
+    const { feed } = show(Reader).componentInstance;
+    TestBed.runInInjectionContext(() => {
+      for (const name of ['status', 'failure'] as const)
+        effect(() => {
+          feed[name]();
+          runs[name] += 1;
+        });
+    });
+    await after(10);
+    relay$.next(opened());
+    for (let n = 0; n < 1_000; n += 1) relay$.next(frame(`${n}`));
+    await after(10);
+    expect(runs).toEqual({ status: 2, failure: 1 });
+  });
+
+  it('may be what asks for the window', async () => {
+    jest.setSystemTime(10_000);
+    appWith({ window: { lengthMs: 100 } });
+    const page = show(Reader, '@if (feed.status().state === "live") { <b>{{ feed.window()?.count ?? "none" }}</b> }');
+    await after(10);
+    relay$.next(opened());
+    await after(40);
+    expect(textOf(page)).toBe('none');
+    relay$.next(frame('a'));
+    await after(100);
+    expect(textOf(page)).toBe('1');
+  });
+});
+
+describe('on a server', () => {
+  it('nothing is opened, the signals stay as they began, and nothing holds the rendering up', async () => {
+    startApp(provideTradeFeedFrom(source$), { provide: PLATFORM_ID, useValue: 'server' });
+    const page = show(Reader, '{{ feed.status().state }}{{ feed.stats() }}{{ feed.window() }}');
+    const { feed } = page.componentInstance;
+    const [next, complete] = [jest.fn(), jest.fn()];
+    feed.frames$.subscribe({ next, complete });
+    feed.restart();
+    const stable = page.whenStable();
+    await after(20);
+    await stable;
+    expect(textOf(page)).toBe('connecting');
+    expect([connections, jest.getTimerCount()]).toEqual([0, 0]);
+    page.destroy();
+    expect([next.mock.calls.length, complete.mock.calls.length]).toEqual([0, 1]);
+  });
+});
+
+describe('injectTradeFeed', () => {
+  it('says what to add where no feed is provided', () => {
+    startApp();
+    expect(() => TestBed.runInInjectionContext(injectTradeFeed)).toThrow(
+      /^injectTradeFeed\(\) .* Add provideTradeFeed\(/,
+    );
+  });
+
+  it('is refused by Angular outside an injection context', () => {
+    expect(() => injectTradeFeed()).toThrow(/NG0203.*injectTradeFeed\(\)/s);
+  });
+
+  it('may be called, and its window asked for, where signals are read', () => {
+    startApp(provideTradeFeedFrom(of(opened())));
+    const feed = computed(() => TestBed.runInInjectionContext(injectTradeFeed));
+    expect(computed(() => feed().window())()).toBeUndefined();
+    expect(feed().status().state).toBe('live');
+  });
+
+  it('serves what is no component, too: the feed ends with its injector', () => {
+    appWith({ lingerMs: 0 });
+    const child = createEnvironmentInjector([], TestBed.inject(EnvironmentInjector));
+    child.runInContext(() => {
+      injectTradeFeed();
+      expect(inject(DestroyRef).destroyed).toBe(false);
+    });
+    expect(isOpen).toBe(true);
+    child.destroy();
+    expect(isOpen).toBe(false);
+  });
+});
+
+describe('provideTradeFeedFrom', () => {
+  it.each<[unknown, unknown, RegExp]>([
+    [undefined, {}, /`events\$` must be an Observable/],
+    [NEVER, 5, /`options` must be an object/],
+    [NEVER, { every: 1 }, /`every` must be left out/],
+    [NEVER, { lingerMs: -1 }, /`lingerMs` must be a number of ms, 0 or more, got -1/],
+    [NEVER, { stats: 5 }, /`stats` must be an object/],
+    [NEVER, { stats: { everyMs: 0 } }, /`stats\.everyMs` must be a number of ms above 0, got 0/],
+    [NEVER, { stats: { every: 1 } }, /`stats\.every` must be left out/],
+    [NEVER, { window: { lengthMs: 0.5 } }, /`window\.lengthMs` must be a whole number of ms/],
+    [NEVER, { window: { maxFrames: 0 } }, /`window\.maxFrames` must be a whole number/],
+    [NEVER, { window: { seed: () => 0 } }, /`window\.seed` must be left out/],
+  ])('refuses %p with %p', (events$, options, message) => {
+    const provide = () => provideTradeFeedFrom(events$ as Observable<RelayedEvent>, options as FeedSignalOptions);
+    let error: TradeFeedError | undefined;
+    try {
+      provide();
+    } catch (thrown) {
+      error = thrown as TradeFeedError;
+    }
+    expect(error?.code).toBe('invalid-options');
+    expect(error?.message).toMatch(message);
+  });
+});

@@ -1,0 +1,236 @@
+import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { show, startApp } from './app.js';
+import { frame, opened } from './events.js';
+import { PLATFORM_ID } from '@angular/core';
+import { TestBed } from '@angular/core/testing';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { filter, firstValueFrom, type Observable, Subject, take, toArray } from 'rxjs';
+import { type AngularTradeFeed, injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
+import { provideTradeFeed, type ProvideTradeFeedOptions } from '../../src/angular/provide-trade-feed.js';
+import type { FeedEvent } from '../../src/protocol/event.js';
+import type { TradeFeedError } from '../../src/protocol/failure.js';
+import { createRelay, type Relay, relayHandler } from '../../src/relay/index.js';
+
+class Reader {
+  readonly feed: AngularTradeFeed = injectTradeFeed();
+}
+
+// A relay of a Subject, on loopback.
+let upstream$: Subject<FeedEvent>;
+let relay: Relay;
+const relays: Relay[] = [];
+let authorize: (request: IncomingMessage) => boolean;
+let requests: IncomingMessage[];
+const makeRelay = () => {
+  upstream$ = new Subject();
+  relay = createRelay(upstream$, { batchMs: 1 });
+  relays.push(relay);
+};
+const server = createServer((request, response) => {
+  requests.push(request);
+  relayHandler(relay, { authorize: (each) => authorize(each) })(request, response);
+});
+server.listen(0, '127.0.0.1');
+await once(server, 'listening');
+const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/feed`;
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+});
+
+const stored = new Map<string, string>();
+const storage = {
+  getItem: (key: string) => stored.get(key) ?? null,
+  setItem: jest.fn((key: string, value: string) => void stored.set(key, value)),
+};
+const giveStorage = (descriptor: PropertyDescriptor) =>
+  Object.defineProperty(globalThis, 'sessionStorage', { configurable: true, ...descriptor });
+
+beforeEach(() => {
+  [requests, authorize] = [[], () => true];
+  stored.clear();
+  storage.setItem.mockClear();
+  giveStorage({ value: storage });
+  makeRelay();
+});
+afterEach(() => {
+  TestBed.resetTestingModule();
+  for (const each of relays.splice(0)) each.close();
+  Reflect.deleteProperty(globalThis, 'sessionStorage');
+});
+
+const backoff = { initialDelayMs: 1, maxDelayMs: 5 };
+const appWith = (options: Partial<ProvideTradeFeedOptions> = {}) =>
+  startApp(provideTradeFeed({ url, backoff, lingerMs: 0, ...options }));
+const event = <E extends { readonly type: string }>(events$: Observable<E>, type: E['type'], n = 1) =>
+  firstValueFrom(
+    events$.pipe(
+      filter((each) => each.type === type),
+      take(n),
+      toArray(),
+    ),
+  );
+const texts = async (feed: AngularTradeFeed, n: number): Promise<string[]> =>
+  (await firstValueFrom(feed.frames$.pipe(take(n), toArray()))).map((each) => each.text());
+const left = () => event(relay.events$, 'client-left');
+
+describe('provideTradeFeed', () => {
+  it('streams what a relay hands on, over one connection for all components, and leaves with the last', async () => {
+    appWith();
+    const readers = [show(Reader), show(Reader)];
+    const feeds = readers.map(({ componentInstance }) => componentInstance.feed);
+    const isOpen = event(relay.events$, 'client-joined');
+    await isOpen;
+    const seen = feeds.map((feed) => texts(feed, 2));
+    for (const each of [opened(), frame('a'), frame('b')]) upstream$.next(each as FeedEvent);
+    expect(await Promise.all(seen)).toEqual([
+      ['a', 'b'],
+      ['a', 'b'],
+    ]);
+    expect(feeds[0]?.status().state).toBe('live');
+    expect(relay.status().clients).toHaveLength(1);
+    const gone = left();
+    for (const reader of readers) reader.destroy();
+    await gone;
+    expect(requests).toHaveLength(1);
+  });
+
+  it('goes on after a reload of the page, by what the tab remembers', async () => {
+    for (const resume of [undefined, true, false]) {
+      stored.clear();
+      makeRelay();
+      appWith({ resume });
+      const seen = texts(show(Reader).componentInstance.feed, 1);
+      await event(relay.events$, 'client-joined');
+      for (const each of [opened(), frame('a')]) upstream$.next(each as FeedEvent);
+      expect(await seen).toEqual(['a']);
+      await new Promise(setImmediate);
+      const gone = left();
+      startApp();
+      await gone;
+      upstream$.next(frame('missed') as FeedEvent);
+      appWith({ resume });
+      const [joined, after] = [event(relay.events$, 'client-joined'), texts(show(Reader).componentInstance.feed, 1)];
+      await joined;
+      upstream$.next(frame('new') as FeedEvent);
+      expect(await after).toEqual([resume === false ? 'new' : 'missed']);
+      expect(stored.size).toBe(resume === false ? 0 : 1);
+    }
+  });
+
+  it('does without the storage of the tab where it is blocked, full or not there', async () => {
+    const refuse = () => {
+      throw new Error('SecurityError');
+    };
+    const cases: PropertyDescriptor[] = [
+      { get: refuse },
+      { value: { getItem: refuse, setItem: refuse } },
+      { value: null },
+      { value: undefined },
+    ];
+    for (const storage of cases) {
+      giveStorage(storage);
+      makeRelay();
+      appWith();
+      const seen = texts(show(Reader).componentInstance.feed, 1);
+      await event(relay.events$, 'client-joined');
+      upstream$.next(frame('a') as FeedEvent);
+      expect(await seen).toEqual(['a']);
+    }
+  });
+
+  it('stops when it is refused, and goes on after restart, with the headers of then', async () => {
+    authorize = ({ headers }) => headers.authorization === 'Bearer new';
+    let token = 'old';
+    appWith({ headers: () => ({ authorization: `Bearer ${token}` }) });
+    const { feed } = show(Reader).componentInstance;
+    await event(feed.events$, 'disconnected');
+    expect(feed.failure()).toMatchObject({ code: 'relay-refused', verdict: 'stop' });
+    token = 'new';
+    const joined = event(relay.events$, 'client-joined');
+    const seen = texts(feed, 1);
+    feed.restart();
+    await joined;
+    upstream$.next(frame('a') as FeedEvent);
+    expect([await seen, feed.failure()]).toEqual([['a'], undefined]);
+  });
+
+  it('tells of what was missed between a stop and a restart, also without the storage of the tab', async () => {
+    appWith({ resume: false });
+    const { feed } = show(Reader).componentInstance;
+    const seen = texts(feed, 1);
+    await event(relay.events$, 'client-joined');
+    for (const each of [opened(), frame('a')]) upstream$.next(each as FeedEvent);
+    await seen;
+    const stopped = event(feed.events$, 'disconnected');
+    upstream$.error(new Error('no feed'));
+    await stopped;
+    expect(feed.failure()?.code).toBe('relay-source-failed');
+    makeRelay();
+    const told = event(feed.events$, 'gap');
+    feed.restart();
+    expect(await told).toMatchObject([{ type: 'gap', failure: { code: 'relay-behind' } }]);
+    expect(feed.failure()).toBeUndefined();
+    expect(stored.size).toBe(0);
+  });
+
+  it('asks for nothing on a server, where a relative address is fine', async () => {
+    const { fetch } = globalThis;
+    const asked = jest.fn<typeof fetch>();
+    globalThis.fetch = asked;
+    try {
+      for (const address of ['/feed', 'feed', url]) {
+        startApp(provideTradeFeed({ url: address }), { provide: PLATFORM_ID, useValue: 'server' });
+        const reader = show(Reader);
+        await reader.whenStable();
+        expect(reader.componentInstance.feed.status().state).toBe('connecting');
+      }
+    } finally {
+      globalThis.fetch = fetch;
+    }
+    expect([asked.mock.calls, requests]).toEqual([[], []]);
+  });
+
+  it('takes a relative address as fetch does: on the base of the document', async () => {
+    const document = { baseURI: url.replace('feed', 'app/') };
+    Object.assign(globalThis, { document });
+    try {
+      startApp(provideTradeFeed({ url: '../feed', lingerMs: 0 }));
+    } finally {
+      Reflect.deleteProperty(globalThis, 'document');
+    }
+    const joined = event(relay.events$, 'client-joined');
+    show(Reader);
+    await joined;
+    expect(requests[0]?.url).toBe('/feed');
+  });
+
+  it.each<[unknown, RegExp]>([
+    [undefined, /`url` must be/],
+    [{}, /`url` must be/],
+    [{ url: 5 }, /`url` must be/],
+    [{ url: 'http://' }, /`url` must be/],
+    [{ url: 'ftp://127.0.0.1/feed' }, /`url` must be/],
+    [{ url, resume: 'yes' }, /`resume` must be true or false/],
+    [{ url, resumeIn: storage }, /`resumeIn` must be left out/],
+    [{ url, header: {} }, /`header` must be left out/],
+    [{ url, idleTimeoutMs: 0 }, /`idleTimeoutMs` must be a number of ms above 0/],
+    [{ url, headers: { authorization: 5 } }, /`headers` must be/],
+    [{ url, backoff: { factor: 0 } }, /`backoff\.factor` must be/],
+    [{ url, lingerMs: -1 }, /`lingerMs` must be/],
+    [{ url, stats: { everyMs: 0 } }, /`stats\.everyMs` must be/],
+    [{ url, window: { lengthMs: 0 } }, /`window\.lengthMs` must be/],
+  ])('refuses %j at once', (options, message) => {
+    let error: TradeFeedError | undefined;
+    try {
+      provideTradeFeed(options as ProvideTradeFeedOptions);
+    } catch (thrown) {
+      error = thrown as TradeFeedError;
+    }
+    expect(error?.code).toBe('invalid-options');
+    expect(error?.message).toMatch(message);
+  });
+});

@@ -1,0 +1,62 @@
+// Compile-only: `tsc --noEmit` is the test. What must not compile is marked, and an unused mark fails.
+import type { EnvironmentProviders, Signal } from '@angular/core';
+import { NEVER, type Observable, of, VirtualTimeScheduler } from 'rxjs';
+import { tradeFeedEvents$ } from 'rx-trade-feed';
+import {
+  type AngularTradeFeed,
+  type FeedSignalOptions,
+  injectTradeFeed,
+  provideTradeFeed,
+  provideTradeFeedFrom,
+  type ProvideTradeFeedOptions,
+  type WindowSignalOptions,
+} from 'rx-trade-feed/angular';
+import type { AnyFrame, RelayedEvent, TradeFeedError } from 'rx-trade-feed/browser';
+import type { ConnectionStatus, FeedStats, FeedWindow } from 'rx-trade-feed/operators';
+
+// Each is assignable to the other, and what was inferred is not `any`.
+type Same<A, B> = [A, B, 0 extends 1 & A ? 1 : 2] extends [B, A, 2] ? true : false;
+type Is<T extends true> = T;
+
+export const feed = (): AngularTradeFeed => injectTradeFeed();
+export type IsEvents = Is<Same<AngularTradeFeed['events$'], Observable<RelayedEvent>>>;
+export type IsFrames = Is<Same<AngularTradeFeed['frames$'], Observable<AnyFrame>>>;
+export type IsStatus = Is<Same<AngularTradeFeed['status'], Signal<ConnectionStatus>>>;
+export type IsStats = Is<Same<AngularTradeFeed['stats'], Signal<FeedStats | undefined>>>;
+export type IsWindow = Is<Same<AngularTradeFeed['window'], Signal<FeedWindow<AnyFrame> | undefined>>>;
+export type IsFailure = Is<Same<AngularTradeFeed['failure'], Signal<TradeFeedError | undefined>>>;
+
+export const least = provideTradeFeed({ url: '/feed' }) satisfies EnvironmentProviders;
+export const most = {
+  url: new URL('https://api.example.com/feed'),
+  headers: () => Promise.resolve({ authorization: 'Bearer of-your-app' }),
+  credentials: 'include',
+  connectTimeoutMs: 1,
+  idleTimeoutMs: 1,
+  backoff: { maxAttempts: 3 },
+  resume: false,
+  stats: { everyMs: 500 },
+  window: { lengthMs: 250, maxFrames: 10_000, align: 'start', scheduler: new VirtualTimeScheduler() },
+  lingerMs: 0,
+} as const satisfies ProvideTradeFeedOptions;
+export const some: FeedSignalOptions = { stats: undefined, window: { maxFrames: 1 }, lingerMs: undefined };
+export const window: WindowSignalOptions = { lengthMs: undefined };
+// A feed of Node serves as well, in a test or a demonstration.
+export const fakes = [provideTradeFeedFrom(NEVER), provideTradeFeedFrom(tradeFeedEvents$('market'), some)];
+
+// @ts-expect-error -- there is no default address
+provideTradeFeed({});
+// @ts-expect-error -- where the place is remembered is decided by `resume`
+provideTradeFeed({ url: '/feed', resumeIn: { getItem: () => null, setItem: () => undefined } });
+// @ts-expect-error -- the key of the service stays on the server
+provideTradeFeed({ url: '/feed', apiKey: 'key' });
+// @ts-expect-error -- the window has frames, not what an accumulator makes of them
+provideTradeFeed({ url: '/feed', window: { lengthMs: 1_000, seed: () => 0 } });
+// @ts-expect-error -- a fake gives events
+provideTradeFeedFrom(of(1));
+// @ts-expect-error -- a signal is read, not set
+export const setter = feed().status.set as unknown;
+// @ts-expect-error -- frames cannot be sent
+export const sender = feed().frames$.next as unknown;
+// @ts-expect-error -- the latest window may not be there yet
+export const count = feed().window().count;

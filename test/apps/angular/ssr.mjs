@@ -1,0 +1,35 @@
+// Renders the app of the guide on a server, in its folder: prints what came out, how long it took, and what it asked the network for.
+import '@angular/compiler';
+import { readFile, writeFile } from 'node:fs/promises';
+import { mergeApplicationConfig } from '@angular/core';
+import { bootstrapApplication } from '@angular/platform-browser';
+import { provideServerRendering, renderApplication } from '@angular/platform-server';
+import ts from 'typescript';
+
+const asked = [];
+globalThis.fetch = (url) => {
+  asked.push(String(url));
+  return new Promise(() => undefined);
+};
+
+const load = async (name) => {
+  const compilerOptions = {
+    module: ts.ModuleKind.ESNext,
+    target: ts.ScriptTarget.ES2022,
+    experimentalDecorators: true,
+  };
+  const code = ts.transpileModule(await readFile(`src/app/${name}.ts`, 'utf8'), { compilerOptions }).outputText;
+  await writeFile(`ssr-${name}.mjs`, code);
+  return import(`${process.cwd()}/ssr-${name}.mjs`);
+};
+const { App } = await load('app');
+const { appConfig } = await load('app.config');
+
+const config = mergeApplicationConfig(appConfig, { providers: [provideServerRendering()] });
+const began = performance.now();
+const html = await renderApplication((context) => bootstrapApplication(App, config, context), {
+  document: '<!doctype html><html><body><app-root></app-root></body></html>',
+  url: 'http://127.0.0.1/',
+  allowedHosts: ['127.0.0.1'],
+});
+console.log(JSON.stringify({ html, asked, ms: Math.round(performance.now() - began) }));
