@@ -59,7 +59,7 @@ const rows = [
     who: 'nestjs',
     from: folder('nestjs'),
     may: [
-      ...[file('index', 'options'), folder('protocol', 'reconnect', 'operators', 'relay', 'testing')],
+      ...[file('index', 'options', 'trade-feed'), folder('protocol', 'reconnect', 'operators', 'relay', 'testing')],
       ...[packages('@nestjs/common'), rxjs, node],
     ],
   },

@@ -4,6 +4,7 @@
 //   npm test                            all of it
 //   npm test -- --only lint,types       these alone
 //   npm test -- --nodes                 the test suite on other Nodes, too
+//   npm test -- --apps                  whole apps and Chromium, too
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +12,9 @@ import { delimiter, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { installNode, nodeVersions } from './node-matrix.mjs';
 
-const { values: options } = parseArgs({ options: { only: { type: 'string' }, nodes: { type: 'boolean' } } });
+const { values: options } = parseArgs({
+  options: { only: { type: 'string' }, nodes: { type: 'boolean' }, apps: { type: 'boolean' } },
+});
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
 const temp = mkdtempSync(join(tmpdir(), 'rx-trade-feed-test-'));
 const limitMs = 10 * 60_000;
@@ -89,6 +92,14 @@ const onNode = (version) => async () => {
   return result.ok === false && result.failed === 0 ? { ...result, failed: 1 } : result;
 };
 
+/** The tests of whole apps, which count themselves. */
+const apps = async () => {
+  const { ok, output } = await runScript('test:apps');
+  const [, passed, failed] = /^(\d+) passed, (\d+) failed$/m.exec(output) ?? [];
+  const failures = Math.max(Number(failed ?? 1), Number(!ok));
+  return { passed: Number(passed ?? 0), failed: failures, output, note: `${passed ?? 0} tests` };
+};
+
 // Two at a time while they last, then jest, which has workers of its own and tests that watch the clock.
 const besides = [
   ['build', script('build')],
@@ -102,6 +113,7 @@ const besides = [
 ];
 const alone = [
   ['jest', covered],
+  ...(options.apps ? [['apps', apps]] : []),
   ...(options.nodes ? nodeVersions.map((version) => [`node ${version.split('.')[0]}`, onNode(version)]) : []),
 ];
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
-import { commentFencesOf, documents, type Fence, fencesOf, filesIn } from './fences.js';
+import { commentFencesOf, documents, type Fence, fencesOf, filesIn, read } from './fences.js';
 import { runFence } from './run-fence.js';
 import { shellProblems } from './shell.js';
 import { typeErrors } from './type-check.js';
@@ -17,28 +17,46 @@ const unchecked: Readonly<Record<string, number>> = {
 };
 
 /** The guides that show the feed at work. */
-const guides = ['reconnecting', 'decoding', 'windows', 'slow-consumers', 'sharing', 'recording', 'testing'];
+const guides = ['reconnecting', 'decoding', 'windows', 'slow-consumers', 'sharing', 'recording', 'relay', 'testing'];
 
 const isUnchecked = ({ mark }: Fence): boolean => mark.startsWith('not checked: ');
 const isTypeScript = ({ language }: Fence): boolean => language === 'ts';
 const promiseOf = ({ mark }: Fence): string | undefined => /^prints: (.+)$/.exec(mark)?.[1];
 
 const asProgram = (fence: Fence): [string, string] => [
-  `${fence.at.replace(':', '-line-')}.ts`,
+  fileOf(fence) ?? `${fence.at.replace(':', '-line-')}.ts`,
   // Each is a module of its own, whether or not it imports or exports.
   `${fence.code}\nexport {};`,
 ];
 
-const checks: Readonly<Record<string, 'types' | 'shell' | 'commonjs-jest.test.ts'>> = {
-  ts: 'types',
-  bash: 'shell',
-  js: 'commonjs-jest.test.ts',
+/** A fence that begins with the path of a file is that file, and others of its document can import it. */
+const fileOf = ({ at, code }: Fence): string | undefined => {
+  const [, path] = /^\/\/ (src\/\S+\.ts)\n/.exec(code) ?? [];
+  return path && `${documentOf(at)}/${path}`;
 };
+
+const documentOf = (at: string): string => at.replace(/:.*/, '');
+
+/** The fences in other languages, by document, and the test that reads them there and runs them. */
+const readBy: Readonly<Record<string, string>> = {
+  'docs/testing.md js': 'test/docs/commonjs-jest.test.ts',
+  'docs/nestjs.md js': 'test/apps/nestjs-11.test.mjs',
+  'docs/angular.md json': 'test/apps/angular-22.test.mjs',
+};
+
+const isRead = ({ at, language }: Fence): boolean => `${documentOf(at)} ${language}` in readBy;
 
 describe('every fence', () => {
   it('is in a language that a test checks, or is marked as not checked', () => {
-    const strays = fences.filter((fence) => !(fence.language in checks) && !isUnchecked(fence));
+    const isChecked = (fence: Fence): boolean => ['ts', 'bash'].includes(fence.language) || isRead(fence);
+    const strays = fences.filter((fence) => !isChecked(fence) && !isUnchecked(fence));
     expect(strays.map(({ at, language }) => `${at} (${language})`)).toEqual([]);
+  });
+
+  it.each(Object.entries(readBy))('%s is read by %s, which names the document', (fence, test) => {
+    const [document = ''] = fence.split(' ');
+    expect(fences.filter(isRead).map(({ at }) => documentOf(at))).toContain(document);
+    expect(read(test)).toContain(document);
   });
 
   it('has a mark that means something, if any', () => {
@@ -49,7 +67,7 @@ describe('every fence', () => {
   it('that is not checked is counted', () => {
     const counts: Record<string, number> = {};
     for (const { at } of fences.filter(isUnchecked)) {
-      const document = at.replace(/:.*/, '');
+      const document = documentOf(at);
       counts[document] = (counts[document] ?? 0) + 1;
     }
     expect(counts).toEqual(unchecked);
@@ -99,7 +117,7 @@ describe('a fence that promises to print', () => {
   );
 
   it('is in every document that shows the feed at work', () => {
-    expect(new Set(promising.map(({ at }) => at.replace(/:.*/, '')))).toEqual(
+    expect(new Set(promising.map(({ at }) => documentOf(at)))).toEqual(
       new Set(['README.md', ...guides.map((name) => `docs/${name}.md`)]),
     );
   });

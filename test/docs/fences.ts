@@ -16,10 +16,13 @@ export const root = join(import.meta.dirname, '../..');
 /** Every document of the project that a reader is shown: the README and the guides. */
 export const documents = (): readonly string[] => ['README.md', ...filesIn('docs', '.md')];
 
-/** Lists the files under a folder of the project by their ending, in a stable order. */
+/** A package of its own, with tools and settings of its own. */
+const exampleApp = 'nestjs-angular/';
+
+/** Lists the files under a folder of the project by their ending, in a stable order; the example app's are left out. */
 export const filesIn = (folder: string, ending: string): readonly string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith(ending))
+    .filter((name) => name.endsWith(ending) && !name.startsWith(exampleApp))
     .map((name) => join(folder, name))
     .sort();
 

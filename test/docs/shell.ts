@@ -7,7 +7,7 @@ import { read, root } from './fences.js';
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
 
 /** Programs of the reader's own machine that a document may use, with any arguments. */
-const known = new Set(['cd', 'jq', 'head', 'echo', 'cat', 'grep']);
+const known = new Set(['cd', 'jq', 'head', 'echo', 'cat', 'grep', 'curl', 'nest', 'ng']);
 
 /**
  * Finds what is wrong with the commands of a shell fence: a script, a file, a subcommand or a flag that does not exist.
@@ -52,7 +52,7 @@ const problemOf = (words: readonly string[]): string | undefined => {
 };
 
 const npmProblem = (command: string, argument: string): string | undefined => {
-  if (['ci', 'pack', 'install'].includes(command)) return undefined;
+  if (['ci', 'pack', 'install', 'i', 'init'].includes(command)) return undefined;
   const script = command === 'run' ? argument : command;
   return script in scripts ? undefined : `there is no script "${script}"`;
 };

@@ -16,7 +16,7 @@ export const typeErrors = (programs: Readonly<Record<string, string>>, files: re
   const snippetOptions = { ...options, noUnusedLocals: false, ...frameworks, lib };
   const sources = new Map(Object.entries(programs).map(([name, text]) => [join(root, 'snippets', name), text]));
   const host = ts.createCompilerHost(snippetOptions);
-  const { getSourceFile, fileExists, readFile } = host;
+  const { getSourceFile, fileExists, readFile, directoryExists } = host;
   Object.assign(host, {
     getSourceFile: (name: string, ...rest: [ts.ScriptTarget | ts.CreateSourceFileOptions]) => {
       const text = sources.get(name);
@@ -24,6 +24,8 @@ export const typeErrors = (programs: Readonly<Record<string, string>>, files: re
     },
     fileExists: (name: string) => sources.has(name) || fileExists(name),
     readFile: (name: string) => sources.get(name) ?? readFile(name),
+    directoryExists: (name: string) =>
+      [...sources.keys()].some((each) => each.startsWith(`${name}/`)) || directoryExists?.(name) === true,
   } satisfies Partial<ts.CompilerHost>);
   const roots = [...sources.keys(), ...files.map((file) => join(root, file))];
   const program = ts.createProgram(roots, snippetOptions, host);

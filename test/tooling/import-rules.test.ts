@@ -47,7 +47,7 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   angular: { may: ['browser', ...operators, 'protocol', '@angular/core', 'rxjs'] },
   nestjs: {
     may: [
-      ...['index', 'options', 'protocol', 'reconnect', ...operators, 'relay', 'testing'],
+      ...['index', 'options', 'trade-feed', 'protocol', 'reconnect', ...operators, 'relay', 'testing'],
       ...['@nestjs/common', 'rxjs', 'node:fs'],
     ],
   },
