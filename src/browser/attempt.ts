@@ -23,6 +23,11 @@ export class Attempt {
     this.#heardAt = this.#askedAt;
   }
 
+  /** Whether the relay has said hello. */
+  get isOpen(): boolean {
+    return this.#openedAt !== undefined;
+  }
+
   /** By how much the clock of this machine is ahead of the relay's. */
   get shiftMs(): number {
     return this.#shiftMs;

@@ -31,7 +31,14 @@ export const readEvent = (line: string, shiftMs: number): RelayedEvent | undefin
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const shifted = (fields: Fields, names: readonly string[], shiftMs: number): Fields => {
+/**
+ * Puts times right.
+ *
+ * @param names - the fields that are times
+ * @param shiftMs - by how much the clock of this machine is ahead of the relay's
+ * @throws TypeError for one that is no number
+ */
+export const shifted = (fields: Fields, names: readonly string[], shiftMs: number): Fields => {
   const result: Record<string, unknown> = { ...fields };
   for (const name of names) {
     if (typeof fields[name] !== 'number') throw new TypeError(`\`${name}\` is no number`);

@@ -1,7 +1,7 @@
 import type { RelayedEvent } from '../protocol/event.js';
 import type { TradeFeedError } from '../protocol/failure.js';
 import { readFailure } from '../protocol/read-failure.js';
-import { readEvent } from './read-event.js';
+import { readEvent, shifted } from './read-event.js';
 import type { ServerSentEvent } from './server-sent-events.js';
 
 /** What a message of a relay says. */
@@ -27,17 +27,11 @@ export const readMessage = ({ type, lines }: ServerSentEvent, shiftMs: number): 
     case 'message':
       return { events: lines.map((line) => readEvent(line, shiftMs)).filter((event) => event !== undefined) };
     case 'hello':
-      return { relayAt: numberIn(JSON.parse(lines.join('\n'))) };
+      return { relayAt: shifted(JSON.parse(lines.join('\n')) as { at: unknown }, ['at'], 0)['at'] as number };
     case 'stop':
       // Whatever its verdict: the relay has nothing else to say.
       return { stop: readFailure(JSON.parse(lines.join('\n')), shiftMs).with({ verdict: 'stop' }) };
     default:
       return {};
   }
-};
-
-const numberIn = (hello: unknown): number => {
-  const { at } = Object(hello) as { at?: unknown };
-  if (typeof at !== 'number') throw new TypeError('`at` is no number');
-  return at;
 };

@@ -1,5 +1,6 @@
 import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
 import type { RelayedEvent } from '../protocol/event.js';
+import { relayError } from '../protocol/relay-failure.js';
 import { Attempt } from './attempt.js';
 import { readMessage } from './read-message.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
@@ -23,6 +24,7 @@ export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint
       const { relayAt, events = [], stop } = readMessage(message, attempt.shiftMs);
       if (stop !== undefined) throw stop;
       if (relayAt !== undefined) attempt.opened(relayAt);
+      if (!attempt.isOpen) throw relayError({ code: 'invalid-relay' });
       return from(events).pipe(
         tap({ next: (event) => attempt.received(event), complete: () => place.reached(message.id) }),
       );

@@ -1,6 +1,5 @@
-import { defer, from, type Observable, switchMap, throwError } from 'rxjs';
+import { defer, from, noop, type Observable, switchMap, throwError } from 'rxjs';
 import { fromFetch } from 'rxjs/fetch';
-import { TradeFeedError } from '../protocol/failure.js';
 import { relayError } from '../protocol/relay-failure.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 
@@ -32,19 +31,15 @@ export const relayRequest$ = (
 // The types of Node do not know it.
 const uncached = { cache: 'no-store' };
 
-const bytesOf = (response: Response): Observable<Uint8Array> => {
-  const { status, body } = response;
-  const type = response.headers.get('content-type') ?? '';
-  if (!response.ok) return throwError(() => refusal(response));
-  if (body === null || !type.startsWith('text/event-stream')) {
-    const detail = `HTTP ${status}, no event stream`;
-    return throwError(() => relayError({ code: 'invalid-relay', detail }));
-  }
-  return from(body) as Observable<Uint8Array>;
+const bytesOf = ({ ok, status, headers, body }: Response): Observable<Uint8Array> => {
+  if (ok && body !== null && headers.get('content-type')?.startsWith('text/event-stream'))
+    return from(body) as Observable<Uint8Array>;
+  // Nobody reads it, and it would keep the connection.
+  body?.cancel().catch(noop);
+  const facts = ok ? ({ code: 'invalid-relay' } as const) : { retryAfterMs: waitMs(headers) };
+  return throwError(() => relayError({ status, ...facts }));
 };
 
-const refusal = ({ status, headers }: Response): TradeFeedError => {
-  // In seconds, as a relay sends it: without the header `NaN`, which is no wait.
-  const retryAfterMs = Number.parseInt(headers.get('retry-after') ?? '') * 1_000 || undefined;
-  return relayError({ status, retryAfterMs });
-};
+// In seconds, as a relay sends it: without the header `NaN`, which is no wait.
+const waitMs = (headers: Headers): number | undefined =>
+  Number.parseInt(headers.get('retry-after') ?? '') * 1_000 || undefined;

@@ -1,12 +1,5 @@
 import type { Feed } from '../protocol/feed.js';
-import { Frame } from '../protocol/frame.js';
-
-/** A frame that came over a relay: its payload is a `Uint8Array` with bytes of its own. */
-export class RelayedFrame extends Frame<Uint8Array> {
-  override text(): string {
-    return decoder.decode(this.data);
-  }
-}
+import { type AnyFrame, Frame } from '../protocol/frame.js';
 
 /** What a relay says of a frame. */
 export interface FrameFields {
@@ -18,12 +11,22 @@ export interface FrameFields {
   readonly data: string;
 }
 
-/** Makes the frame of its fields. */
-export const relayedFrame = ({ feed, connection, receivedAt, isBinary, encoding, data }: FrameFields): RelayedFrame =>
-  new RelayedFrame(feed, encoding === 'utf8' ? encoder.encode(data) : decoded(data), isBinary, receivedAt, connection);
+/** Makes the frame of its fields; its payload is a `Uint8Array` with bytes of its own. */
+export const relayedFrame = ({ feed, connection, receivedAt, isBinary, encoding, data }: FrameFields): AnyFrame =>
+  new Frame<Uint8Array>(
+    feed,
+    encoding === 'utf8' ? encoder.encode(data) : decoded(data),
+    isBinary,
+    receivedAt,
+    connection,
+  );
 
-// A byte order mark is part of the payload, as it is on a server.
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const encoder = new TextEncoder();
 
-const decoded = (base64: string): Uint8Array => Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+const decoded = (base64: string): Uint8Array => {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  // `Uint8Array.from` takes twenty times as long.
+  for (let n = 0; n < text.length; n += 1) bytes[n] = text.charCodeAt(n);
+  return bytes;
+};

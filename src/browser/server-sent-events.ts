@@ -19,13 +19,15 @@ export const serverSentEvents = (): OperatorFunction<Uint8Array, ServerSentEvent
   defer(() => {
     const decoder = new TextDecoder();
     let rest = '';
+    let last = '';
     return source.pipe(
       concatMap((bytes) => {
-        const seen = rest.length;
-        rest += decoder.decode(bytes, { stream: true }).replaceAll('\r', '');
-        const end = rest.lastIndexOf('\n\n');
-        // What was seen before had no end in it; the last line feed of it may be half of one.
-        if (end < Math.max(0, seen - 1)) return [];
+        const text = decoder.decode(bytes, { stream: true }).replaceAll('\r', '');
+        rest += text;
+        // What was seen before has no end in it, and is not looked through again; its last line feed may be half of one.
+        const end = (last + text).includes('\n\n') ? rest.lastIndexOf('\n\n') : -1;
+        last = text.slice(-1) || last;
+        if (end < 0) return [];
         const whole = rest.slice(0, end);
         rest = rest.slice(end + 2);
         return whole.split('\n\n').map(eventOf).filter(hasData);
@@ -36,7 +38,7 @@ export const serverSentEvents = (): OperatorFunction<Uint8Array, ServerSentEvent
 const eventOf = (block: string): ServerSentEvent => {
   const event = { type: '', id: '', lines: [] as string[] };
   for (const line of block.split('\n')) {
-    const [, name, value = ''] = /^(data|event|id)(?:: ?|$)(.*)$/s.exec(line) ?? [];
+    const [, name, value = ''] = /^(data|event|id)(?:: ?(.*))?$/s.exec(line) ?? [];
     if (name === 'data') event.lines.push(value);
     else if (name === 'event') event.type = value;
     else if (name === 'id') event.id = value;

@@ -1,7 +1,7 @@
 import type { BeforeApplicationShutdown, MessageEvent, OnApplicationBootstrap } from '@nestjs/common';
 import type { Writable } from 'node:stream';
 import { AsyncSubject, catchError, defer, ignoreElements, merge, noop } from 'rxjs';
-import { NEVER, type Observable, ReplaySubject, share, takeUntil, throwError } from 'rxjs';
+import { NEVER, type Observable, ReplaySubject, share, takeUntil, takeWhile, throwError } from 'rxjs';
 import { feedStats } from '../operators/feed-stats.js';
 import { frames } from '../operators/frames.js';
 import { shareFeed } from '../operators/share-feed.js';
@@ -60,12 +60,12 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
    * the feed, and does not let it begin again.
    */
   readonly stats$: Observable<FeedStats>;
+  /** What hands the feed on to browsers; {@link TradeFeed.sse} is the way to it from a controller. */
+  readonly relay: Relay;
 
   readonly #memory = new FeedMemory();
   readonly #closed$ = new AsyncSubject<void>();
   readonly #atBootstrap: boolean;
-  #relay: Relay;
-  #isClosed = false;
   readonly #responses = new Set<Writable>();
   readonly #releases = new Set<Promise<void>>();
 
@@ -81,8 +81,8 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
 
     const feed$ = tradeFeedEvents$(feed, told);
     const begin$ = defer(() => {
-      // A relay does not begin again behind a stop.
-      if (this.status.state === 'stopped' && !this.#isClosed) this.#relay = newRelay();
+      // A relay does not begin again behind a stop by itself.
+      if (this.status.state === 'stopped') this.relay.restart();
       return feed$.pipe(takeUntil(this.#closed$));
     });
     // The log first: whoever hears of the status may leave there and then.
@@ -93,12 +93,8 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     this.stats$ = defer(() => this.#unlessStopped$(stats$)).pipe(share({ connector: () => new ReplaySubject(1) }));
     // The relay may come to a feed that is open, or down, and has to tell its clients so.
     const withPresent$ = defer(() => merge(this.#memory.present, this.#unlessStopped$(this.events$)));
-    const newRelay = () => {
-      const made = createRelay(withPresent$, relay);
-      made.events$.subscribe(logClients(logger));
-      return made;
-    };
-    this.#relay = newRelay();
+    this.relay = createRelay(withPresent$, relay);
+    this.relay.events$.subscribe(logClients(logger));
     this.#atBootstrap = connect === 'bootstrap';
   }
 
@@ -108,11 +104,16 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * What hands the feed on to browsers; {@link TradeFeed.sse} is the way to it from a controller. It is another one when a feed that had
-   * stopped begins again.
+   * Lets a feed that has stopped begin again, with a new ticket, for subscribers and browsers that come from now on; it is held until it is
+   * open. Does nothing while it has not stopped.
+   *
+   * Let a person ask for it: after `connection-replaced` it evicts the other client in turn.
    */
-  get relay(): Relay {
-    return this.#relay;
+  restart(): void {
+    if (this.status.state !== 'stopped') return;
+    const untilOpen$ = this.events$.pipe(takeWhile(({ type }) => type !== 'opened'));
+    // Should it stop again, that is in the log, and in the status.
+    untilOpen$.subscribe({ error: noop });
   }
 
   /**
@@ -158,7 +159,6 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
    */
   async beforeApplicationShutdown(): Promise<void> {
     // First the browsers: they are to come back, and must not be told that the feed has ended.
-    this.#isClosed = true;
     this.relay.close();
     this.#closed$.next();
     this.#closed$.complete();

@@ -58,4 +58,4 @@ const containsAny =
 
 // The frames of a relay hold plain byte arrays, whose `includes` looks for one byte.
 const asBuffer = (data: Uint8Array): Buffer =>
-  data instanceof Buffer ? data : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  Buffer.isBuffer(data) ? data : Buffer.from(data.buffer, data.byteOffset, data.byteLength);

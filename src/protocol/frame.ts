@@ -17,15 +17,15 @@ import type { Feed } from './feed.js';
 export class Frame<Data extends Uint8Array = Buffer> {
   readonly type = 'frame' as const;
   /** The feed, as the ticket named it. */
-  readonly feed: Feed;
+  declare readonly feed: Feed;
   /** The payload's bytes: a `Buffer`; a plain `Uint8Array` where the frame came over a relay. */
-  readonly data: Data;
+  declare readonly data: Data;
   /** Whether the service sent it as a binary message. */
-  readonly isBinary: boolean;
+  declare readonly isBinary: boolean;
   /** When its bytes were read, in epoch ms. */
-  readonly receivedAt: number;
+  declare readonly receivedAt: number;
   /** Which connection of this subscription it came over: 1, 2, … */
-  readonly connection: number;
+  declare readonly connection: number;
 
   constructor(feed: Feed, data: Data, isBinary: boolean, receivedAt: number, connection: number) {
     this.feed = feed;
@@ -37,7 +37,9 @@ export class Frame<Data extends Uint8Array = Buffer> {
 
   /** Reads the payload as UTF-8. */
   text(): string {
-    return (this.data as Uint8Array as Buffer).toString('utf8');
+    const data: Uint8Array = this.data;
+    // What is no Buffer would list its numbers.
+    return data.toString === listed ? decoder.decode(data) : (data as Buffer).toString('utf8');
   }
 
   /** Reads the payload as JSON; throws a `SyntaxError` when it is none. */
@@ -45,6 +47,11 @@ export class Frame<Data extends Uint8Array = Buffer> {
     return JSON.parse(this.text());
   }
 }
+
+// eslint-disable-next-line @typescript-eslint/unbound-method -- to be compared, not called
+const listed = Uint8Array.prototype.toString;
+// A byte order mark is part of the payload, as it is in a Buffer.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** A frame, wherever it came from. */
 export type AnyFrame = Frame<Uint8Array>;

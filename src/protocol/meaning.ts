@@ -5,7 +5,7 @@ export interface Meaning {
   /** The stage that the row is for; absent: any. */
   readonly stage?: Stage;
   /** The HTTP status that the row is for: a number, a class such as `5xx`, or any other one. */
-  readonly status?: number | '5xx' | 'other';
+  readonly status?: number | '5xx' | 'other' | undefined;
   /** The close code that the row is for. */
   readonly closeCode?: number | 'other';
   /** The close reason that the row is for; absent: whatever the reason. */

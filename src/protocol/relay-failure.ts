@@ -11,7 +11,7 @@ const row = (
   verdict: Verdict,
   meaning: string,
   advice: string,
-): Meaning => ({ stage, ...(status !== undefined && { status }), code, verdict, meaning, advice });
+): Meaning => ({ stage, status, code, verdict, meaning, advice });
 
 const answer = row.bind(undefined, 'handshake');
 const seen = row.bind(undefined, 'stream', undefined);
@@ -33,7 +33,7 @@ export const relayMeanings: readonly Meaning[] = [
     'relay-unreachable',
     'backoff',
     'The relay did not answer.',
-    'Check the network and the address, if this goes on; it is tried again.',
+    'Check the network and the address, if this goes on.',
   ),
   // Not at once: when a relay is restarted, all its clients come back together.
   seen('relay-lost', 'backoff', 'The connection to the relay ended.', goesOn),
@@ -42,7 +42,7 @@ export const relayMeanings: readonly Meaning[] = [
     'invalid-relay-data',
     'backoff',
     'What the relay sent cannot be read.',
-    'Look for a proxy that changes the stream, and for another version of the relay.',
+    'Look for a proxy that changes the stream.',
   ),
 ];
 
@@ -71,6 +71,6 @@ export const relayError = (facts: RelayFailureFacts): TradeFeedError => {
   const meaning = relayMeanings.find((each) =>
     code === undefined ? status !== undefined && fits(each.status, status) : each.code === code,
   );
-  if (meaning?.stage === undefined) throw new TypeError('No failure of a relay is known for these facts.');
+  if (meaning?.stage === undefined) throw new TypeError('No failure is known for that.');
   return errorBy(meaning, { ...facts, stage: meaning.stage });
 };

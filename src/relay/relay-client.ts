@@ -19,6 +19,7 @@ export class RelayClient {
   #first: readonly RelayedEvent[] | undefined;
   #sent = 0;
   #missed = 0;
+  #isBehind = false;
 
   constructor(run: RelayRun, lastEventId: string | undefined, now: () => number, onBehind: () => void) {
     this.#run = run;
@@ -85,6 +86,7 @@ export class RelayClient {
       this.#position = batch.end;
       return this.#run.messageOf(batch);
     }
+    this.#isBehind = false;
     return end && this.#message(end.data, end.type);
   }
 
@@ -93,7 +95,9 @@ export class RelayClient {
     const missed = { from, to: oldest.at, frames: oldest.frames - frames };
     this.#missed += missed.frames;
     this.#position = oldest;
-    this.#onBehind();
+    // Once until it has caught up: one that is slower than the feed for good would fill a log.
+    if (!this.#isBehind) this.#onBehind();
+    this.#isBehind = true;
     return present === oldest.present ? [gapOf(missed)] : presentBehindGap(oldest.present, missed);
   }
 

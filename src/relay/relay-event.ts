@@ -12,7 +12,7 @@ export type RelayEvent =
       readonly joined: Joined;
     }
   | {
-      /** It did not read as fast as the frames came: these are let go by, and it is told of a gap. */
+      /** It does not read as fast as frames come: some are let go by, and it is told of gaps. Told once until it has caught up. */
       readonly type: 'client-behind';
       readonly at: number;
       readonly client: number;

@@ -94,11 +94,13 @@ const refusal =
   };
 
 const stream = (relay: Relay, request: IncomingMessage, response: ServerResponse, cors: Cors): void => {
-  // It may have gone while it was being authorized.
-  if (response.destroyed) return;
+  // It may have gone, or been answered by somebody else, while it was being authorized.
+  if (response.destroyed || response.writableEnded) return;
   const lastEventId = [request.headers['last-event-id']].flat()[0];
   const messages = relay.messages$({ lastEventId, response }).subscribe({
     next: (message) => {
+      // Such as a middleware that limits the time of an answer: to write behind that would be an error that nobody hears.
+      if (response.writableEnded) return;
       if (!response.headersSent) response.writeHead(200, { ...cors.headers, ...streamHeaders });
       response.write(bytesOf(message));
     },

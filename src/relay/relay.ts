@@ -8,6 +8,7 @@ import {
   finalize,
   interval,
   map,
+  merge,
   NEVER,
   type Observable,
 } from 'rxjs';
@@ -54,6 +55,11 @@ export interface Relay {
   readonly events$: Observable<RelayEvent>;
   /** Tells how it stands. */
   status(): RelayStatus;
+  /**
+   * Lets the next client subscribe to the source again, after it has stopped or completed. Changes nothing while the source goes on, nor in
+   * a relay that is closed.
+   */
+  restart(): void;
   /** Ends the stream of every client and the subscription of the source, for good. */
   close(): void;
 }
@@ -65,20 +71,20 @@ export interface Relay {
  * The newest events are held once, whatever the number of clients; a client is a place in that log. Who is slow or away for longer than
  * the log reaches is told of a `gap` with the number of frames (`missed`, code `relay-behind`) and goes on; nobody else notices. When the source
  * errors, clients are told of the stop, and so is everyone who comes after that: the source is not subscribed to again, since a page
- * that is loaded anew must not evict another client of the account. Make another relay for that.
+ * that is loaded anew must not evict another client of the account. {@link Relay.restart} is for that.
  *
- * @param source - of `tradeRelayedEvents$`, or of `replay$`
+ * @param source - of `tradeFeedEvents$`, or of `replay$`
  * @param options - see {@link RelayOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
  * import { createServer } from 'node:http';
- * import { tradeRelayedEvents$ } from 'rx-trade-feed';
+ * import { tradeFeedEvents$ } from 'rx-trade-feed';
  * import { createRelay, relayHandler } from 'rx-trade-feed/relay';
  *
- * const relay = createRelay(tradeRelayedEvents$('market'));
- * const authorize = ({ headers }: { headers: { cookie?: string } }) => headers.cookie === 'session=of-your-app';
- * createServer(relayHandler(relay, { authorize })).listen(3000);
+ * const relay = createRelay(tradeFeedEvents$('market'));
+ * const handler = relayHandler(relay, { authorize: ({ headers }) => headers.cookie === 'session=of-your-app' });
+ * createServer(handler).listen(3000);
  * ```
  */
 export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOptions): Relay => {
@@ -87,23 +93,25 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
   const now = () => scheduler.now();
   const events = new Subject<RelayEvent>();
   const closed = new Subject<void>();
+  const restarted = new Subject<void>();
   const clients = new Map<number, { readonly since: number; readonly its: RelayClient }>();
   let run: RelayRun | undefined;
   let joinedSoFar = 0;
   let isClosed = false;
+
+  const isOver = () => isClosed || run?.end !== undefined;
 
   const run$ = defer(() => {
     run = new RelayRun(settings, now());
     return running$(source, run, settings);
   }).pipe(
     finalize(() => (run = undefined)),
-    takeUntil(closed),
+    takeUntil(merge(closed, restarted)),
     share({
       connector: () => new ReplaySubject(1),
-      resetOnComplete: false,
       // A stopped feed stays stopped, also one that stops in that time: whoever comes is told so, and nobody is evicted by a page that is
       // loaded anew.
-      resetOnRefCountZero: () => timer(clampMs(lingerMs), scheduler).pipe(filter(() => run?.end === undefined)),
+      resetOnRefCountZero: () => (isOver() ? NEVER : timer(clampMs(lingerMs), scheduler).pipe(filter(() => !isOver()))),
     }),
   );
   const heartbeats$ = interval(clampMs(heartbeatMs), scheduler).pipe(share());
@@ -123,7 +131,6 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
       behind: ({ missed }) => events.next({ type: 'client-behind', at: now(), client, missed }),
       stuck: () => events.next({ type: 'client-stuck', at: now(), client }),
     }).pipe(
-      takeUntil(closed),
       finalize(() => {
         const { sent = 0, missed = 0 } = clients.get(client)?.its ?? {};
         clients.delete(client);
@@ -143,6 +150,9 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
       held: { events: run?.log.size ?? 0, bytes: run?.log.bytes ?? 0 },
       clients: [...clients].map(([client, { since, its }]) => ({ client, since, sent: its.sent, missed: its.missed })),
     }),
+    restart: () => {
+      if (isOver()) restarted.next();
+    },
     close: () => {
       isClosed = true;
       closed.next();

@@ -63,7 +63,9 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
 const folder = join(import.meta.dirname, '../../examples');
 
 const programs = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
-  (name) => (name.endsWith('.mjs') && !/[/\\]/.test(name)) || name.endsWith('.test.mjs'),
+  (name) =>
+    !name.startsWith('nestjs-angular/') &&
+    ((name.endsWith('.mjs') && !/[/\\]/.test(name)) || name.endsWith('.test.mjs')),
 );
 
 const argsOf = (name: string): string[] => [

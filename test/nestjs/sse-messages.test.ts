@@ -9,6 +9,7 @@ const relayThat = (error: Error): Relay => ({
   status: () => {
     throw new Error('not asked for');
   },
+  restart: () => undefined,
   close: () => undefined,
 });
 

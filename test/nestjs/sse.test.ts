@@ -189,6 +189,24 @@ describe('sse', () => {
     await eventsUntil(again, 'again');
   });
 
+  it('begins again by restart, and is there for browsers that come then', async () => {
+    await start();
+    feed.restart();
+    expect(feed.status).toMatchObject({ state: 'idle' });
+    const client = await open();
+    await when(feed.status$, ({ state }) => state === 'live');
+    testing.account.revokeAccess();
+    await when(client.messages$, ({ event }) => event === 'stop');
+    await lastValueFrom(client.messages$);
+    testing.account.restoreAccess();
+    feed.restart();
+    feed.restart();
+    const again = await open();
+    await testing.push('again');
+    await eventsUntil(again, 'again');
+    expect(started.log.ofFeeds.filter((line) => line.startsWith('log Connected'))).toHaveLength(2);
+  });
+
   it('does not begin a feed again that stopped before a browser came', async () => {
     await start();
     testing.account.revokeAccess();

@@ -50,6 +50,17 @@ describe('whereBytes', () => {
     expect(await lastValueFrom(of(frame).pipe(whereBytes('needle'), toArray()))).toEqual([]);
   });
 
+  it('looks into frames of a relay, which hold plain byte arrays, as into any other', async () => {
+    const bytes = new TextEncoder().encode('one needle two');
+    const frames = [bytes, bytes.subarray(5), bytes.subarray(0, 6), new Uint8Array(0)].map(
+      (data) => new Frame<Uint8Array>('raw', data, false, 0, 1),
+    );
+    const kept = (...needles: readonly [string, ...string[]]) =>
+      lastValueFrom(from(frames).pipe(whereBytes(...needles), toArray()));
+    expect(await kept('needle')).toEqual([frames[0]]);
+    expect(await kept('eedle', 'one')).toEqual([frames[0], frames[1], frames[2]]);
+  });
+
   it('is not moved by a needle that its owner changes later', async () => {
     const needle = Buffer.from('a');
     const operator = whereBytes(needle);

@@ -186,6 +186,17 @@ describe('nextReconnect', () => {
     expect(stopOf(fold(plain, [last]))).toBe(last);
   });
 
+  it('leaves a failure its own one before: what stopped a feed behind a relay', () => {
+    const first = stable('renew');
+    const before = refused('backoff');
+    const stop = refused('stop').with({ previous: before });
+    expect(stopOf(fold(plain, [first, stop]))).toMatchObject({ previous: { endedAt: before.endedAt } });
+    const again = dropped('backoff').with({ previous: before });
+    expect(
+      reconnectsOf(fold(plain, [first, again, dropped('backoff')])).map(({ failure }) => failure.previous?.endedAt),
+    ).toEqual([undefined, before.endedAt, again.endedAt]);
+  });
+
   it('stops at a failure that stops, however long the service would have it wait', () => {
     const failure = refused('stop', 5_000);
     expect(stopOf(fold(plain, [failure]))).toBe(failure);

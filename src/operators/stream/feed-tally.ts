@@ -94,7 +94,7 @@ export class FeedTally {
       this.#gaps += 1;
       this.#lostMs += event.durationMs;
       this.#dropped += event.missed ?? 0;
-    } else if (event.type === 'disconnected') {
+    } else if (event.type === 'disconnected' && event.failure.verdict !== 'stop') {
       const { code } = event.failure;
       this.#reconnects[code] = (this.#reconnects[code] ?? 0) + 1;
     }

@@ -42,7 +42,9 @@ export const outageLog = (): OutageLog => {
         if (untold !== undefined) known.splice(known.indexOf(untold), 1);
         note(event, oldest);
       }
-      untold = event.type === 'opened' && before !== undefined ? note(gapSoFar(before, event.at), oldest) : undefined;
+      // Over a relay that has kept everything, the feed is open from before the connection to it ended: nothing is missing.
+      const isLate = event.type === 'opened' && before !== undefined && event.at >= before.from;
+      untold = isLate ? note(gapSoFar(before, event.at), oldest) : undefined;
     },
     stop: (error) => {
       if (error instanceof TradeFeedError && error.stage === 'stream')

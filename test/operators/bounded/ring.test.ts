@@ -25,6 +25,7 @@ describe('Ring', () => {
             model.push(each.push);
           }
           expect([ring.size, ring.oldest]).toEqual([model.length, model[0]]);
+          expect(model.map((_, index) => ring.at(index))).toEqual(model);
         }
         while (model.length > 0) expect(ring.shift()).toBe(model.shift());
         expect(ring.size).toBe(0);

@@ -64,6 +64,21 @@ describe('recordTo', () => {
     expect(text(path)).toBe(frameLine(one) + gapLine(gap) + frameLine(two));
   });
 
+  it('writes the frames of a relay as it writes any other', async () => {
+    const path = fresh();
+    const data = new TextEncoder().encode('über');
+    const relayed = new Frame<Uint8Array>('raw', data, false, 10, 2);
+    const binary = new Frame<Uint8Array>('raw', data.subarray(1), true, 11, 2);
+    expect(told(of(relayed, new Decoded(1, binary)).pipe(recordTo(path)))).toHaveLength(3);
+    const [one, two] = (await replayed(path)) as Frame[];
+    expect([one!.text(), one!.isBinary, [...two!.data], two!.isBinary]).toEqual([
+      'über',
+      false,
+      [...data.subarray(1)],
+      true,
+    ]);
+  });
+
   it('writes a frame before it passes it on', () => {
     const path = fresh();
     const source = new Subject<Frame>();

@@ -48,6 +48,21 @@ describe('a line', () => {
     expect(frameLine(broken)).toContain('"isBinary":false,"encoding":"base64","data":"/w=="');
   });
 
+  it('of a frame of a relay is the same as that of the frame that the relay had', () => {
+    fc.assert(
+      fc.property(sequences, (events) => {
+        for (const event of events) {
+          if (event.type !== 'frame') continue;
+          const { feed, data, isBinary, receivedAt, connection } = event;
+          const relayed = new Frame<Uint8Array>(feed, new Uint8Array(data), isBinary, receivedAt, connection);
+          expect(frameLine(relayed)).toBe(frameLine(event));
+        }
+      }),
+    );
+    const part = new Uint8Array([1, 2, 0xff, 4]).subarray(1, 3);
+    expect(frameLine(new Frame<Uint8Array>('raw', part, true, 5, 1))).toContain('"data":"Av8="');
+  });
+
   it('of a gap holds its own fields alone', () => {
     const gap = { ...gapBetween(1, 3), offset: 99 };
     expect(Object.keys(JSON.parse(gapLine(gap)) as object)).toEqual(['type', 'from', 'to', 'durationMs', 'failure']);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Decoded } from '../../../src/operators/stream/decoded.js';
+import { Frame } from '../../../src/protocol/frame.js';
 import { frameOf } from '../stream.js';
 
 describe('Decoded', () => {
@@ -11,6 +12,12 @@ describe('Decoded', () => {
     expect({ ...decoded }).toEqual({ type: 'decoded', value, frame });
     expect(decoded.value).toBe(value);
     expect(decoded.frame).toBe(frame);
+  });
+
+  it('holds a frame of a relay as well, with its plain bytes', () => {
+    const relayed = new Frame('raw', Uint8Array.of(1), true, 7, 2);
+    const decoded = new Decoded<number, Frame<Uint8Array>>(1, relayed);
+    expect(decoded.frame).toBe(relayed);
   });
 
   it('takes any value for one that was read', () => {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { Conflated } from '../../../src/operators/stream/conflated.js';
 import { Decoded } from '../../../src/operators/stream/decoded.js';
 import { FeedTally } from '../../../src/operators/stream/feed-tally.js';
+import { Frame } from '../../../src/protocol/frame.js';
 import { binaryFrame, disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../stream.js';
 
 /** A tally that has counted what is given. */
@@ -37,6 +38,18 @@ describe('FeedTally', () => {
     const made = new Decoded('a value much longer than its payload', frameOf('1234567'));
     const counted = tallyOf(frameOf('ü'), frameOf(''), binaryFrame(1, 2, 3), made, new Conflated('key', made, 9));
     expect(counted.read(2_000)).toMatchObject({ frames: 5, bytes: 2 + 0 + 3 + 7 + 7 });
+  });
+
+  it('counts frames that a relay let go by, as far as it says how many', () => {
+    const tally = tallyOf({ ...gapOf(1, 2), missed: 7 }, gapOf(3, 4), { ...gapOf(5, 6), missed: 0 });
+    tally.drop(2);
+    tally.count({ ...gapOf(7, 8), missed: 1 });
+    expect(tally.read(2_000)).toMatchObject({ dropped: 10, gaps: 4, lostMs: 4 });
+  });
+
+  it('counts the frames of a relay with their bytes', () => {
+    const relayed = new Frame('raw', new Uint8Array(5), true, 1, 1);
+    expect(tallyOf(relayed, new Decoded(1, relayed)).read(2_000)).toMatchObject({ frames: 2, bytes: 10 });
   });
 
   it('counts an empty frame, which has no bytes', () => {

@@ -10,9 +10,11 @@ import {
   isReplayed,
   timeOf,
 } from '../../../src/operators/stream/item.js';
+import { Frame } from '../../../src/protocol/frame.js';
 import { ReplayedFrame } from '../../../src/operators/stream/replayed.js';
 import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../stream.js';
 
+const relayed = new Frame('raw', new Uint8Array(3), true, 9, 1);
 const frame = frameOf('grün', 7);
 const decoded = new Decoded({ n: 1 }, frame);
 const strangers = [
@@ -84,5 +86,18 @@ describe('isReplayed', () => {
     const all = [replayed, new Decoded(1, replayed), { ...gapOf(1, 2), offset: 9 }];
     for (const value of all) expect(isReplayed(value)).toBe(true);
     for (const value of [frame, decoded, gapOf(1, 2), opened(1), ...strangers]) expect(isReplayed(value)).toBe(false);
+  });
+});
+
+describe('a frame that came over a relay', () => {
+  it('is a frame to all of these, also in what was made of it', () => {
+    for (const value of [
+      relayed,
+      new Decoded(1, relayed),
+      new Conflated('key', relayed, 1),
+      right(new Decoded(1, relayed)),
+    ])
+      expect([frameIn(value), timeOf(value), bytesOf(value), isLifecycle(value)]).toEqual([relayed, 9, 3, false]);
+    expect([isFrame(relayed), isReplayed(relayed)]).toEqual([true, false]);
   });
 });

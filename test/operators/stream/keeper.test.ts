@@ -86,6 +86,25 @@ describe('keeper', () => {
     expect(decoded.frame.data.buffer.byteLength).toBe(10);
   });
 
+  it('leaves a Buffer a Buffer, and a plain byte array one', () => {
+    const keep = keeper();
+    const buffers = chunk(1_000, [0, 10], [5, 5]);
+    const plain = [new Uint8Array(1_000).fill(7).subarray(3, 13), new Uint8Array(0)].map(
+      (data) => new Frame<Uint8Array>('raw', data, false, 1, 1),
+    );
+    for (const frame of [...buffers, ...plain, ...chunk(10, [0, 1])]) keep(frame);
+    expect(buffers.map(({ data }) => Buffer.isBuffer(data))).toEqual([true, true]);
+    expect(buffers[0]!.data.toString('hex')).toBe('00010203040506070809');
+    expect(plain.map(({ data }) => Object.getPrototypeOf(data) as unknown)).toEqual([
+      Uint8Array.prototype,
+      Uint8Array.prototype,
+    ]);
+    expect(plain.map(({ data }) => [data.buffer.byteLength, [...data]])).toEqual([
+      [10, Array.from({ length: 10 }, () => 7)],
+      [0, []],
+    ]);
+  });
+
   it('changes no byte, and keeps at most twice what it holds and the last buffer alive', () => {
     const view = fc.tuple(fc.nat(255), fc.nat(255)).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const);
     fc.assert(

@@ -37,6 +37,16 @@ describe('outageLog', () => {
     expect(log.within(30, 40, 40)).toEqual([]);
   });
 
+  it('takes it for no outage when the feed is open from before the end of the connection, as over a relay that kept everything', () => {
+    const log = outageLog();
+    log.tell(disconnected(15), 0, undefined);
+    log.tell(opened(14), 0, undefined);
+    expect(log.within(0, 100, 20)).toEqual([]);
+    log.tell(disconnected(25), 0, undefined);
+    log.tell(opened(25), 0, undefined);
+    expect(log.within(20, 30, 30)).toHaveLength(1);
+  });
+
   it('ends an outage with the opening when no gap is told', () => {
     const log = outageLog();
     log.tell(disconnected(13), 0, 12);

@@ -1,0 +1,50 @@
+import type { Monitor } from '../feed/monitor';
+import { bytesParts, count, rate } from '../feed/words';
+import type { Figure } from './figure';
+
+const none = ['–', ''] as const;
+const isDown = ({ state }: Monitor): boolean => state() !== 'live';
+
+/** Makes the figures that the page shows as charts. */
+export const figuresOf = (monitor: Monitor): readonly Figure[] => [
+  {
+    id: 'frames',
+    least: 10,
+    title: 'Frames per second',
+    lines: [{ label: 'frames per second', tone: 'strong' }],
+    now: () => [isDown(monitor) ? undefined : monitor.stats()?.framesPerSecond],
+    columns: ({ framesPerSecond }) => [framesPerSecond],
+    parts: (value) => (value === undefined ? none : [rate(value), 'frames/s']),
+    tick: (value) => (value >= 10_000 ? `${count(value / 1_000)}k` : count(value)),
+  },
+  {
+    id: 'bytes',
+    least: 1_000,
+    title: 'Bytes per second',
+    lines: [{ label: 'bytes per second', tone: 'strong' }],
+    now: () => [isDown(monitor) ? undefined : monitor.stats()?.bytesPerSecond],
+    columns: ({ bytesPerSecond }) => [bytesPerSecond],
+    parts: (value) => {
+      if (value === undefined) return none;
+      const [figure, unit] = bytesParts(value);
+      return [figure, `${unit}/s`];
+    },
+    tick: (value) => bytesParts(value).join('\u00a0').replace('.0', ''),
+  },
+  {
+    id: 'latency',
+    least: 10,
+    title: 'Latency',
+    help:
+      'From the moment the relay read a frame from the service to the moment this page had it, over the last second: half of the frames took less than ' +
+      'p50, 95 of 100 less than p95. On two machines the difference of their clocks is in it. The way from the service to the relay is not.',
+    lines: [
+      { label: 'p95', tone: 'strong' },
+      { label: 'p50', tone: 'soft' },
+    ],
+    now: () => (isDown(monitor) ? [] : [monitor.latency()?.p95, monitor.latency()?.p50]),
+    columns: ({ p95, p50 }) => [p95, p50],
+    parts: (value) => (value === undefined ? none : value < 1_000 ? [count(value), 'ms'] : [rate(value / 1_000), 's']),
+    tick: (value) => (value < 1_000 ? `${count(value)} ms` : `${rate(value / 1_000)} s`),
+  },
+];

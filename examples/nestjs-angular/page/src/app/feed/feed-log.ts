@@ -1,0 +1,129 @@
+import type { RelayedEvent, TradeFeedError } from 'rx-trade-feed/browser';
+import { counted, duration, headline, observed, whatToDo } from './words';
+
+/** What happened, in plain words. */
+export interface LogEntry {
+  readonly id: number;
+  /** When it began, in epoch ms. */
+  readonly at: number;
+  readonly kind: 'open' | 'outage' | 'loss' | 'stop' | 'note';
+  readonly title: string;
+  /** The close code and its reason, or the HTTP status. */
+  readonly observed: string | undefined;
+  readonly details: readonly string[];
+  /** Of an outage or a stop: when it was over, in epoch ms; `undefined` while it goes on. */
+  readonly until: number | undefined;
+}
+
+const kept = 200;
+
+/** Tells the feed's life as a list, newest first: an outage is one entry, from the first failure to the connection after it. */
+export class FeedLog {
+  private entries: readonly LogEntry[] = [];
+  private made = 0;
+  private wasOpen = false;
+
+  /** Newest first. */
+  get list(): readonly LogEntry[] {
+    return this.entries;
+  }
+
+  /** Takes note of an event. Says whether the list has changed. */
+  tell(event: Exclude<RelayedEvent, { type: 'frame' }>): boolean {
+    switch (event.type) {
+      case 'disconnected':
+        this.fail(event.at, event.failure);
+        return true;
+      case 'reconnecting':
+        return false;
+      case 'opened':
+        this.open(event.at, `Connection ${event.connection} is open.`);
+        return true;
+      case 'gap': {
+        const missed =
+          event.missed === undefined
+            ? 'Frames of that time are not sent again.'
+            : `${counted(event.missed, 'frame')} missed.`;
+        if (event.failure.code === 'relay-behind')
+          this.add({
+            at: event.to,
+            kind: 'loss',
+            title: 'Frames are missing',
+            observed: undefined,
+            details: [
+              `Those of ${duration(event.durationMs)} did not reach this page.`,
+              ...(event.missed === undefined ? [] : [missed]),
+            ],
+          });
+        else this.amend((entry) => ({ ...entry, details: [...entry.details, missed] }));
+        return true;
+      }
+      case 'ticket-requested':
+      case 'ticket-issued':
+        return false;
+    }
+  }
+
+  /** The feed goes on where it was: nothing is missing. */
+  resume(at: number): void {
+    this.open(at, 'Nothing was missed.');
+  }
+
+  /** The feed has stopped. */
+  stop(at: number, failure: TradeFeedError): void {
+    if (this.entries[0]?.until === undefined) this.amend((entry) => ({ ...entry, until: at }));
+    this.add({ at, kind: 'stop', title: headline(failure), observed: observed(failure), details: [whatToDo(failure)] });
+  }
+
+  /** Something else that is worth a line. */
+  note(at: number, title: string): void {
+    this.wasOpen = false;
+    this.add({ at, kind: 'note', title, observed: undefined, details: [] });
+  }
+
+  private open(at: number, words: string): void {
+    const current = this.entries[0];
+    if (current?.kind === 'outage' && current.until === undefined) {
+      this.amend((entry) => ({ ...entry, until: at, details: [...entry.details, words] }));
+    } else {
+      this.entries = this.entries.map((entry) =>
+        entry.kind === 'stop' && entry.until === undefined ? { ...entry, until: at } : entry,
+      );
+      this.add({
+        at,
+        kind: 'open',
+        title: this.wasOpen ? 'Connected again' : 'Connected',
+        observed: undefined,
+        details: [words],
+      });
+    }
+    this.wasOpen = true;
+  }
+
+  private fail(at: number, failure: TradeFeedError): void {
+    const current = this.entries[0];
+    if (current?.kind !== 'outage' || current.until !== undefined) {
+      const title = headline(failure);
+      this.add({ at, kind: 'outage', title, observed: observed(failure), details: [] });
+    } else this.amend((entry) => ({ ...entry, details: afterAttempt(entry.details, headline(failure)) }));
+  }
+
+  private add(entry: Omit<LogEntry, 'id' | 'until'>): void {
+    this.entries = [{ ...entry, id: (this.made += 1), until: undefined }, ...this.entries].slice(0, kept);
+  }
+
+  private amend(change: (entry: LogEntry) => LogEntry): void {
+    const [first, ...others] = this.entries;
+    if (first?.kind === 'outage') this.entries = [change(first), ...others];
+  }
+}
+
+/** A further attempt failed: the same failure again is counted, not repeated. */
+const afterAttempt = (details: readonly string[], words: string): readonly string[] => {
+  const last = details.at(-1);
+  const times = /^Tried (\d+) times: (.*)$/.exec(last ?? '');
+  if (times?.[2] === words) return [...details.slice(0, -1), `Tried ${Number(times[1]) + 1} times: ${words}`];
+  return last === `Tried again: ${words}`
+    ? [...details.slice(0, -1), `Tried 2 times: ${words}`]
+    : [...details, `Tried again: ${words}`];
+};

@@ -1,0 +1,164 @@
+import { CdkFixedSizeVirtualScroll, CdkVirtualForOf, CdkVirtualScrollViewport } from '@angular/cdk/scrolling';
+import {
+  afterNextRender,
+  ChangeDetectionStrategy,
+  Component,
+  computed,
+  DestroyRef,
+  effect,
+  ElementRef,
+  inject,
+  signal,
+  untracked,
+  viewChild,
+} from '@angular/core';
+import { takeUntilDestroyed } from '@angular/core/rxjs-interop';
+import { Monitor } from '../feed/monitor';
+import type { Row } from '../feed/row';
+import { bytes, count, counted, time, timeMs } from '../feed/words';
+import { Shortcuts } from '../shell/shortcuts';
+import { FrameInspector } from './frame-inspector';
+import { FrameList } from './frame-list';
+
+const capacity = 2_000;
+
+/** The last frames: followed as they come, held, searched, opened. */
+@Component({
+  selector: 'app-frames-panel',
+  changeDetection: ChangeDetectionStrategy.OnPush,
+  imports: [CdkFixedSizeVirtualScroll, CdkVirtualForOf, CdkVirtualScrollViewport, FrameInspector],
+  templateUrl: './frames-panel.html',
+  styleUrl: './frames-panel.css',
+})
+export class FramesPanel {
+  private readonly monitor = inject(Monitor);
+  private readonly viewport = viewChild.required(CdkVirtualScrollViewport);
+  private readonly field = viewChild.required<ElementRef<HTMLInputElement>>('field');
+  private readonly active = signal<Row | undefined>(undefined);
+  private readonly isInspecting = signal(false);
+
+  protected readonly list = new FrameList(this.monitor.ring, capacity);
+  protected readonly rowHeight = 30;
+  protected readonly current = this.active.asReadonly();
+  protected readonly opened = computed(() => (this.isInspecting() ? this.active() : undefined));
+  protected readonly heldWords = computed(() => {
+    const hold = this.list.hold();
+    return (
+      hold &&
+      `Paused at ${time(hold.at)}. ${this.list.newer() === 0 ? 'Nothing came since.' : `${counted(this.list.newer(), 'newer frame')}.`}`
+    );
+  });
+  protected readonly scopeWords = computed(() => {
+    const { shown, came, unsearched } = this.list.scope();
+    if (this.list.filter().trim() === '')
+      return shown < came ? `the last ${count(shown)} of ${count(came)}` : counted(shown, 'frame');
+    return `${counted(shown, 'match').replace('matchs', 'matches')}${unsearched > 0 ? `, ${count(unsearched)} came too fast to search` : ''}`;
+  });
+  protected readonly emptyWords = computed(() => {
+    if (this.list.filter().trim() !== '') return 'None of the last frames match. Those that come are searched as well.';
+    return this.monitor.state() === 'live' ? 'The feed is open. No frame has come yet.' : 'No frame has come yet.';
+  });
+
+  constructor() {
+    const destroyRef = inject(DestroyRef);
+    effect(() => {
+      this.monitor.step();
+      untracked(() => this.list.follow());
+    });
+    afterNextRender(() => {
+      this.viewport()
+        .elementScrolled()
+        .pipe(takeUntilDestroyed(destroyRef))
+        .subscribe(() => this.scrolled());
+    });
+    const shortcuts = inject(Shortcuts);
+    shortcuts.bind('p', () => this.toggle());
+    shortcuts.bind('/', () => this.field().nativeElement.focus());
+    shortcuts.bind('f', () => this.viewport().elementRef.nativeElement.focus());
+  }
+
+  protected toggle(): void {
+    if (this.list.hold()) this.resume();
+    else this.list.pause('button');
+  }
+
+  protected resume(): void {
+    this.isInspecting.set(false);
+    this.active.set(undefined);
+    this.viewport().scrollToOffset(0);
+    this.list.resume();
+  }
+
+  protected search(text: string): void {
+    this.viewport().scrollToOffset(0);
+    this.list.find(text);
+  }
+
+  protected clear(): void {
+    this.field().nativeElement.value = '';
+    this.search('');
+  }
+
+  protected open(row: Row): void {
+    this.list.pause('row');
+    this.active.set(row);
+    this.isInspecting.set(true);
+  }
+
+  protected close(): void {
+    this.isInspecting.set(false);
+    this.viewport().elementRef.nativeElement.focus({ preventScroll: true });
+    if (this.list.hold()?.by === 'row' && this.viewport().measureScrollOffset() === 0) this.resume();
+  }
+
+  protected press(event: KeyboardEvent): void {
+    const rows = this.list.rows();
+    const page = Math.max(1, Math.floor(this.viewport().getViewportSize() / this.rowHeight) - 1);
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[
+      event.key
+    ];
+    if (step !== undefined && rows.length > 0) {
+      event.preventDefault();
+      this.list.pause('row');
+      const row = this.active();
+      const from = row ? this.list.indexOf(row.number) : -1;
+      this.moveTo(from < 0 && Number.isFinite(step) ? 0 : Math.min(rows.length - 1, Math.max(0, from + step)));
+    } else if ((event.key === 'Enter' || event.key === ' ') && this.active()) {
+      event.preventDefault();
+      this.open(this.active() as Row);
+    } else if (event.key === 'Escape') {
+      if (this.isInspecting()) this.close();
+      else if (this.list.hold()) this.resume();
+    }
+  }
+
+  protected byNumber(_index: number, row: Row): number {
+    return row.number;
+  }
+
+  protected at({ frame }: Row): string {
+    return timeMs(frame.receivedAt);
+  }
+
+  protected size({ frame }: Row): string {
+    return bytes(frame.data.length);
+  }
+
+  private moveTo(index: number): void {
+    const row = this.list.rows()[index];
+    if (row === undefined) return;
+    this.active.set(row);
+    const viewport = this.viewport();
+    const [top, height] = [viewport.measureScrollOffset(), viewport.getViewportSize()];
+    const place = index * this.rowHeight;
+    if (place < top) viewport.scrollToOffset(place);
+    else if (place + this.rowHeight > top + height) viewport.scrollToOffset(place + this.rowHeight - height);
+  }
+
+  /** Who scrolls away from the newest frame wants to read, and who comes back wants to go on. */
+  private scrolled(): void {
+    const top = this.viewport().measureScrollOffset();
+    if (top > this.rowHeight / 2) this.list.pause('scroll');
+    else if (top <= 0 && this.list.hold()?.by === 'scroll') this.list.resume();
+  }
+}

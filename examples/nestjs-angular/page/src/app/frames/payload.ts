@@ -1,0 +1,57 @@
+import type { Row } from '../feed/row';
+import { hexOf } from '../feed/row';
+
+/** A bit of a payload as it is shown. */
+export interface Token {
+  readonly kind: 'plain' | 'key' | 'text' | 'number';
+  readonly text: string;
+}
+
+const mostBytes = 64 * 1024;
+const mostTokens = 4_000;
+
+/** Shows a payload: JSON on many lines, other text as it is, bytes as a hex dump. */
+export const payloadTokens = ({ frame }: Row): readonly Token[] => {
+  if (frame.isBinary) return [{ kind: 'plain', text: hexDump(frame.data.subarray(0, mostBytes / 4)) }];
+  const text = prettyText(frame.text());
+  return text.isJson ? jsonTokens(text.text) : [{ kind: 'plain', text: text.text }];
+};
+
+/** Says what is left out of a large payload, if anything. */
+export const leftOut = ({ frame }: Row): number =>
+  Math.max(0, frame.data.length - (frame.isBinary ? mostBytes / 4 : mostBytes));
+
+/** Shows bytes sixteen a line: where, in hex, and as text. */
+export const hexDump = (data: Uint8Array): string => {
+  const lines: string[] = [];
+  for (let start = 0; start < data.length; start += 16) {
+    const line = data.subarray(start, start + 16);
+    const text = Array.from(line, (byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '·')).join('');
+    lines.push(`${start.toString(16).padStart(4, '0')}  ${hexOf(line, ' ').padEnd(47)}  ${text}`);
+  }
+  return lines.join('\n');
+};
+
+const prettyText = (text: string): { readonly text: string; readonly isJson: boolean } => {
+  try {
+    if (text.length <= mostBytes) return { text: JSON.stringify(JSON.parse(text), null, 2), isJson: true };
+  } catch {
+    // It is some other text.
+  }
+  return { text: text.slice(0, mostBytes), isJson: false };
+};
+
+const pattern = /("(?:[^"\\]|\\.)*")(\s*:)?|-?\b\d[\d.eE+-]*\b|\b(?:true|false|null)\b/g;
+
+const jsonTokens = (text: string): readonly Token[] => {
+  const tokens: Token[] = [];
+  let end = 0;
+  for (const match of text.matchAll(pattern)) {
+    if (tokens.length > mostTokens) break;
+    const [all, quoted, colon] = match;
+    if (match.index > end) tokens.push({ kind: 'plain', text: text.slice(end, match.index) });
+    tokens.push({ kind: quoted === undefined ? 'number' : colon === undefined ? 'text' : 'key', text: all });
+    end = match.index + all.length;
+  }
+  return [...tokens, { kind: 'plain', text: text.slice(end) }];
+};

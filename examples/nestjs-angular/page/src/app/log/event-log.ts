@@ -1,0 +1,59 @@
+import { ChangeDetectionStrategy, Component, computed, inject } from '@angular/core';
+import { Clock } from '../feed/clock';
+import type { LogEntry } from '../feed/feed-log';
+import { Monitor } from '../feed/monitor';
+import { duration, moment, seconds } from '../feed/words';
+
+/** What happened, newest first: an outage is one entry. */
+@Component({
+  selector: 'app-event-log',
+  changeDetection: ChangeDetectionStrategy.OnPush,
+  template: `
+    <h2 id="log-title">What happened</h2>
+    @if (entries().length === 0) {
+      <p class="empty">Nothing yet: the page is connecting.</p>
+    }
+    <ol tabindex="0" aria-labelledby="log-title">
+      @for (entry of entries(); track entry.id) {
+        <li [class]="entry.kind">
+          <time [attr.datetime]="iso(entry)">{{ when(entry) }}</time>
+          <p class="title">
+            {{ entry.kind === 'stop' ? 'Stopped. ' + entry.title : entry.title }}
+            @if (entry.observed; as observed) {
+              <span class="code">{{ observed }}</span>
+            }
+          </p>
+          @if (lasted(entry); as lasted) {
+            <p class="lasted">{{ lasted }}</p>
+          }
+          @for (detail of entry.details; track $index) {
+            <p class="detail">{{ detail }}</p>
+          }
+        </li>
+      }
+    </ol>
+  `,
+  styleUrl: './event-log.css',
+})
+export class EventLog {
+  private readonly monitor = inject(Monitor);
+  private readonly clock = inject(Clock);
+  private readonly second = computed(() => Math.floor(this.clock.now() / 1_000) * 1_000);
+
+  protected readonly entries = this.monitor.entries;
+
+  protected iso({ at }: LogEntry): string {
+    return new Date(at).toISOString();
+  }
+
+  protected when({ at }: LogEntry): string {
+    return moment(at, this.second());
+  }
+
+  protected lasted({ kind, at, until }: LogEntry): string | undefined {
+    if (kind !== 'outage' && kind !== 'stop') return undefined;
+    return until === undefined
+      ? `Going on for ${seconds(this.second() - at)}.`
+      : `Lasted ${duration(Math.max(0, until - at))}.`;
+  }
+}

@@ -1,0 +1,36 @@
+import { ChangeDetectionStrategy, Component, inject } from '@angular/core';
+import { DemoControls } from './demo-controls';
+
+/** Lets a viewer cause what can happen to a feed, at the local service of the demo. */
+@Component({
+  selector: 'app-try-an-outage',
+  changeDetection: ChangeDetectionStrategy.OnPush,
+  template: `
+    @if (controls.list().length > 0) {
+      <details>
+        <summary>Try an outage</summary>
+        <p>This feed comes from a local service, so anything may happen to it.</p>
+        <ul>
+          @for (control of controls.list(); track control.name) {
+            <li>
+              <button
+                type="button"
+                [disabled]="controls.busy() === control.name"
+                (click)="controls.cause(control)"
+                [attr.aria-describedby]="'demo-' + control.name"
+              >
+                {{ control.title }}
+              </button>
+              <span [id]="'demo-' + control.name">{{ control.what }}</span>
+            </li>
+          }
+        </ul>
+        <p role="status">{{ controls.answer() }}</p>
+      </details>
+    }
+  `,
+  styleUrl: './try-an-outage.css',
+})
+export class TryAnOutage {
+  protected readonly controls = inject(DemoControls);
+}

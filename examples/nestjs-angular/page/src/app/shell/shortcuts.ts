@@ -1,0 +1,35 @@
+import { Injectable, signal } from '@angular/core';
+import { remember, remembered } from './remembered';
+
+/** Keys that do something wherever one is, except where one writes. Single letters can get in the way of speech input, so they can be turned off. */
+@Injectable({ providedIn: 'root' })
+export class Shortcuts {
+  private readonly actions = new Map<string, () => void>();
+  private readonly on = signal(remembered('shortcuts') !== 'off');
+
+  readonly isOn = this.on.asReadonly();
+
+  constructor() {
+    document.addEventListener('keydown', (event) => this.press(event));
+  }
+
+  set(isOn: boolean): void {
+    this.on.set(isOn);
+    remember('shortcuts', isOn ? 'on' : 'off');
+  }
+
+  /** Says what a key does. */
+  bind(key: string, action: () => void): void {
+    this.actions.set(key, action);
+  }
+
+  private press(event: KeyboardEvent): void {
+    const { key, target, ctrlKey, metaKey, altKey } = event;
+    const isWriting = target instanceof HTMLElement && target.closest('input, textarea, select, dialog') !== null;
+    if (!this.on() || isWriting || ctrlKey || metaKey || altKey) return;
+    const action = this.actions.get(key);
+    if (action === undefined) return;
+    event.preventDefault();
+    action();
+  }
+}

@@ -1,0 +1,72 @@
+import { LiveAnnouncer } from '@angular/cdk/a11y';
+import { ChangeDetectionStrategy, Component, computed, effect, inject, untracked } from '@angular/core';
+import { Title } from '@angular/platform-browser';
+import { Clock } from '../feed/clock';
+import { Monitor } from '../feed/monitor';
+import { duration, time } from '../feed/words';
+import { colour } from '../charts/drawing';
+import { Theme } from '../shell/theme';
+import { hopsOf } from './hops';
+import { announcement, statusWords, titles } from './status-words';
+
+/** How it stands with the connection: state, reason, what happens next, and on which link. */
+@Component({
+  selector: 'app-status-panel',
+  changeDetection: ChangeDetectionStrategy.OnPush,
+  templateUrl: './status-panel.html',
+  styleUrl: './status-panel.css',
+  host: { '[class]': 'state()' },
+})
+export class StatusPanel {
+  private readonly monitor = inject(Monitor);
+  private readonly clock = inject(Clock);
+  private readonly lastOutage = computed(() => {
+    const outage = this.monitor
+      .entries()
+      .find(({ kind, until }) => (kind === 'outage' || kind === 'stop') && until !== undefined);
+    return (
+      outage &&
+      `Last outage at ${time(outage.at)}, for ${duration(Math.max(0, (outage.until as number) - outage.at))}: ${outage.title}`
+    );
+  });
+  private readonly facts = computed(() => ({
+    status: this.monitor.status(),
+    failure: this.monitor.failure(),
+    stoppedAt: this.monitor.stopped(),
+    lastOutage: this.lastOutage(),
+  }));
+
+  protected readonly state = this.monitor.state;
+  protected readonly words = computed(() => statusWords({ ...this.facts(), now: this.clock.now() }));
+  protected readonly hops = computed(() => {
+    const { status, failure } = this.facts();
+    return hopsOf(this.state(), failure ?? (status.state === 'reconnecting' ? status.failure : undefined));
+  });
+
+  constructor() {
+    const announcer = inject(LiveAnnouncer);
+    const title = inject(Title);
+    const theme = inject(Theme);
+    const said = computed(() => announcement({ ...this.facts(), now: 0 }));
+    effect(() => {
+      const words = said();
+      untracked(() => void announcer.announce(words, 'polite'));
+    });
+    effect(() => {
+      theme.isDark();
+      const state = this.state();
+      title.setTitle(`${titles[state]} · Trade feed`);
+      setIcon(colour(state === 'live' ? '--accent' : state === 'stopped' ? '--stop' : '--warn'));
+    });
+  }
+
+  protected restart(): void {
+    this.monitor.restart();
+  }
+}
+
+/** A dot in the colour of the state: what one sees of a tab in the background. */
+const setIcon = (fill: string): void => {
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" fill="${fill}"/></svg>`;
+  document.querySelector('link[rel=icon]')?.setAttribute('href', `data:image/svg+xml,${encodeURIComponent(svg)}`);
+};

@@ -1,0 +1,57 @@
+// Builds what is not built, then starts the server. Ctrl-C ends it.
+import { existsSync } from 'node:fs';
+import { build, isLibraryStale, isPageBuildable, whatIsStale } from './build.mjs';
+
+const built = new URL('../dist/server/', import.meta.url);
+const fail = (message) => {
+  console.error(message);
+  process.exit(1);
+};
+
+const { server, page } = whatIsStale();
+if (page && !isPageBuildable() && !existsSync(new URL('../dist/page/index.html', import.meta.url))) {
+  fail(
+    `The page is not built, and Angular 22 does not build on this Node (${process.version}): it needs 22.22, 24.15 or 26, or newer ones of these.\n` +
+      'Put one of them first on PATH and run `npm start` again. Once the page is built (`npm run build`), this Node runs it as well.',
+  );
+} else if (page && !isPageBuildable()) {
+  console.warn(
+    `The page has changed since it was built. Angular 22 does not build on this Node (${process.version}), so the older one is served.`,
+  );
+} else if (page) build('page');
+if (server) build('server');
+if (isLibraryStale())
+  console.warn('The library has changed since it was installed here. To take it anew: npm run update-library');
+
+const { readSettings, SettingsError, usage } = await import(new URL('settings.js', built));
+if (process.argv.includes('--help')) {
+  console.log(usage);
+  process.exit(0);
+}
+let settings;
+try {
+  settings = readSettings(process.argv.slice(2), process.env);
+} catch (error) {
+  if (!(error instanceof SettingsError)) throw error;
+  fail(`${error.message}\n\n${usage}`);
+}
+
+const { startServer } = await import(new URL('main.js', built));
+const running = await startServer(settings).catch((error) =>
+  fail(
+    error.code === 'EADDRINUSE'
+      ? `Something else listens on port ${settings.port}. Give another one: npm start -- --port 4701`
+      : String(error.stack ?? error),
+  ),
+);
+console.log(`\n  The page is at ${running.url}\n  It shows ${running.source}. Ctrl-C ends it.\n`);
+
+let isEnding = false;
+const end = async () => {
+  // Asked twice: at once.
+  if (isEnding) process.exit(130);
+  isEnding = true;
+  await running.close();
+  process.exit(0);
+};
+process.on('SIGINT', end).on('SIGTERM', end);

@@ -1,0 +1,27 @@
+import { Controller, HttpCode, Post, Req, Sse, UseGuards } from '@nestjs/common';
+import { type SseRequest, TradeFeed } from 'rx-trade-feed/nestjs';
+import { FeedGuard } from './feed.guard.js';
+
+/** What the page asks for. */
+@Controller('feed')
+@UseGuards(FeedGuard)
+export class FeedController {
+  private readonly tradeFeed: TradeFeed;
+
+  constructor(tradeFeed: TradeFeed) {
+    this.tradeFeed = tradeFeed;
+  }
+
+  /** The feed, for one browser. */
+  @Sse()
+  feed(@Req() request: SseRequest) {
+    return this.tradeFeed.sse(request);
+  }
+
+  /** Begins again after a stop. A person asks for it: by itself, the backend would evict another client of the account. */
+  @Post('restart')
+  @HttpCode(204)
+  restart(): void {
+    this.tradeFeed.restart();
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * Reads the pixels of a chart: its bands in the colour of an outage, from left to right, in shares of the plot's width, and the share
+ * of columns beside and in them that hold the line.
+ */
+export const bandsOf = (page, figure) =>
+  page.locator(`[data-figure="${figure}"] canvas`).evaluate((canvas) => {
+    const style = getComputedStyle(document.documentElement);
+    const swatch = (name) => {
+      const context = new OffscreenCanvas(1, 1).getContext('2d');
+      context.fillStyle = style.getPropertyValue(name).trim();
+      context.fillRect(0, 0, 1, 1);
+      return [...context.getImageData(0, 0, 1, 1).data];
+    };
+    const [fill, edge, line] = ['--outage-fill', '--outage-edge', '--accent'].map(swatch);
+    const { width, height } = canvas;
+    const pixels = canvas.getContext('2d').getImageData(0, 0, width, height).data;
+    const isLike = (at, colour, tolerance) =>
+      colour.every((part, index) => Math.abs(part - pixels[at + index]) <= tolerance);
+    const counted = (x, colour, tolerance) => {
+      let count = 0;
+      for (let y = 0; y < height; y += 1) count += isLike((y * width + x) * 4, colour, tolerance) ? 1 : 0;
+      return count;
+    };
+    // What is in its colour from top to bottom belongs to a band; grid lines and the like cover a few of its pixels.
+    const isBand = (x) => counted(x, fill, 4) + counted(x, edge, 40) > height / 2;
+    const hasLine = (x) => counted(x, line, 40) > 0;
+    const bands = [];
+    const lines = { within: 0, beside: 0 };
+    for (let x = 0; x < width; x += 1) {
+      if (hasLine(x)) lines[isBand(x) ? 'within' : 'beside'] += 1;
+      if (!isBand(x)) continue;
+      const last = bands.at(-1);
+      if (last !== undefined && last.end === x) last.end = x + 1;
+      else bands.push({ start: x, end: x + 1 });
+    }
+    return { bands: bands.map(({ start, end }) => ({ start, end, width: end - start })), lines, width: canvas.width };
+  });

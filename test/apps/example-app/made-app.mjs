@@ -1,0 +1,35 @@
+// The example app in a folder of its own, with the packed library, built.
+import { execFile } from 'node:child_process';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { newerNode, tarball, temporaryFolder } from '../support.mjs';
+
+const execute = promisify(execFile);
+
+/** Runs a command to its end; its output is told when it fails. */
+const run = async (command, args, options) => {
+  try {
+    return await execute(command, args, options);
+  } catch ({ stdout, stderr }) {
+    throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}${stderr}`);
+  }
+};
+const source = resolve(import.meta.dirname, '../../../examples/nestjs-angular');
+const left = new Set(['node_modules', 'dist'].map((name) => join(source, name)));
+
+/** Copies the app, installs it with the packed library in place of the checkout, and builds it. */
+export const makeApp = async () => {
+  const folder = temporaryFolder('rx-trade-feed-example-');
+  cpSync(source, folder, { recursive: true, filter: (path) => !left.has(path) });
+  const packageFile = join(folder, 'package.json');
+  const manifest = JSON.parse(readFileSync(packageFile, 'utf8'));
+  manifest.dependencies['rx-trade-feed'] = `file:${tarball()}`;
+  writeFileSync(packageFile, JSON.stringify(manifest));
+  const node = newerNode();
+  const env = { ...process.env, PATH: `${node}${delimiter}${process.env.PATH}`, NO_COLOR: '1' };
+  const options = { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 };
+  await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline'], options);
+  await run('npm', ['run', 'build'], options);
+  return { folder, node: join(node, 'node'), env };
+};

@@ -1,0 +1,70 @@
+// What a page receives, to the last byte: by the protocol of the browser's own developer tools, since a stream has no end to wait for.
+
+/** Records the network of a page from now on, over all its loads. */
+export const recordNetwork = async (page) => {
+  const session = await page.context().newCDPSession(page);
+  const texts = [];
+  const feeds = [];
+  const open = new Map();
+  const pending = new Set();
+  const track = (work) => {
+    const settled = work.catch(() => undefined).finally(() => pending.delete(settled));
+    pending.add(settled);
+  };
+  page.on('console', (message) => texts.push(message.text()));
+  page.on('pageerror', (error) => texts.push(String(error.stack)));
+
+  session.on('Network.requestWillBeSent', ({ requestId, request }) => {
+    if (new URL(request.url).pathname !== '/feed') return;
+    const lastEventId = Object.entries(request.headers).find(([name]) => name.toLowerCase() === 'last-event-id')?.[1];
+    const feed = { lastEventId, at: Date.now(), bytes: [] };
+    open.set(requestId, feed);
+    feeds.push(feed);
+  });
+  session.on('Network.responseReceived', ({ requestId, response }) => {
+    texts.push(response.url, JSON.stringify(response.headers));
+    const feed = open.get(requestId);
+    if (feed === undefined) return;
+    track(
+      session.send('Network.streamResourceContent', { requestId }).then(({ bufferedData }) => {
+        feed.bytes.unshift(Buffer.from(bufferedData, 'base64'));
+      }),
+    );
+  });
+  session.on('Network.responseReceivedExtraInfo', ({ headersText, headers }) => {
+    texts.push(headersText ?? '', JSON.stringify(headers));
+  });
+  session.on('Network.dataReceived', ({ requestId, data }) => {
+    if (data !== undefined) open.get(requestId)?.bytes.push(Buffer.from(data, 'base64'));
+  });
+  session.on('Network.loadingFinished', ({ requestId }) => {
+    if (open.has(requestId)) return;
+    track(
+      session.send('Network.getResponseBody', { requestId }).then(({ body, base64Encoded }) => {
+        texts.push(base64Encoded ? Buffer.from(body, 'base64').toString('latin1') : body);
+      }),
+    );
+  });
+  await session.send('Network.enable');
+
+  return {
+    /** The requests of the feed: what each began with, and the messages of its answer. */
+    feeds: () => feeds.map(({ lastEventId, at, bytes }) => ({ lastEventId, at, messages: messagesOf(bytes) })),
+    /** Everything that was received, as text. */
+    async everything() {
+      await Promise.all(pending);
+      return [...texts, ...feeds.map(({ bytes }) => Buffer.concat(bytes).toString('utf8'))];
+    },
+  };
+};
+
+/** Reads Server-Sent Events; what comes behind the last blank line is not whole. */
+export const messagesOf = (bytes) => {
+  const blocks = Buffer.concat(bytes).toString('utf8').split('\n\n').slice(0, -1);
+  return blocks.map((block) => {
+    const fields = block.split('\n').map((line) => /^(\w+): ?(.*)$/.exec(line) ?? []);
+    const valuesOf = (wanted) => fields.filter(([, name]) => name === wanted).map(([, , value]) => value);
+    const [type = ''] = valuesOf('event');
+    return { type, id: valuesOf('id')[0], events: type === '' ? valuesOf('data').map((data) => JSON.parse(data)) : [] };
+  });
+};

@@ -1,0 +1,49 @@
+// The page, as a person sees it.
+import { expectText } from './expect-text.mjs';
+
+/** Opens the page in a browser context of its own. */
+export const openPage = async (browser, url, options = {}) => {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 1000 }, ...options });
+  const page = await context.newPage();
+  const errors = [];
+  page.on('pageerror', (error) => errors.push(String(error.stack)));
+  const view = viewOf(page, errors);
+  await options.before?.(page);
+  await page.goto(url);
+  return view;
+};
+
+/** Another tab of the same browser context. */
+export const openTab = async ({ page }, url) => {
+  const tab = await page.context().newPage();
+  const errors = [];
+  tab.on('pageerror', (error) => errors.push(String(error.stack)));
+  await tab.goto(url);
+  return viewOf(tab, errors);
+};
+
+const viewOf = (page, errors) => {
+  const state = page.locator('app-status-panel .state');
+  const totals = page.locator('app-totals dl > div');
+  const log = page.locator('app-event-log li');
+  return {
+    page,
+    errors,
+    log,
+    /** Waits until the state reads like this. */
+    state: (pattern, timeout) => expectText(state, pattern, timeout),
+    /** Waits until the newest entry of the log reads like this. */
+    happened: (pattern, timeout) => expectText(log.first(), pattern, timeout),
+    rows: page.locator('.row'),
+    button: (name) => page.getByRole('button', { name, exact: true }),
+    /** Gives a total by its name, as a number. */
+    total: async (name) => {
+      const text = await totals
+        .filter({ has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) })
+        .locator('dd')
+        .innerText();
+      return Number.parseFloat(text.replaceAll(',', ''));
+    },
+    close: () => page.context().close(),
+  };
+};

@@ -1,0 +1,63 @@
+import { describe, expect, it } from '@jest/globals';
+import { Attempt } from '../../src/browser/attempt.js';
+import { relayError } from '../../src/protocol/relay-failure.js';
+import { opened } from '../operators/stream.js';
+import { frame } from '../relay/support.js';
+
+const attemptAt = (at: number) => {
+  const clock = { now: at };
+  return { clock, attempt: new Attempt(() => clock.now) };
+};
+
+describe('Attempt', () => {
+  it.each(['lost', 'silent', 'unreadable'] as const)('that never opened could not reach the relay: %s', (ending) => {
+    const { attempt } = attemptAt(1_000);
+    const cause = new Error('ECONNREFUSED');
+    expect(attempt.failure(ending, cause)).toMatchObject({
+      ...{ code: 'relay-unreachable', stage: 'handshake', verdict: 'backoff', uptimeMs: 0, framesReceived: 0 },
+      cause,
+    });
+  });
+
+  it.each([
+    ['lost', 'relay-lost', 9_000, 7_000],
+    ['silent', 'relay-stalled', 5_000, 3_000],
+    ['unreadable', 'invalid-relay-data', 9_000, 7_000],
+  ] as const)(
+    'that was open tells how long, until when, and how many frames it had: %s',
+    (ending, code, endedAt, uptimeMs) => {
+      const { clock, attempt } = attemptAt(1_000);
+      clock.now = 2_000;
+      attempt.heard();
+      attempt.opened(1_500);
+      for (const event of [opened(2_000), frame('a'), frame('b')]) attempt.received(event);
+      clock.now = 5_000;
+      attempt.heard();
+      clock.now = 9_000;
+      expect(attempt.failure(ending)).toMatchObject({ code, stage: 'stream', uptimeMs, framesReceived: 2, endedAt });
+    },
+  );
+
+  it('gives the failure that the relay has told of', () => {
+    const { attempt } = attemptAt(1_000);
+    const told = relayError({ status: 503, retryAfterMs: 5_000 });
+    expect(attempt.failure('lost', told)).toBe(told);
+    attempt.opened(1_000);
+    expect(attempt.failure('unreadable', told)).toBe(told);
+  });
+
+  it('knows by how much the clocks differ from the first message on', () => {
+    const { clock, attempt } = attemptAt(1_000_000);
+    expect(attempt.shiftMs).toBe(0);
+    clock.now = 1_000_200;
+    attempt.opened(400_100);
+    expect(attempt.shiftMs).toBe(600_000);
+  });
+
+  it('was not up for less than no time, when the clock was set back', () => {
+    const { clock, attempt } = attemptAt(1_000);
+    attempt.opened(1_000);
+    clock.now = 500;
+    expect(attempt.failure('lost').uptimeMs).toBe(0);
+  });
+});

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { build, type BuildOptions, type Metafile } from 'esbuild';
+import { builtinModules } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { createContext, runInContext } from 'node:vm';
+import { gzipSync } from 'node:zlib';
+import { createRelay, type Relay, relayHandler } from '../../src/relay/index.js';
+import { Frame } from '../../src/protocol/frame.js';
+import { lost, opened } from '../operators/stream.js';
+import { eventually, frame, Source, Web } from '../relay/support.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Bundles for browsers, from the sources. */
+const bundle = async (options: BuildOptions): Promise<{ readonly text: string; readonly metafile: Metafile }> => {
+  const { outputFiles, metafile } = await build({
+    ...{ absWorkingDir: root, bundle: true, minify: true, format: 'esm', platform: 'browser', target: 'es2022' },
+    ...options,
+    ...{ write: false, metafile: true, logLevel: 'silent' },
+  });
+  return { text: outputFiles[0]!.text, metafile: metafile };
+};
+
+const importsOf = ({ outputs }: Metafile): string[] => [
+  ...new Set(Object.values(outputs).flatMap(({ imports }) => imports.map(({ path }) => path))),
+];
+
+const inputsOf = ({ inputs }: Metafile): string[] => Object.keys(inputs);
+
+const rxjs = { external: ['rxjs', 'rxjs/*'] };
+const built = new Set(builtinModules.flatMap((name) => [name, `node:${name}`]));
+
+describe('the bundle of rx-trade-feed/browser', () => {
+  it('imports rxjs alone, and stays under 5,000 bytes gzipped', async () => {
+    const { text, metafile } = await bundle({ entryPoints: ['src/browser/index.ts'], ...rxjs });
+    expect(importsOf(metafile).sort()).toEqual(['rxjs', 'rxjs/fetch']);
+    expect(inputsOf(metafile).filter((path) => path.includes('node_modules'))).toEqual([]);
+    const bytes = gzipSync(text, { level: 9 }).length;
+    if (bytes >= 5_000)
+      throw new Error(`The bundle has ${bytes} bytes gzipped, 5,000 are too many: ${inputsOf(metafile).join(', ')}`);
+  });
+
+  it('names nothing that Node alone has', async () => {
+    const { text } = await bundle({ entryPoints: ['src/browser/index.ts'], ...rxjs });
+    expect(text).not.toMatch(/\b(Buffer|process|require|global|setImmediate|__dirname)\b/);
+  });
+});
+
+describe('the bundle of rx-trade-feed/operators', () => {
+  it('has no built-in of Node in it', async () => {
+    const { text, metafile } = await bundle({ entryPoints: ['src/operators/index.ts'], ...rxjs });
+    expect(importsOf(metafile).filter((path) => built.has(path))).toEqual([]);
+    expect(importsOf(metafile).filter((path) => !path.startsWith('rxjs'))).toEqual([]);
+    expect(inputsOf(metafile).filter((path) => /(^|\/)(node|transport|testing|relay|cli)\//.test(path))).toEqual([]);
+    expect(text).not.toMatch(/\b(Buffer|process|require|__dirname)\b/);
+  });
+});
+
+describe('both in a browser, where there is no Buffer', () => {
+  const program = `
+    import { firstValueFrom, from, lastValueFrom, Subject, toArray } from 'rxjs';
+    import { Frame, relayFeed$, TradeFeedError } from './src/browser/index.ts';
+    import * as operators from './src/operators/index.ts';
+    import * as t from 'io-ts';
+
+    const { conflate, connectionStatus, decodeWith, decodeEither, distinctRecent, feedStats, frames, gaps } = operators;
+    const { countWindow, mergeMapBounded, shareFeed, slidingWindow, toAsyncIterable, tumblingWindow } = operators;
+    const all = (source) => lastValueFrom(source.pipe(toArray()), { defaultValue: [] });
+
+    globalThis.result = (async () => {
+      const events = [];
+      let error;
+      const feed$ = relayFeed$(globalThis.url, { backoff: { initialDelayMs: 1, maxDelayMs: 2 } });
+      await new Promise((done) => feed$.subscribe({ next: (event) => events.push(event), error: (e) => { error = e; done(); }, complete: done }));
+      const feed = () => from(events);
+      const framesSeen = await all(feed().pipe(frames()));
+      const held = [];
+      for await (const frame of toAsyncIterable({ capacity: 10 })(feed().pipe(frames()))) held.push(frame);
+      return {
+        types: events.map(({ type }) => type),
+        isFrame: framesSeen.every((frame) => frame instanceof Frame && frame.data instanceof Uint8Array),
+        texts: framesSeen.map((frame) => frame.text()),
+        bytes: framesSeen.map((frame) => [...frame.data]),
+        json: framesSeen[0].json(),
+        stop: { code: error?.code, isOne: error instanceof TradeFeedError, advice: typeof error?.advice },
+        states: (await all(feed().pipe(connectionStatus()))).map(({ state }) => state),
+        gaps: (await all(feed().pipe(gaps()))).map(({ missed }) => missed),
+        stats: await (async () => {
+          const hot = new Subject();
+          const stats = firstValueFrom(hot.pipe(feedStats({ everyMs: 1 })));
+          for (const event of events) hot.next(event);
+          const { frames, bytes, dropped } = await stats;
+          return { frames, bytes, dropped };
+        })(),
+        windows: (await all(feed().pipe(tumblingWindow({ lengthMs: 3_600_000 })))).map(({ count }) => count),
+        sliding: (await all(feed().pipe(slidingWindow({ lengthMs: 1_000, everyMs: 500 })))).length > 0,
+        counted: (await all(feed().pipe(countWindow(2)))).map(({ count }) => count),
+        conflated: (await all(feed().pipe(frames(), conflate((frame) => frame.feed, 1)))).length,
+        merged: await all(feed().pipe(frames(), mergeMapBounded(async (frame) => frame.text().length, { concurrency: 2, capacity: 10 }))),
+        distinct: (await all(feed().pipe(frames(), distinctRecent((frame) => frame.text(), { max: 10 })))).length,
+        decoded: (await all(feed().pipe(frames(), decodeWith(t.type({ n: t.number }))))).map(({ value }) => value.n),
+        either: (await all(feed().pipe(frames(), decodeEither(t.type({ n: t.number }))))).map(({ _tag }) => _tag),
+        shared: (await all(feed().pipe(frames(), shareFeed()))).length,
+        held: held.length,
+        missing: ['Buffer', 'process', 'require', 'setImmediate'].filter((name) => name in globalThis),
+      };
+    })();`;
+
+  const source = new Source();
+  let relay: Relay;
+  let web: Web;
+  let text = '';
+
+  beforeAll(async () => {
+    relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0 });
+    web = await Web.start(relayHandler(relay, { authorize: () => true, allowOrigins: '*' }));
+    ({ text } = await bundle({ stdin: { contents: program, resolveDir: root, loader: 'ts' }, format: 'iife' }));
+  }, 30_000);
+
+  afterAll(async () => {
+    relay.close();
+    await web[Symbol.asyncDispose]();
+  });
+
+  it('receive a feed, and do all that they do', async () => {
+    // What Node and browsers have alike.
+    const { fetch, AbortController, TextDecoder, TextEncoder, URL, atob, Headers, Response } = globalThis;
+    const { setTimeout, clearTimeout, setInterval, clearInterval, queueMicrotask, performance, Error, TypeError } =
+      globalThis;
+    const webGlobals = {
+      ...{ fetch, AbortController, TextDecoder, TextEncoder, URL, atob, Headers, Response, performance, console },
+      ...{ setTimeout, clearTimeout, setInterval, clearInterval, queueMicrotask, Error, TypeError, Uint8Array },
+    };
+    const context = createContext({ ...webGlobals, url: web.url });
+    runInContext(text, context);
+    await eventually(() => relay.status().clients.length === 1);
+    const at = Date.now();
+    const { missed, ...gap } = { type: 'gap' as const, from: at, to: at, durationMs: 0, failure: lost(at), missed: 4 };
+    source.emit(
+      opened(at),
+      frame('{"n":1}', at),
+      frame('{"n":2}', at),
+      new Frame('raw', Buffer.of(0xff, 0, 1), true, at, 1),
+      { ...gap, missed },
+      frame('', at),
+    );
+    source.subject.error(lost(at, { closeCode: 4001, reason: 'connection replaced' }));
+    const result = (await (context as unknown as { result: Promise<unknown> }).result) as object;
+    expect(JSON.parse(JSON.stringify(result))).toEqual({
+      types: ['opened', 'frame', 'frame', 'frame', 'gap', 'frame'],
+      isFrame: true,
+      texts: ['{"n":1}', '{"n":2}', '\ufffd\0\u0001', ''],
+      bytes: [[...Buffer.from('{"n":1}')], [...Buffer.from('{"n":2}')], [255, 0, 1], []],
+      json: { n: 1 },
+      stop: { code: 'connection-replaced', isOne: true, advice: 'string' },
+      states: ['live'],
+      gaps: [4],
+      stats: { frames: 4, bytes: 17, dropped: 4 },
+      windows: [4],
+      sliding: true,
+      counted: [2, 2],
+      conflated: 2,
+      merged: [7, 7, 3, 0],
+      distinct: 4,
+      decoded: [1, 2],
+      either: ['Right', 'Right', 'Left', 'Left'],
+      shared: 4,
+      held: 4,
+      missing: [],
+    });
+  });
+});

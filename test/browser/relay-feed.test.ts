@@ -1,0 +1,620 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { firstValueFrom, from, map, of, Subject, take, toArray } from 'rxjs';
+import { relayFeed$, type RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
+import { connectionStatus } from '../../src/operators/connection-status.js';
+import { feedStats } from '../../src/operators/feed-stats.js';
+import { frames } from '../../src/operators/frames.js';
+import { frameLine } from '../../src/operators/node/recording-line.js';
+import { tumblingWindow } from '../../src/operators/tumbling-window.js';
+import { tradeFeedError } from '../../src/protocol/classify.js';
+import type { RelayedEvent } from '../../src/protocol/event.js';
+import { Frame } from '../../src/protocol/frame.js';
+import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
+import { disconnected, gapOf, lost, opened, reconnecting, requested } from '../operators/stream.js';
+import { Clock, essence, eventually, frame, isFrame, range, Source, Web } from '../relay/support.js';
+import { ended, hello, message, quick, Receiver, silence, startSteps, status, type Step, stream } from './support.js';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const serve = async (...steps: readonly Step[]): Promise<Web> => {
+  const web = await startSteps(...steps);
+  closing.push(() => web[Symbol.asyncDispose]());
+  return web;
+};
+
+/** A real relay on loopback, and its source. */
+const serveRelay = async (options: RelayOptions = {}) => {
+  const source = new Source();
+  const relay = createRelay(source.events$, { batchMs: 0, ...options });
+  const web = await Web.start(relayHandler(relay, { authorize: () => true }));
+  closing.push(
+    () => web[Symbol.asyncDispose](),
+    () => relay.close(),
+  );
+  return { source, relay, web };
+};
+
+const receive = (url: string, options?: RelayFeedOptions, onEvent?: (event: RelayedEvent) => void): Receiver => {
+  const receiver = new Receiver(url, options, onEvent);
+  closing.push(() => receiver.subscription.unsubscribe());
+  return receiver;
+};
+
+const line = (text: string | number): string => frameLine(frame(text)).trim();
+const statusOf = (events: readonly RelayedEvent[]) =>
+  firstValueFrom(from(events).pipe(connectionStatus(), toArray())).then((all) => all.at(-1));
+
+describe('relayFeed$: what comes', () => {
+  it('is cold: nothing is asked before the subscription; each one is a client', async () => {
+    const { relay, web } = await serveRelay();
+    const feed$ = relayFeed$(web.url, quick);
+    expect(web.requests).toEqual([]);
+    closing.push(...[feed$.subscribe(), feed$.subscribe()].map((each) => () => each.unsubscribe()));
+    await eventually(() => relay.status().clients.length === 2);
+  });
+
+  it('is what the source has emitted: the same events in the same order, frames that are frames', async () => {
+    const { source, relay, web } = await serveRelay();
+    const receiver = receive(web.url);
+    await eventually(() => relay.status().clients.length === 1);
+    const at = Date.now();
+    const failure = lost(at, { uptimeMs: 5, framesReceived: 2 }).with({ previous: lost(at - 9) });
+    const sent: readonly RelayedEvent[] = [
+      requested(at),
+      { type: 'ticket-issued', at, feed: 'market', expiresAt: '2026-11-20T12:00:00Z' },
+      opened(at, 1),
+      frame('a', at, 1),
+      { ...disconnected(at), failure },
+      reconnecting(at, 10),
+      opened(at + 20, 2),
+      { ...gapOf(at, at + 20, failure), missed: 3 },
+      new Frame('raw', Buffer.of(0xff), true, at, 2),
+    ];
+    source.emit(...sent);
+    await receiver.until(({ events }) => events.length === sent.length);
+    for (const [n, event] of receiver.events.entries()) {
+      const original = sent[n]!;
+      if (isFrame(event)) {
+        expect(event).toBeInstanceOf(Frame);
+        expect(essence(event)).toEqual(essence(original as Frame));
+      } else {
+        expect(JSON.parse(JSON.stringify(event))).toEqual(JSON.parse(JSON.stringify(original)));
+        if ('failure' in event) expect(event.failure).toBeInstanceOf(TradeFeedError);
+      }
+    }
+  });
+
+  it('is each frame byte for byte, in order, once, whatever its bytes', async () => {
+    const payload = fc.oneof(
+      fc.uint8Array({ maxLength: 300 }),
+      fc.string({ unit: 'binary' }).map((text) => Buffer.from(text)),
+      fc
+        .constantFrom('', '\n', '\r\n\r\n', 'data: x\n\n', '\ufeff', '\u2028\u2029', '\0', '"\\', ': heartbeat\n\n')
+        .map((text) => Buffer.from(text)),
+    );
+    const made = fc.tuple(
+      fc.constantFrom('market' as const, 'raw' as const),
+      payload,
+      fc.boolean(),
+      fc.nat(2 ** 41),
+      fc.integer({ min: 1, max: 99 }),
+    );
+    const { source, relay, web } = await serveRelay();
+    const receiver = receive(web.url);
+    await eventually(() => relay.status().clients.length === 1);
+    await fc.assert(
+      fc.asyncProperty(fc.array(made, { maxLength: 100 }), async (all) => {
+        const sent = all.map(
+          ([feed, data, isBinary, at, connection]) => new Frame(feed, Buffer.from(data), isBinary, at, connection),
+        );
+        const seen = receiver.events.length;
+        source.emit(...sent);
+        await receiver.until(() => receiver.events.length >= seen + sent.length);
+        expect((receiver.events.slice(seen) as Frame[]).map(essence)).toEqual(sent.map(essence));
+      }),
+      { numRuns: 15 },
+    );
+    expect(receiver.types).toEqual([]);
+  });
+
+  it('is a frame of 1 MB of text, and one of 1 MB of bytes', async () => {
+    const { source, relay, web } = await serveRelay();
+    const receiver = receive(web.url);
+    await eventually(() => relay.status().clients.length === 1);
+    const big = [false, true].map((isBinary) => new Frame('raw', Buffer.alloc(1_000_000, 'ab\n'), isBinary, 5, 1));
+    source.emit(frame('a'), ...big, frame('b'));
+    await receiver.until(() => receiver.frames.length === 4);
+    expect(receiver.frames.slice(1, 3).map(essence)).toEqual(big.map(essence));
+  });
+
+  it('ends with the feed', async () => {
+    const { source, relay, web } = await serveRelay();
+    const receiver = receive(web.url);
+    await eventually(() => relay.status().clients.length === 1);
+    source.frames('a');
+    source.subject.complete();
+    await receiver.over();
+    expect([receiver.texts, receiver.isComplete, receiver.types]).toEqual([['a'], true, []]);
+    expect(web.requests).toHaveLength(1);
+  });
+
+  it('stops with the feed: with its code, its advice and the failure before it', async () => {
+    const { source, relay, web } = await serveRelay();
+    const receiver = receive(web.url);
+    await eventually(() => relay.status().clients.length === 1);
+    const stop = tradeFeedError({ stage: 'ticket', status: 401, endedAt: Date.now() }).with({
+      previous: lost(Date.now() - 5),
+    });
+    source.frames('a');
+    source.subject.error(stop);
+    await receiver.over();
+    expect(receiver.error).toBeInstanceOf(TradeFeedError);
+    expect(receiver.error!.toJSON()).toEqual(stop.toJSON());
+    expect([receiver.texts, web.requests.length]).toEqual([['a'], 1]);
+    const late = await receive(web.url).over();
+    expect(late.error!.code).toBe('invalid-api-key');
+    expect(source.subscriptions).toBe(1);
+  });
+
+  it('shows no more of an error of its own than that there was one', async () => {
+    const { source, relay, web } = await serveRelay();
+    const receiver = receive(web.url);
+    await eventually(() => relay.status().clients.length === 1);
+    source.subject.error(new Error('secret-4'));
+    await receiver.over();
+    expect(receiver.error).toMatchObject({ code: 'relay-source-failed', verdict: 'stop' });
+    expect(JSON.stringify(receiver.error) + receiver.error!.message).not.toContain('secret-4');
+  });
+
+  it('comes over a relay of a relay as well', async () => {
+    const far = await serveRelay();
+    const near = createRelay(relayFeed$(far.web.url, quick), { batchMs: 0 });
+    const web = await Web.start(relayHandler(near, { authorize: () => true }));
+    closing.push(
+      () => web[Symbol.asyncDispose](),
+      () => near.close(),
+    );
+    const receiver = receive(web.url);
+    await eventually(() => far.relay.status().clients.length === 1);
+    const sent = [frame('{"a":1}'), new Frame('raw', Buffer.of(0xef, 0xbb, 0xbf, 0xff), true, 5, 1), frame('\ufeff\n')];
+    far.source.emit(opened(Date.now(), 3), ...sent);
+    await receiver.until(({ frames: seen }) => seen.length === 3);
+    expect(receiver.frames.map(essence)).toEqual(sent.map(essence));
+    far.web.reset();
+    far.source.frames('b');
+    await receiver.until(({ texts }) => texts.includes('b'));
+    expect(receiver.types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened']);
+    far.source.subject.error(lost(5, { closeCode: 4001, reason: 'connection replaced' }));
+    expect((await receiver.over()).error!.code).toBe('connection-replaced');
+  });
+});
+
+describe('relayFeed$: a connection that ends', () => {
+  it('is made anew behind the last event, and nothing is missing or comes twice', async () => {
+    const { source, relay, web } = await serveRelay();
+    const receiver = receive(web.url);
+    await eventually(() => relay.status().clients.length === 1);
+    source.emit(opened(Date.now()));
+    let sent = 0;
+    for (let round = 0; round < 5; round += 1) {
+      source.frames(...range(sent + 1, sent + 50));
+      sent += 50;
+      if (round % 2 === 0) await receiver.until(({ frames: seen }) => seen.length > 0);
+      web.reset();
+      source.frames(...range(sent + 1, sent + 50));
+      sent += 50;
+      await receiver.until(({ frames: seen }) => seen.length === sent);
+    }
+    expect(receiver.texts).toEqual(range(1, sent).map(String));
+    expect(receiver.types.filter((type) => type === 'gap')).toEqual([]);
+    expect(await statusOf(receiver.events)).toMatchObject({ state: 'live', connection: 1 });
+    expect(new Set(receiver.types)).toEqual(new Set(['opened', 'relay-lost', 'reconnecting']));
+  });
+
+  it('is made anew by a relay that was started anew: one gap says so', async () => {
+    const first = await serveRelay();
+    const { port } = first.web;
+    const receiver = receive(first.web.url);
+    await eventually(() => first.relay.status().clients.length === 1);
+    first.source.emit(opened(Date.now()), frame('a'));
+    await receiver.until(({ texts }) => texts.length === 1);
+    await first.web[Symbol.asyncDispose]();
+    const source = new Source();
+    const relay = createRelay(source.events$, { batchMs: 0 });
+    const keepOpen = relay.messages$().subscribe();
+    source.emit(opened(Date.now(), 7));
+    const web = await Web.start(relayHandler(relay, { authorize: () => true }), port);
+    closing.push(
+      () => web[Symbol.asyncDispose](),
+      () => relay.close(),
+      () => keepOpen.unsubscribe(),
+    );
+    await receiver.until(({ types }) => types.includes('gap'));
+    source.frames('b');
+    await receiver.until(({ texts }) => texts.length === 2);
+    const gap = receiver.told.find(({ type }) => type === 'gap');
+    expect(gap).toMatchObject({ failure: { code: 'relay-behind' } });
+    expect(gap).not.toHaveProperty('missed');
+    expect(receiver.types.slice(-2)).toEqual(['opened', 'gap']);
+    expect(await statusOf(receiver.events)).toMatchObject({ state: 'live', connection: 7 });
+  });
+
+  it('is made anew too late for what the relay holds: the gap says how many frames', async () => {
+    const { source, relay, web } = await serveRelay({ capacity: 10 });
+    const receiver = receive(web.url, {}, () => undefined);
+    await eventually(() => relay.status().clients.length === 1);
+    source.emit(opened(Date.now()), frame(0));
+    await receiver.until(({ texts }) => texts.length === 1);
+    web.reset();
+    source.frames(...range(1, 100));
+    await receiver.until(({ types }) => types.includes('gap'));
+    source.frames(101);
+    await receiver.until(({ texts }) => texts.includes('101'));
+    const gaps = receiver.events.filter(({ type }) => type === 'gap') as { missed?: number }[];
+    expect(gaps).toHaveLength(1);
+    expect(gaps[0]!.missed! + receiver.frames.length).toBe(102);
+  });
+
+  it('tells why and when it goes on, and asks with the place where it was', async () => {
+    const { url, requests } = await serve(
+      ended(hello() + message('e.1.1.1', line('a'))),
+      status(503, { 'retry-after': '0' }),
+      ended(hello() + message('e.2.2.1', line('b'))),
+      silence,
+    );
+    const receiver = receive(url);
+    await eventually(() => requests.length === 4);
+    expect(receiver.texts).toEqual(['a', 'b']);
+    expect(receiver.types).toEqual([
+      'relay-lost',
+      'reconnecting',
+      'relay-full',
+      'reconnecting',
+      'relay-lost',
+      'reconnecting',
+    ]);
+    expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual([
+      undefined,
+      'e.1.1.1',
+      'e.1.1.1',
+      'e.2.2.1',
+    ]);
+    const [ends, waits] = receiver.told as never as [
+      { at: number; failure: TradeFeedError },
+      { at: number; delayMs: number; attempt: number; verdict: string },
+    ];
+    expect(ends.failure).toMatchObject({ stage: 'stream', framesReceived: 1 });
+    expect(waits).toMatchObject({ attempt: 1, delayMs: 1, verdict: 'backoff' });
+    expect(Math.abs(waits.at - Date.now())).toBeLessThan(5_000);
+    const statuses = await firstValueFrom(from(receiver.events).pipe(connectionStatus(), toArray()));
+    expect(statuses.map(({ state }) => state)).toEqual([
+      'live',
+      'reconnecting',
+      'reconnecting',
+      'live',
+      'reconnecting',
+    ]);
+    expect((receiver.told[2] as { failure: TradeFeedError }).failure.previous).toMatchObject({ code: 'relay-lost' });
+  });
+
+  it.each<[string, Step, string]>([
+    ['401', status(401), 'relay-refused'],
+    ['403', status(403), 'relay-refused'],
+    ['404', status(404), 'invalid-relay'],
+    ['a page', status(200, { 'content-type': 'text/html' }), 'invalid-relay'],
+    ['a redirect to a page', status(302, { location: 'data:text/html,x' }), 'relay-unreachable'],
+  ])('is not made anew behind %s', async (_what, step, code) => {
+    const { url, requests } = await serve(step);
+    const failure = await receive(url).firstFailure();
+    expect(failure).toMatchObject({ code, verdict: code === 'relay-unreachable' ? 'backoff' : 'stop' });
+    expect(requests).toHaveLength(1);
+  });
+
+  it.each<[string, Step, string]>([
+    ['429', status(429), 'relay-failed'],
+    ['500', status(500), 'relay-failed'],
+    ['503', status(503), 'relay-full'],
+    ['a reset', (response) => response.socket?.resetAndDestroy(), 'relay-unreachable'],
+    ['garbage', stream(`${hello()}data: garbage\n\n`), 'invalid-relay-data'],
+    ['the end', ended(hello()), 'relay-lost'],
+  ])('is made anew behind %s', async (_what, step, code) => {
+    const { url } = await serve(step, stream(hello() + message('e.1.1.1', line('a'))));
+    const receiver = receive(url);
+    await receiver.until(({ texts }) => texts.length === 1);
+    expect(receiver.types).toEqual([code, 'reconnecting']);
+  });
+
+  it('waits no less than Retry-After says', async () => {
+    const { url, requests } = await serve(status(503, { 'retry-after': '9' }), ended(hello()));
+    const clock = new Clock(Date.now());
+    const receiver = receive(url, { backoff: { ...quick.backoff, scheduler: clock.scheduler } });
+    await receiver.until(({ types }) => types.includes('reconnecting'));
+    expect(receiver.told.at(-1)).toMatchObject({ delayMs: 9_000, attempt: 1 });
+    clock.pass(8_999);
+    expect(requests).toHaveLength(1);
+    clock.pass(1);
+    await eventually(() => requests.length === 2);
+  });
+
+  it('is made anew no sooner than a relay without room asks for', async () => {
+    const { relay, web } = await serveRelay({ maxClients: 1 });
+    receive(web.url);
+    await eventually(() => relay.status().clients.length === 1);
+    const clock = new Clock(Date.now());
+    const second = receive(web.url, { backoff: { ...quick.backoff, scheduler: clock.scheduler } });
+    await second.until(({ types }) => types.includes('reconnecting'));
+    expect(second.types).toEqual(['relay-full', 'reconnecting']);
+    expect(second.told.at(-1)).toMatchObject({ delayMs: 5_000 });
+  });
+
+  it('is made anew after waits that grow, and from the start after a connection that was stable', async () => {
+    // No network in between: what is written is there in the next turn.
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    let relay: ReadableStreamDefaultController<Uint8Array> | undefined;
+    const refusal = () => new Response('', { status: 500 });
+    const answers = [
+      ...[refusal, refusal, refusal],
+      () => {
+        const body = new ReadableStream<Uint8Array>({ start: (controller) => (relay = controller) });
+        return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+      },
+      refusal,
+    ];
+    const { fetch } = globalThis;
+    closing.push(() => (globalThis.fetch = fetch));
+    globalThis.fetch = () => Promise.resolve(answers.shift()!());
+    const clock = new Clock(Date.now());
+    const backoff = { initialDelayMs: 100, factor: 2, jitter: 'none' as const, scheduler: clock.scheduler };
+    const receiver = receive('http://localhost/feed', { backoff, scheduler: clock.scheduler, idleTimeoutMs: 6_000 });
+    const waits = () => receiver.told.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
+    for (let n = 1; n <= 3; n += 1) {
+      await turn();
+      expect(waits()).toHaveLength(n);
+      clock.pass(waits().at(-1)!);
+    }
+    await turn();
+    // It greets, and falls silent: it was open for longer than `stableAfterMs` when it was last heard.
+    for (const text of [hello(clock.now), ': heartbeat\n\n']) {
+      relay!.enqueue(new TextEncoder().encode(text));
+      await turn();
+      clock.pass(5_500);
+    }
+    clock.pass(500);
+    expect(waits()).toEqual([100, 200, 400, 0]);
+    expect(receiver.types.slice(-2)).toEqual(['relay-stalled', 'reconnecting']);
+    clock.pass(0);
+    await turn();
+    expect(waits().at(-1)).toBe(200);
+    expect(receiver.told.at(-1)).toMatchObject({ attempt: 2 });
+  });
+
+  it('gives up after maxAttempts', async () => {
+    const { url, requests } = await serve(status(500));
+    const receiver = await receive(url, { backoff: { ...quick.backoff, maxAttempts: 2 } }).over();
+    expect(receiver.error).toMatchObject({
+      code: 'retries-exhausted',
+      verdict: 'stop',
+      cause: { code: 'relay-failed' },
+    });
+    expect(requests).toHaveLength(3);
+  });
+
+  it('goes on when your headers cannot be had at the moment', async () => {
+    const { url, requests } = await serve(stream(hello() + message('e.1.1.1', line('a'))));
+    let n = 0;
+    const headers = async () => {
+      n += 1;
+      if (n < 3) throw new Error('no token');
+      return Promise.resolve({ authorization: `Bearer ${n}` });
+    };
+    const receiver = await receive(url, { headers }).until(({ texts }) => texts.length === 1);
+    expect(receiver.types.filter((type) => type === 'relay-unreachable')).toHaveLength(2);
+    expect(requests.map((request) => request.headers.authorization)).toEqual(['Bearer 3']);
+  });
+});
+
+describe('relayFeed$: unsubscribing', () => {
+  it.each<[string, Step, (receiver: Receiver) => boolean]>([
+    ['before the answer', silence, () => true],
+    ['before the greeting', stream(''), () => true],
+    ['amid the stream', stream(hello() + message('e.1.1.1', line('a'))), ({ texts }) => texts.length > 0],
+    ['amid a message', stream(`${hello()}${message('e.1.1.1', line('a'))}data: {`), ({ texts }) => texts.length > 0],
+  ])('ends the request %s: the server sees it', async (_when, step, isThere) => {
+    const { url, requests, responses } = await serve(step);
+    const receiver = receive(url);
+    await eventually(() => requests.length === 1 && isThere(receiver));
+    receiver.subscription.unsubscribe();
+    await eventually(() => responses[0]!.destroyed);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('in the wait asks nothing more, and leaves no timer', async () => {
+    const { url, requests } = await serve(status(500));
+    const clock = new Clock();
+    const receiver = receive(url, { backoff: { scheduler: clock.scheduler }, scheduler: clock.scheduler });
+    await receiver.until(({ types }) => types.includes('reconnecting'));
+    receiver.subscription.unsubscribe();
+    clock.pass(1e6);
+    expect([requests.length, clock.scheduler.actions]).toEqual([1, []]);
+  });
+
+  it.each(['opened', 'frame', 'disconnected', 'reconnecting'])('inside `next` of %s is the end', async (type) => {
+    const { url } = await serve(
+      ended(hello() + message('e.1.0.1', opened(5)) + message('e.3.2.1', line('a'), line('b'))),
+    );
+    const seen: string[] = [];
+    await firstValueFrom(
+      relayFeed$(url, quick).pipe(
+        map((event) => {
+          seen.push(event.type);
+          return event;
+        }),
+        take(
+          ['opened', 'frame', 'disconnected', 'reconnecting'].indexOf(type) +
+            (type === 'opened' || type === 'frame' ? 1 : 2),
+        ),
+        toArray(),
+      ),
+    );
+    expect(seen.at(-1)).toBe(type);
+  });
+});
+
+describe('relayFeed$: what is yours', () => {
+  it('your exception is not taken for a failure of the network', async () => {
+    const { url, requests } = await serve(stream(hello() + message('e.1.1.1', line('a'))), silence);
+    const failed = new Promise((resolve) => {
+      relayFeed$(url, quick)
+        .pipe(
+          map(() => {
+            throw new Error('mine');
+          }),
+        )
+        .subscribe({ error: resolve });
+    });
+    expect(await failed).toEqual(new Error('mine'));
+    expect(requests).toHaveLength(1);
+  });
+
+  it('a place in your store is where the next one begins', async () => {
+    const { source, relay, web } = await serveRelay();
+    const items = new Map<string, string>();
+    const resumeIn = {
+      getItem: (key: string) => items.get(key) ?? null,
+      setItem: (key: string, id: string) => void items.set(key, id),
+    };
+    const first = receive(web.url, { resumeIn });
+    await eventually(() => relay.status().clients.length === 1);
+    source.emit(opened(Date.now()), frame('a'));
+    await first.until(({ texts }) => texts.length === 1);
+    first.subscription.unsubscribe();
+    await eventually(() => relay.status().clients.length === 0);
+    source.frames('b', 'c');
+    const second = receive(web.url, { resumeIn });
+    await second.until(({ texts }) => texts.length === 2);
+    expect([second.texts, second.types]).toEqual([['b', 'c'], ['opened']]);
+  });
+
+  it('a store that throws costs nothing but the place', async () => {
+    const { url } = await serve(stream(hello() + message('e.1.1.1', line('a'))));
+    const no = () => {
+      throw new Error('SecurityError');
+    };
+    const receiver = receive(url, { resumeIn: { getItem: no, setItem: no } });
+    await receiver.until(({ texts }) => texts.length === 1);
+    expect([receiver.types, receiver.isOver]).toEqual([[], false]);
+  });
+});
+
+describe('relayFeed$: the operators', () => {
+  it('`frames`, `feedStats` and `connectionStatus` know its events', async () => {
+    const { url } = await serve(
+      stream(hello() + message('e.3.2.1', opened(Date.now(), 4), line('ab'), { ...gapOf(1, 2), missed: 7 })),
+    );
+    const events = await firstValueFrom(relayFeed$(url, quick).pipe(take(3), toArray()));
+    expect(await firstValueFrom(from(events).pipe(frames(), toArray()))).toHaveLength(1);
+    expect(await statusOf(events)).toMatchObject({ state: 'live', connection: 4 });
+    const idle = new Subject<RelayedEvent>();
+    const stats = firstValueFrom(idle.pipe(feedStats({ everyMs: 5 })));
+    for (const event of events) idle.next(event);
+    expect(await stats).toMatchObject({ frames: 1, bytes: 2, gaps: 1, dropped: 7 });
+  });
+
+  it('windows are complete across a connection that is made anew without a loss, and not where frames may be missing', async () => {
+    const at = 1_000_000_000;
+    const clock = new Clock(at);
+    const windowsOf = async (events: readonly RelayedEvent[]) =>
+      firstValueFrom(from(events).pipe(tumblingWindow({ lengthMs: 1_000, scheduler: clock.scheduler }), toArray()));
+    const lostAt = (ms: number) => ({ ...disconnected(at + ms), failure: lost(at + ms, { code: 'connection-lost' }) });
+    const seconds = (...events: readonly RelayedEvent[]): RelayedEvent[] => [
+      opened(at),
+      frame('a', at + 100),
+      ...events,
+      frame('z', at + 3_100),
+    ];
+    // The relay lets the feed be open from the last event on that the client had.
+    const seamless = seconds(
+      frame('b', at + 1_100),
+      lostAt(1_500),
+      reconnecting(at + 1_500, 10),
+      opened(at + 1_100),
+      frame('c', at + 1_300),
+    );
+    expect((await windowsOf(seamless)).map((window) => (window as { complete: boolean }).complete)).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+    const behind = seconds(frame('b', at + 1_100), lostAt(1_500), reconnecting(at + 1_500, 10), opened(at + 1_900), {
+      ...gapOf(at + 1_100, at + 1_900),
+      missed: 3,
+    });
+    expect((await windowsOf(behind)).map((window) => (window as { complete: boolean }).complete)).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
+  });
+
+  it.each([
+    ['holds what was missed', 1_000, 0],
+    ['does not', 5, 1],
+  ])('a window has a gap only where the relay %s', async (_what, capacity, gaps) => {
+    const { source, relay, web } = await serveRelay({ capacity });
+    const receiver = receive(web.url);
+    await eventually(() => relay.status().clients.length === 1);
+    const at = Date.now() - 5_000;
+    source.emit(opened(at), frame('a', at));
+    await receiver.until(({ texts }) => texts.length === 1);
+    web.reset();
+    source.emit(...range(1, 20).map((n) => frame(n, at + n)));
+    await receiver.until(({ texts }) => texts.includes('20') || relay.status().clients[0]?.missed === 20);
+    source.emit(frame('z', at + 30));
+    await receiver.until(({ texts }) => texts.includes('z'));
+    expect(receiver.types).toContain('relay-lost');
+    const windows = await firstValueFrom(
+      from(receiver.events).pipe(tumblingWindow({ lengthMs: 86_400_000 }), toArray()),
+    );
+    expect(windows.flatMap((window) => window.gaps)).toHaveLength(gaps);
+  });
+
+  it('a newcomer knows the status in each state of the feed', async () => {
+    const at = Date.now();
+    const failedOnce = [opened(at), disconnected(at + 1), reconnecting(at + 1, 60_000)];
+    const again = {
+      ...disconnected(at + 3),
+      failure: tradeFeedError({ stage: 'ticket', status: 503, endedAt: at + 3 }),
+    };
+    for (const events of [
+      [requested(at)],
+      [opened(at)],
+      failedOnce,
+      [...failedOnce, requested(at + 2), again, reconnecting(at + 3, 50, 2)],
+    ]) {
+      const { source, relay, web } = await serveRelay();
+      receive(web.url);
+      await eventually(() => relay.status().clients.length === 1);
+      source.emit(...events);
+      const newcomer = receive(web.url);
+      await newcomer.until(({ told }) => told.at(-1)?.type === events.at(-1)!.type);
+      const { since: _since, ...expected } = JSON.parse(JSON.stringify(await statusOf(events))) as { since: number };
+      expect(JSON.parse(JSON.stringify(await statusOf(newcomer.events)))).toMatchObject(expected);
+    }
+  });
+
+  it('completes with a source that is over before anybody has come', async () => {
+    const relay = createRelay(of(frame('a'), frame('b')), { batchMs: 0 });
+    const web = await Web.start(relayHandler(relay, { authorize: () => true }));
+    closing.push(
+      () => web[Symbol.asyncDispose](),
+      () => relay.close(),
+    );
+    expect((await receive(web.url).over()).texts).toEqual(['a', 'b']);
+  });
+});

@@ -1,0 +1,174 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { lastValueFrom, type Observable, of, reduce } from 'rxjs';
+import type { RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
+import { relayRequest$ } from '../../src/browser/relay-request.js';
+import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
+import { eventually, Web } from '../relay/support.js';
+import { ended, silence, startSteps, status, type Step, stream } from './support.js';
+
+const open: Web[] = [];
+afterEach(async () => {
+  for (const web of open.splice(0)) await web[Symbol.asyncDispose]();
+});
+
+const serve = async (...steps: readonly Step[]): Promise<Web> => {
+  const web = await startSteps(...steps);
+  open.push(web);
+  return web;
+};
+
+const request$ = (url: string, options?: RelayFeedOptions, lastEventId?: string): Observable<Uint8Array> =>
+  relayRequest$(resolveRelayFeed(url, options), lastEventId);
+
+const textOf = (bytes$: Observable<Uint8Array>): Promise<string> =>
+  lastValueFrom(bytes$.pipe(reduce((text, bytes) => text + Buffer.from(bytes).toString(), '')));
+
+const failureOf = (bytes$: Observable<unknown>): Promise<TradeFeedError> =>
+  lastValueFrom(bytes$, { defaultValue: undefined }).then(
+    () => Promise.reject(new Error('no failure')),
+    (failure: unknown) => failure as TradeFeedError,
+  );
+
+describe('relayRequest$', () => {
+  it('asks as Server-Sent Events are asked for, and gives the bytes', async () => {
+    const { url, requests } = await serve(ended('data: a\n\n'));
+    expect(await textOf(request$(url))).toBe('data: a\n\n');
+    expect(requests[0]).toMatchObject({ method: 'GET', url: '/feed' });
+    expect(requests[0]!.headers).toMatchObject({ accept: 'text/event-stream', 'cache-control': 'no-cache' });
+    expect(requests[0]!.headers).not.toHaveProperty('last-event-id');
+  });
+
+  it('gives back the place where it was', async () => {
+    const { url, requests } = await serve(ended(''));
+    await textOf(request$(url, {}, 'e.5.4.3'));
+    expect(requests[0]!.headers['last-event-id']).toBe('e.5.4.3');
+  });
+
+  it.each<[string, RelayFeedOptions['headers']]>([
+    ['an object', { authorization: 'Bearer t' }],
+    ['a function', () => ({ authorization: 'Bearer t' })],
+    ['an async function', () => Promise.resolve({ authorization: 'Bearer t' })],
+  ])('sends your headers along: %s', async (_what, headers) => {
+    const { url, requests } = await serve(ended(''));
+    await textOf(request$(url, { headers }));
+    expect(requests[0]!.headers).toMatchObject({ authorization: 'Bearer t', accept: 'text/event-stream' });
+  });
+
+  it('asks for your headers before each request', async () => {
+    const { url, requests } = await serve(ended(''));
+    let n = 0;
+    const asks$ = request$(url, { headers: () => ({ authorization: `Bearer ${(n += 1)}` }) });
+    await textOf(asks$);
+    await textOf(asks$);
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer 1', 'Bearer 2']);
+  });
+
+  it.each<[string, () => never | Promise<never>]>([
+    [
+      'throw',
+      () => {
+        throw new Error('no token');
+      },
+    ],
+    ['reject', () => Promise.reject(new Error('no token'))],
+  ])('errors with what your headers %s, and asks nothing', async (_how, headers) => {
+    const { url, requests } = await serve(ended(''));
+    expect(await failureOf(request$(url, { headers }))).toEqual(new Error('no token'));
+    expect(requests).toEqual([]);
+  });
+
+  it.each<[string, Step, object]>([
+    ['401', status(401), { code: 'relay-refused', verdict: 'stop', status: 401 }],
+    ['403', status(403), { code: 'relay-refused', verdict: 'stop', status: 403 }],
+    ['503', status(503), { code: 'relay-full', verdict: 'backoff', status: 503 }],
+    ['503 with a wait', status(503, { 'retry-after': '7' }), { code: 'relay-full', retryAfterMs: 7_000 }],
+    ['503 with a date', status(503, { 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' }), { code: 'relay-full' }],
+    ['429', status(429, { 'retry-after': '2' }), { code: 'relay-failed', verdict: 'backoff', retryAfterMs: 2_000 }],
+    ['408', status(408), { code: 'relay-failed', verdict: 'backoff', status: 408 }],
+    ['500', status(500), { code: 'relay-failed', verdict: 'backoff', status: 500 }],
+    ['502', status(502), { code: 'relay-failed', verdict: 'backoff' }],
+    ['504', status(504), { code: 'relay-failed', verdict: 'backoff' }],
+    ['404', status(404), { code: 'invalid-relay', verdict: 'stop', status: 404 }],
+    ['400', status(400), { code: 'invalid-relay', verdict: 'stop' }],
+    ['405', status(405), { code: 'invalid-relay', verdict: 'stop' }],
+    ['410', status(410), { code: 'invalid-relay', verdict: 'stop' }],
+    ['204', status(204, {}, ''), { code: 'invalid-relay', verdict: 'stop' }],
+    ['205', status(205, {}, ''), { code: 'invalid-relay', verdict: 'stop' }],
+    ['304', status(304, {}, ''), { code: 'invalid-relay', verdict: 'stop' }],
+    [
+      'a page',
+      status(200, { 'content-type': 'text/html' }, '<!doctype html>'),
+      { code: 'invalid-relay', verdict: 'stop' },
+    ],
+    ['JSON', status(200, { 'content-type': 'application/json' }, '{}'), { code: 'invalid-relay', verdict: 'stop' }],
+    ['no content type', status(200, {}, 'data: x\n\n'), { code: 'invalid-relay', verdict: 'stop' }],
+  ])('errors for an answer that is none of a relay: %s', async (_what, step, failure) => {
+    const { url } = await serve(step);
+    const error = await failureOf(request$(url));
+    expect(error).toMatchObject({ stage: 'handshake', uptimeMs: 0, ...failure });
+    if (!('retryAfterMs' in failure)) expect(error.retryAfterMs).toBeUndefined();
+  });
+
+  it('follows a redirect, and takes a page behind it for what it is', async () => {
+    const { url } = await serve(status(302, { location: '/there' }), ended('data: a\n\n'));
+    expect(await textOf(request$(url))).toBe('data: a\n\n');
+    const login = await serve(status(302, { location: '/login' }), status(200, { 'content-type': 'text/html' }));
+    expect(await failureOf(request$(login.url))).toMatchObject({ code: 'invalid-relay' });
+  });
+
+  it.each<[string, number, string]>([
+    ['a refusal', 401, 'text/plain'],
+    ['a page', 200, 'text/html'],
+  ])('lets go of %s that does not end', async (_what, code, type) => {
+    const { url, responses } = await serve((response) => {
+      response.writeHead(code, { 'content-type': type }).write('x'.repeat(100_000));
+    });
+    await failureOf(request$(url));
+    await eventually(() => responses[0]!.destroyed);
+  });
+
+  it('takes a content type with parameters', async () => {
+    const { url } = await serve(stream('data: a\n\n', { 'content-type': 'text/event-stream; charset=utf-8' }));
+    const seen: Uint8Array[] = [];
+    const subscription = request$(url).subscribe((bytes) => seen.push(bytes));
+    await eventually(() => seen.length > 0);
+    subscription.unsubscribe();
+  });
+
+  it('errors when nobody listens there, and when the connection breaks', async () => {
+    const web = await serve((response) => response.socket?.resetAndDestroy());
+    expect(await failureOf(request$(web.url))).toMatchObject({ name: 'TypeError' });
+    const broken = await serve((response) => {
+      stream('data: a')(response, undefined as never);
+      setImmediate(() => response.socket?.resetAndDestroy());
+    });
+    expect(await failureOf(request$(broken.url))).toMatchObject({ name: 'TypeError' });
+    const { url } = web;
+    await web[Symbol.asyncDispose]();
+    expect(await failureOf(request$(url))).toMatchObject({ name: 'TypeError' });
+  });
+
+  it.each<[string, Step]>([
+    ['it waits for the answer', silence],
+    ['bytes come', stream('data: a\n\n')],
+  ])('ends the request when it is unsubscribed from while %s', async (_when, step) => {
+    const web = await serve(step);
+    let bytes = 0;
+    const subscription = request$(web.url).subscribe((chunk) => (bytes += chunk.length));
+    await eventually(() => web.requests.length > 0 && (step === silence || bytes > 0));
+    subscription.unsubscribe();
+    await eventually(() => web.responses[0]!.destroyed);
+  });
+
+  it('asks nothing when it is unsubscribed from while it waits for your headers', async () => {
+    const web = await serve(ended(''));
+    let answer: (headers: Record<string, string>) => void = () => undefined;
+    const headers = () => new Promise<Record<string, string>>((resolve) => (answer = resolve));
+    const subscription = request$(web.url, { headers }).subscribe();
+    subscription.unsubscribe();
+    answer({});
+    await lastValueFrom(of(1));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(web.requests).toEqual([]);
+  });
+});

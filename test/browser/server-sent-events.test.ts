@@ -1,0 +1,109 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { from, lastValueFrom, of, Subject, throwError, toArray } from 'rxjs';
+import { type ServerSentEvent, serverSentEvents } from '../../src/browser/server-sent-events.js';
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+const read = (...chunks: readonly Uint8Array[]): Promise<ServerSentEvent[]> =>
+  lastValueFrom(from(chunks).pipe(serverSentEvents(), toArray()));
+
+/** Cuts bytes at the given places. */
+const cut = (whole: Uint8Array, places: readonly number[]): Uint8Array[] => {
+  const ends = [...new Set(places.map((place) => place % (whole.length + 1)))].sort((a, b) => a - b);
+  return [...ends, whole.length].map((end, n) => whole.subarray(ends[n - 1] ?? 0, end));
+};
+
+const event = (lines: readonly string[], { type = '', id = '' } = {}): ServerSentEvent => ({ type, id, lines });
+
+describe('serverSentEvents', () => {
+  it.each<[string, string, ServerSentEvent[]]>([
+    ['one event', 'data: a\n\n', [event(['a'])]],
+    ['all its fields, in any order', 'id: 1\ndata: a\nevent: hello\n\n', [event(['a'], { type: 'hello', id: '1' })]],
+    ['several lines', 'data: a\ndata: b\ndata\ndata:\n\n', [event(['a', 'b', '', ''])]],
+    ['one space behind the colon, no more', 'data:a\ndata: b\ndata:  c\n\n', [event(['a', 'b', ' c'])]],
+    ['a value with colons', 'data: {"a":"b: c"}\n\n', [event(['{"a":"b: c"}'])]],
+    ['comments as nothing', ': heartbeat\n\n:\n\ndata: a\n: in between\ndata: b\n\n', [event(['a', 'b'])]],
+    ['other fields as nothing', 'retry: 5\ndata: a\ndatas: b\n data: c\nDATA: d\n\n', [event(['a'])]],
+    ['an event without data as nothing', 'event: x\nid: 1\n\ndata: a\n\n', [event(['a'])]],
+    ['more blank lines than one', '\n\n\ndata: a\n\n\n\n\ndata: b\n\n', [event(['a']), event(['b'])]],
+    [
+      'ends of lines of CRLF',
+      'event: x\r\ndata: a\r\n\r\ndata: b\r\n\r\n',
+      [event(['a'], { type: 'x' }), event(['b'])],
+    ],
+    [
+      'separators of other texts as part of a line',
+      'data: a\u2028b\u2029c\u0085d\n\n',
+      [event(['a\u2028b\u2029c\u0085d'])],
+    ],
+    ['a byte order mark before the first line as nothing', '\ufeffdata: a\n\n', [event(['a'])]],
+    ['a byte order mark anywhere else as part of a line', 'data: \ufeffa\n\n', [event(['\ufeffa'])]],
+    ['what is not whole at the end as nothing', 'data: a\n\ndata: b\n', [event(['a'])]],
+    ['nothing', '', []],
+  ])('reads %s', async (_what, text, events) => {
+    expect(await read(bytes(text))).toEqual(events);
+    expect(await read(...cut(bytes(text), [...bytes(text).keys()]))).toEqual(events);
+  });
+
+  it('reads the same however the bytes are cut', async () => {
+    const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom('\u2028', '\ufeff', '😀'));
+    const line = text.map((value) => value.replace(/[\r\n\ud800-\udfff]/gu, ''));
+    const written = fc.record({
+      type: fc.constantFrom('', 'hello', 'stop'),
+      id: fc.stringMatching(/^[\w.]{0,9}$/),
+      lines: fc.array(line, { minLength: 1, maxLength: 4 }),
+      comment: fc.boolean(),
+    });
+    const eol = fc.constantFrom('\n', '\r\n');
+    await fc.assert(
+      fc.asyncProperty(fc.array(written), eol, fc.array(fc.nat(2_000)), async (events, end, places) => {
+        const blocks = events.map(({ type, id, lines, comment }) =>
+          [
+            ...(comment ? [': heartbeat', ''] : []),
+            ...(type ? [`event: ${type}`] : []),
+            ...(id ? [`id: ${id}`] : []),
+            ...lines.map((each) => `data: ${each}`),
+            '',
+            '',
+          ].join(end),
+        );
+        const expected = events.map(({ type, id, lines }) => event(lines, { type, id }));
+        expect(await read(...cut(bytes(blocks.join('')), places))).toEqual(expected);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('emits each event in the turn in which it is whole', () => {
+    const source = new Subject<Uint8Array>();
+    const seen: string[] = [];
+    source.pipe(serverSentEvents()).subscribe(({ lines }) => seen.push(...lines));
+    for (const [chunk, sofar] of [
+      ['data: a', 0],
+      ['\n', 0],
+      ['\ndata: b\n\ndata', 2],
+      [': c\n\n', 3],
+    ] as const) {
+      source.next(bytes(chunk));
+      expect(seen).toHaveLength(sofar);
+    }
+  });
+
+  it('takes no longer for each part of a message, however long that is', async () => {
+    const whole = bytes(`data: ${'x'.repeat(4_000_000)}\n\n`);
+    const parts = Array.from({ length: Math.ceil(whole.length / 16_384) }, (_, n) =>
+      whole.subarray(n * 16_384, (n + 1) * 16_384),
+    );
+    const before = performance.now();
+    const [only] = await read(...parts);
+    expect(performance.now() - before).toBeLessThan(1_000);
+    expect(only?.lines[0]).toHaveLength(4_000_000);
+  });
+
+  it('ends as its source does; each subscription reads for itself', async () => {
+    await expect(lastValueFrom(throwError(() => new Error('gone')).pipe(serverSentEvents()))).rejects.toThrow('gone');
+    const events$ = of(bytes('data: a\n\ndata: b')).pipe(serverSentEvents(), toArray());
+    expect([await lastValueFrom(events$), await lastValueFrom(events$)]).toEqual([[event(['a'])], [event(['a'])]]);
+  });
+});

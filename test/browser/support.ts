@@ -1,0 +1,116 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Subscription } from 'rxjs';
+import { relayFeed$, type RelayFeedOptions } from '../../src/browser/index.js';
+import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
+import type { TradeFeedError } from '../../src/protocol/failure.js';
+import type { AnyFrame } from '../../src/protocol/frame.js';
+import { eventually, isFrame, isTold, Web } from '../relay/support.js';
+
+/** Answers one request. */
+export type Step = (response: ServerResponse, request: IncomingMessage) => void;
+
+/** Starts a server that answers the n-th request by the n-th step; the last one repeats. */
+export const startSteps = (...steps: readonly Step[]): Promise<Web> => {
+  let n = 0;
+  const listener: RequestListener = (request, response) => {
+    n += 1;
+    steps[Math.min(n, steps.length) - 1]!(response, request);
+  };
+  return Web.start(listener);
+};
+
+/** Answers as a relay does, with the given text. */
+export const stream =
+  (text: string, headers: Readonly<Record<string, string>> = {}): Step =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream', ...headers });
+    response.write(text);
+  };
+
+/** The same, and ends the answer. */
+export const ended =
+  (text: string): Step =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text);
+  };
+
+/** Answers with a status. */
+export const status =
+  (code: number, headers: Readonly<Record<string, string>> = {}, body = 'x'): Step =>
+  (response) => {
+    response.writeHead(code, headers).end(body);
+  };
+
+/** Never answers. */
+export const silence: Step = () => undefined;
+
+export const hello = (at = Date.now(), id = 'e.0.0.1'): string => `event: hello\nid: ${id}\ndata: {"at":${at}}\n\n`;
+
+/** A message with events. */
+export const message = (id: string, ...events: readonly unknown[]): string =>
+  `id: ${id}\n${events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n`).join('')}\n`;
+
+/** Short waits, no jitter. */
+export const quick: RelayFeedOptions = { backoff: { initialDelayMs: 1, maxDelayMs: 5, jitter: 'none' } };
+
+/** What one subscription has seen. */
+export class Receiver {
+  readonly events: RelayedEvent[] = [];
+  error: TradeFeedError | undefined;
+  isComplete = false;
+  readonly subscription: Subscription;
+
+  constructor(
+    url: string | URL,
+    options: RelayFeedOptions = {},
+    onEvent: (event: RelayedEvent) => void = () => undefined,
+  ) {
+    this.subscription = relayFeed$(url, { ...quick, ...options }).subscribe({
+      next: (event) => {
+        this.events.push(event);
+        onEvent(event);
+      },
+      error: (error: TradeFeedError) => (this.error = error),
+      complete: () => (this.isComplete = true),
+    });
+  }
+
+  get frames(): readonly AnyFrame[] {
+    return this.events.filter(isFrame);
+  }
+
+  get texts(): readonly string[] {
+    return this.frames.map((frame) => frame.text());
+  }
+
+  get told(): readonly LifecycleEvent[] {
+    return this.events.filter(isTold);
+  }
+
+  /** What it was told, in short. */
+  get types(): readonly string[] {
+    return this.told.map((event) => (event.type === 'disconnected' ? event.failure.code : event.type));
+  }
+
+  get isOver(): boolean {
+    return this.isComplete || this.error !== undefined;
+  }
+
+  async until(holds: (receiver: this) => boolean): Promise<this> {
+    await eventually(() => holds(this));
+    return this;
+  }
+
+  /** Waits for its end. */
+  async over(): Promise<this> {
+    return this.until(({ isOver }) => isOver);
+  }
+
+  /** Waits for the first failure after which it goes on, and ends it there. */
+  async firstFailure(): Promise<TradeFeedError> {
+    await this.until(({ types, isOver }) => isOver || types.includes('reconnecting'));
+    this.subscription.unsubscribe();
+    const ended = this.told.find((event) => event.type === 'disconnected');
+    return ended?.failure ?? this.error!;
+  }
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from '@jest/globals';
+import { gapOf, presentBehindGap, presentSince } from '../../src/relay/catch-up.js';
+import { disconnected, opened, reconnecting } from '../operators/stream.js';
+
+const outage = [disconnected(9), reconnecting(9, 5)];
+
+describe('gapOf', () => {
+  it('tells from when to when, why, and how many frames', () => {
+    const gap = gapOf({ from: 5, to: 8, frames: 3 });
+    expect(gap).toMatchObject({ type: 'gap', from: 5, to: 8, durationMs: 3, missed: 3 });
+    expect(gap.failure).toMatchObject({ code: 'relay-behind', stage: 'stream', verdict: 'renew', endedAt: 5 });
+  });
+
+  it('says nothing of a number that nobody knows', () => {
+    expect(gapOf({ from: 5, to: 8, frames: undefined })).not.toHaveProperty('missed');
+    expect(gapOf({ from: 5, to: 8, frames: 0 })).toHaveProperty('missed', 0);
+  });
+
+  it('never ends before it begins, also when a clock was set back', () => {
+    expect(gapOf({ from: 8, to: 5, frames: 1 })).toMatchObject({ from: 8, to: 8, durationMs: 0 });
+  });
+});
+
+describe('presentSince', () => {
+  it('lets the feed be open from then on', () => {
+    expect(presentSince([opened(3, 2)], 7)).toEqual([opened(7, 2)]);
+  });
+
+  it('tells of an outage as it was', () => {
+    expect(presentSince(outage, 20)).toEqual(outage);
+    expect(presentSince([], 20)).toEqual([]);
+  });
+});
+
+describe('presentBehindGap', () => {
+  const missed = { from: 5, to: 8, frames: 3 };
+  const gap = expect.objectContaining({ type: 'gap', from: 5, to: 8, missed: 3 });
+
+  it('puts the gap right behind the opening', () => {
+    expect(presentBehindGap([opened(3, 2)], missed)).toEqual([opened(8, 2), gap]);
+  });
+
+  it('puts it before an outage that goes on', () => {
+    expect(presentBehindGap(outage, missed)).toEqual([gap, ...outage]);
+    expect(presentBehindGap([], missed)).toEqual([gap]);
+  });
+});

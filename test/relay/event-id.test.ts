@@ -1,0 +1,63 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { eventId, parseEventId } from '../../src/relay/event-id.js';
+
+describe('eventId', () => {
+  it('is read as it was written', () => {
+    const count = fc.integer({ min: 0, max: 10 ** 15 });
+    fc.assert(
+      fc.property(fc.stringMatching(/^[\w-]{8}$/), count, count, count, (epoch, seq, frames, at) => {
+        const text = eventId(epoch, { seq, frames, at, present: [] });
+        expect(parseEventId(text)).toEqual({ epoch, seq, frames, at });
+        // It goes into a header and a field of Server-Sent Events as it is.
+        expect(text).toMatch(/^[\x21-\x7e]+$/);
+      }),
+    );
+  });
+
+  it('holds whole numbers, whatever a clock says', () => {
+    expect(eventId('e', { seq: 1, frames: 0, at: 1.75, present: [] })).toBe('e.1.0.1');
+    expect(eventId('e', { seq: 1, frames: 0, at: -5, present: [] })).toBe('e.1.0.0');
+  });
+});
+
+describe('parseEventId', () => {
+  it.each([
+    undefined,
+    '',
+    '1',
+    'e.1.1',
+    'e.1.1.1.1',
+    '.1.1.1',
+    'e.-1.1.1',
+    'e.1.-1.1',
+    'e.1.1.-1',
+    'e.1e3.1.1',
+    'e.0x1.1.1',
+    'e.1.1.1 ',
+    ' e.1.1.1',
+    'e.1.1.1\n',
+    'e.1.1.1\r\nx: y',
+    'é.1.1.1',
+    'e.99999999999999999.1.1',
+    `${'e'.repeat(41)}.1.1.1`,
+    'e.1.1.1, e.2.2.2',
+    '__proto__',
+    'e.NaN.1.1',
+    'e.Infinity.1.1',
+    'e.١.1.1',
+  ])('refuses %j', (text) => {
+    expect(parseEventId(text)).toBeUndefined();
+  });
+
+  it('throws for no text at all, and gives finite numbers when it gives any', () => {
+    const nearly = fc.stringMatching(/^[\w.-]{0,60}$/);
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), nearly), (text) => {
+        const id = parseEventId(text);
+        if (id === undefined) return;
+        for (const number of [id.seq, id.frames, id.at]) expect(Number.isFinite(number)).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,143 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { Frame } from '../../src/protocol/frame.js';
+import { EventLog, type LogBounds, type Position } from '../../src/relay/event-log.js';
+import { disconnected, gapOf, opened } from '../operators/stream.js';
+import { frame, range } from './support.js';
+
+const roomy: LogBounds = { capacity: 1_000_000, capacityBytes: 1e9 };
+const logOf = (bounds: Partial<LogBounds>, payloads: readonly (string | number)[]) => {
+  const log = new EventLog({ ...roomy, ...bounds }, 5);
+  for (const payload of payloads) log.append(frame(payload));
+  return log;
+};
+
+/** All that can be read from a place on. */
+const readFrom = (log: EventLog, from: Position): string[] => {
+  const lines: string[] = [];
+  for (let at = from, batch = log.read(at); batch !== undefined; batch = log.read(at)) {
+    lines.push(...batch.lines.split('\n').map((line) => (JSON.parse(line) as { data: string }).data));
+    at = batch.end;
+  }
+  return lines;
+};
+
+describe('EventLog', () => {
+  it('is empty at first', () => {
+    const log = new EventLog(roomy, 5);
+    expect(log.newest).toEqual({ seq: 0, frames: 0, at: 5, present: [] });
+    expect([log.oldest, log.size, log.bytes]).toEqual([log.newest, 0, 0]);
+    expect(log.read(log.newest)).toBeUndefined();
+  });
+
+  it('knows at each place how many events and frames there were, when, and how it stood', () => {
+    const log = new EventLog(roomy, 5);
+    const events = [opened(10), frame('a', 11), disconnected(12), gapOf(12, 20)];
+    for (const event of events) log.append(event);
+    expect(range(0, 4).map((seq) => log.positionAt(seq))).toEqual([
+      { seq: 0, frames: 0, at: 5, present: [] },
+      expect.objectContaining({ seq: 1, frames: 0, at: 10, present: [events[0]] }),
+      expect.objectContaining({ seq: 2, frames: 1, at: 11, present: [events[0]] }),
+      expect.objectContaining({ seq: 3, frames: 1, at: 12, present: [events[2]] }),
+      expect.objectContaining({ seq: 4, frames: 1, at: 20, present: [events[2]] }),
+    ]);
+    expect([log.positionAt(-1), log.positionAt(5), log.positionAt(1e15)]).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('keeps the time of the event before for one that has none', () => {
+    const log = new EventLog(roomy, 5);
+    log.append({ type: 'opened', feed: 'market', connection: 1 } as never);
+    expect(log.newest.at).toBe(5);
+  });
+
+  it('holds the newest events within both bounds, and gives every one of them, from any place that it knows', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ maxLength: 40 }), { maxLength: 60 }),
+        fc.integer({ min: 1, max: 70 }),
+        fc.integer({ min: 1, max: 6_000 }),
+        (payloads, capacity, capacityBytes) => {
+          const log = logOf({ capacity, capacityBytes }, payloads);
+          expect(log.size).toBeLessThanOrEqual(capacity);
+          expect(log.bytes).toBeLessThanOrEqual(capacityBytes);
+          expect(log.newest).toMatchObject({ seq: payloads.length, frames: payloads.length });
+          expect(log.oldest.seq).toBe(payloads.length - log.size);
+          for (const seq of range(0, payloads.length)) {
+            const place = log.positionAt(seq);
+            expect(place === undefined).toBe(seq < log.oldest.seq);
+            if (place !== undefined) expect(readFrom(log, place)).toEqual(payloads.slice(seq));
+          }
+        },
+      ),
+    );
+  });
+
+  it('counts bytes as they are sent', () => {
+    const log = logOf({}, ['é\n']);
+    const line =
+      '{"type":"frame","feed":"market","connection":1,"receivedAt":1000000,"isBinary":false,"encoding":"utf8","data":"é\\n"}';
+    expect(log.read(log.oldest)?.lines).toBe(line);
+    expect(log.bytes).toBe(Buffer.byteLength(line));
+  });
+
+  it('lets an event go at once that is larger than all that it may hold', () => {
+    const log = logOf({ capacityBytes: 1_000 }, ['a', 'b', 'x'.repeat(1_000)]);
+    expect([log.size, log.bytes, log.oldest.seq, log.oldest.frames]).toEqual([0, 0, 3, 3]);
+    log.append(frame('c'));
+    expect(readFrom(log, log.oldest)).toEqual(['c']);
+  });
+
+  it('gives the same batch to everyone who is at the same place', () => {
+    const log = logOf({}, ['a', 'b']);
+    const batch = log.read(log.oldest);
+    expect(log.read(log.oldest)).toBe(batch);
+    expect(log.read(log.positionAt(1)!)?.lines).not.toBe(batch?.lines);
+    expect(log.read(log.oldest)?.lines.split('\n')).toHaveLength(2);
+    log.append(frame('c'));
+    expect(log.read(log.oldest)?.lines.split('\n')).toHaveLength(3);
+  });
+
+  it('gives batches of 64 KiB of text, and one event more at most', () => {
+    const log = logOf(
+      {},
+      range(1, 400).map((n) => String(n).padEnd(1_000)),
+    );
+    const sizes: number[] = [];
+    for (let at = log.oldest, batch = log.read(at); batch !== undefined; batch = log.read(at)) {
+      sizes.push(batch.lines.length);
+      at = batch.end;
+    }
+    expect(sizes.length).toBeGreaterThan(5);
+    for (const size of sizes.slice(0, -1)) expect(size).toBeGreaterThanOrEqual(64 * 1024);
+    expect(Math.max(...sizes)).toBeLessThan(64 * 1024 + 1_200);
+  });
+
+  it('gives a batch of one event that is larger than that', () => {
+    const log = logOf({}, ['a', 'x'.repeat(1_000_000), 'b']);
+    expect(readFrom(log, log.oldest)).toEqual(['a', 'x'.repeat(1_000_000), 'b']);
+  });
+
+  it('refuses a frame that was made by hand with a field that no frame has', () => {
+    const log = new EventLog(roomy, 5);
+    expect(() => log.append(new Frame('market', Buffer.from('x'), false, NaN, 1))).toThrow(TypeError);
+    expect([log.size, log.newest.seq]).toEqual([0, 0]);
+  });
+
+  it('does not grow once it is full', () => {
+    setFlagsFromString('--expose-gc');
+    const gc = runInNewContext('gc') as () => void;
+    const log = new EventLog({ capacity: 2_000, capacityBytes: 2e6 }, 5);
+    const heap = (): number => {
+      for (const n of range(1, 20_000)) log.append(frame(String(n).padEnd(500)));
+      gc();
+      return process.memoryUsage().heapUsed;
+    };
+    heap();
+    const before = heap();
+    for (let round = 0; round < 3; round += 1) heap();
+    expect(heap() - before).toBeLessThan(1e6);
+    expect(log.size).toBeLessThanOrEqual(2_000);
+  });
+});

@@ -1,0 +1,237 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { LifecycleEvent } from '../../src/protocol/event.js';
+import { RelayClient } from '../../src/relay/relay-client.js';
+import type { RelayMessage } from '../../src/relay/relay-message.js';
+import { RelayRun } from '../../src/relay/relay-run.js';
+import { disconnected, gapOf, opened, reconnecting } from '../operators/stream.js';
+import { eventsIn, frame, range, type Told } from './support.js';
+
+const runOf = (bounds: { capacity?: number; capacityBytes?: number } = {}) =>
+  new RelayRun({ capacity: 1_000, capacityBytes: 1e6, ...bounds }, 500);
+
+const clientOf = (run: RelayRun, lastEventId?: string, now = 900) => {
+  const behind: number[] = [];
+  const client: RelayClient = new RelayClient(
+    run,
+    lastEventId,
+    () => now,
+    () => behind.push(client.missed),
+  );
+  const next = (isFull = () => false): RelayMessage[] => [...client.messages(isFull)];
+  return { client, behind, next };
+};
+
+const fill = (run: RelayRun, from: number, to: number): void => {
+  for (const n of range(from, to)) run.append(frame(n, 500 + n));
+};
+
+const told = (messages: readonly RelayMessage[]): Told[] =>
+  messages.filter(({ type }) => type === undefined).flatMap(eventsIn);
+const payloads = (messages: readonly RelayMessage[]): unknown[] =>
+  told(messages).flatMap(({ type, data }) => (type === 'frame' ? [Number(data)] : []));
+const idOf = (run: RelayRun, { seq, frames = seq, at = 500 }: { seq: number; frames?: number; at?: number }): string =>
+  `${run.epoch}.${seq}.${frames}.${at}`;
+
+describe('RelayClient', () => {
+  it('greets with the time of the relay, then tells how it stands, then what is new', () => {
+    const run = runOf();
+    run.append(opened(510, 3));
+    fill(run, 1, 2);
+    const { client, next } = clientOf(run);
+    const messages = next();
+    const id = idOf(run, { seq: 3, frames: 2, at: 502 });
+    expect(messages).toEqual([
+      { id, type: 'hello', data: '{"at":900}' },
+      { id, data: JSON.stringify(opened(900, 3)) },
+    ]);
+    fill(run, 3, 4);
+    expect(payloads(next())).toEqual([3, 4]);
+    expect(next()).toEqual([]);
+    expect([client.joined, client.sent, client.missed]).toEqual(['new', 2, 0]);
+  });
+
+  it('only greets when nothing has happened yet', () => {
+    expect(
+      clientOf(runOf())
+        .next()
+        .map(({ type }) => type),
+    ).toEqual(['hello']);
+  });
+
+  it.each<[string, readonly LifecycleEvent[]]>([
+    ['waits', [disconnected(520), reconnecting(520, 50)]],
+    ['has failed twice', [disconnected(520), reconnecting(520, 50), disconnected(580), reconnecting(580, 90, 2)]],
+  ])('tells a newcomer of a feed that %s', (_what, events) => {
+    const run = runOf();
+    for (const event of [opened(510), ...events]) run.append(event);
+    const types = told(clientOf(run).next());
+    expect(types.at(-1)).toEqual(JSON.parse(JSON.stringify(events.at(-1))));
+    expect(types[0]).toMatchObject({ type: 'disconnected', at: 520 });
+  });
+
+  it('gives who comes back exactly what it missed, and opens the feed at the place where it was', () => {
+    const run = runOf();
+    run.append(opened(500));
+    fill(run, 1, 9);
+    const { client, next } = clientOf(run, idOf(run, { seq: 5, frames: 4, at: 504 }));
+    const messages = next();
+    expect(messages[0]).toMatchObject({ type: 'hello', id: idOf(run, { seq: 5, frames: 4, at: 504 }) });
+    expect(told(messages)[0]).toEqual(opened(504));
+    expect(payloads(messages)).toEqual([5, 6, 7, 8, 9]);
+    expect([client.joined, client.sent, client.missed]).toEqual(['resumed', 5, 0]);
+  });
+
+  it('tells who comes back as it was then, when the feed was not open; what follows comes by itself', () => {
+    const run = runOf();
+    const events = [opened(500), disconnected(510), reconnecting(510, 5), opened(520, 2), gapOf(510, 520)];
+    for (const event of events) run.append(event);
+    const types = told(clientOf(run, idOf(run, { seq: 3, frames: 0 })).next()).map(({ type }) => type);
+    expect(types).toEqual(['disconnected', 'reconnecting', 'opened', 'gap']);
+  });
+
+  it.each<[string, (run: RelayRun) => string, number | undefined, number]>([
+    ['is gone', (run) => idOf(run, { seq: 2, at: 502 }), 18, 502],
+    ['is gone just now', (run) => idOf(run, { seq: 9, at: 509 }), 11, 509],
+    ['is before the first event', (run) => idOf(run, { seq: 0 }), 20, 500],
+    ['is in the future', (run) => idOf(run, { seq: 999, frames: 999, at: 999_999 }), 0, 900],
+    ['is in the far future', (run) => `${run.epoch}.9999999999999999.0.9999999999999999`, 20, 900],
+    ['is in a log of another run', () => 'otherrun.15.15.515', undefined, 515],
+    ['is in a log of another run, and more than there is', () => 'otherrun.9999.9999.800', undefined, 800],
+  ])('tells whose place %s of a gap, and goes on from now', (_what, id, missed, from) => {
+    const run = runOf({ capacity: 10 });
+    fill(run, 1, 20);
+    const { client, next } = clientOf(run, id(run));
+    const messages = next();
+    const [open, gap, ...more] = told(messages);
+    expect([open!.type, gap!.type, more]).toEqual(['opened', 'gap', []]);
+    expect(gap).toMatchObject({ from, to: 900, durationMs: 900 - from, failure: { code: 'relay-behind' } });
+    expect(gap!['missed']).toBe(missed);
+    expect([client.joined, client.missed]).toEqual(['behind', missed ?? 0]);
+    fill(run, 21, 22);
+    expect(payloads(next())).toEqual([21, 22]);
+  });
+
+  it('does not hide that gap from the next connection, when this one is lost right behind the greeting', () => {
+    const run = runOf({ capacity: 10 });
+    fill(run, 1, 20);
+    const id = idOf(run, { seq: 2, at: 502 });
+    const [hello, gap] = clientOf(run, id).next();
+    expect(hello).toMatchObject({ type: 'hello', id });
+    expect(told(clientOf(run, hello!.id).next())[1]).toMatchObject({ type: 'gap', missed: 18 });
+    // Behind the gap the place is a new one.
+    expect(told(clientOf(run, gap!.id).next()).map(({ type }) => type)).toEqual(['opened']);
+  });
+
+  it.each(['', '1', 'e.1', '../../etc', 'a.1.1.1\r\nset-cookie: x=1', '__proto__', '-.-.-.-'])(
+    'takes whose place nobody can read for somebody new: %j',
+    (id) => {
+      const run = runOf();
+      fill(run, 1, 3);
+      const { client, next } = clientOf(run, id);
+      expect(next().map(({ type }) => type)).toEqual(['hello', undefined]);
+      expect(client.joined).toBe('new');
+    },
+  );
+
+  it('tells who has fallen out of the log of one gap with the number of frames, and goes on with what there is', () => {
+    const run = runOf({ capacity: 10 });
+    const { client, behind, next } = clientOf(run);
+    next();
+    fill(run, 1, 4);
+    next();
+    fill(run, 5, 30);
+    const messages = next();
+    const [gap, first] = told(messages);
+    expect(gap).toMatchObject({ type: 'gap', from: 504, to: 520, missed: 16, failure: { code: 'relay-behind' } });
+    expect(first).toMatchObject({ type: 'frame', data: '21' });
+    expect(told(messages)).toHaveLength(11);
+    expect([client.sent, client.missed, behind]).toEqual([14, 16, [16]]);
+  });
+
+  it('tells it how the feed stands as well, when that has changed in between', () => {
+    const run = runOf({ capacity: 2 });
+    const { next } = clientOf(run);
+    for (const event of [opened(501), frame(1, 502)]) run.append(event);
+    next();
+    for (const event of [disconnected(510), opened(520, 2), gapOf(510, 520), frame(2, 521, 2), frame(3, 522, 2)])
+      run.append(event);
+    expect(told(next())).toEqual([
+      opened(520, 2),
+      expect.objectContaining({ type: 'gap', from: 502, to: 520, missed: 0 }),
+      expect.objectContaining({ type: 'frame', data: '2' }),
+      expect.objectContaining({ type: 'frame', data: '3' }),
+    ]);
+    for (const event of [frame(4, 523, 2), disconnected(530), reconnecting(530, 5), reconnecting(531, 5)])
+      run.append(event);
+    expect(told(next()).map(({ type }) => type)).toEqual(['gap', 'disconnected', 'reconnecting', 'reconnecting']);
+  });
+
+  it('gives nothing more while the response is full, and goes on behind it', () => {
+    const run = runOf();
+    const { next } = clientOf(run);
+    expect(next(() => true).map(({ type }) => type)).toEqual(['hello']);
+    fill(run, 1, 300);
+    for (const n of range(301, 310)) run.append(frame(String(n).padEnd(30_000), 500));
+    let asked = 0;
+    const some = next(() => (asked += 1) > 2);
+    expect(some).toHaveLength(2);
+    expect([...payloads(some), ...payloads(next())]).toEqual(range(1, 310));
+  });
+
+  it('says again and again that the source has ended, behind everything else', () => {
+    const run = runOf();
+    const { next } = clientOf(run);
+    fill(run, 1, 2);
+    run.complete();
+    const messages: RelayMessage[] = [];
+    for (const message of clientOf(run).client.messages(() => false)) {
+      messages.push(message);
+      if (message.type === 'complete') break;
+    }
+    expect(messages.map(({ type }) => type)).toEqual(['hello', undefined, 'complete']);
+    expect(next(() => true).at(-1)?.type).not.toBe('complete');
+  });
+
+  it('gives a heartbeat that changes no place', () => {
+    const run = runOf();
+    const { client, next } = clientOf(run);
+    fill(run, 1, 2);
+    const [, last] = [next(), next()];
+    expect(last).toEqual([]);
+    expect(client.heartbeat()).toEqual({ id: idOf(run, { seq: 2, at: 502 }), type: 'heartbeat', data: '' });
+  });
+
+  it('resumes anywhere in what is held, and tells of a gap anywhere else: each frame is sent or missed, once', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 40 }),
+        fc.integer({ min: 200, max: 4_000 }),
+        fc.array(fc.record({ frames: fc.nat(30), reads: fc.boolean(), returns: fc.boolean() }), { maxLength: 12 }),
+        (capacity, capacityBytes, steps) => {
+          const run = runOf({ capacity, capacityBytes });
+          let { next } = clientOf(run);
+          const seen = next();
+          let emitted = 0;
+          for (const { frames, reads, returns } of [...steps, { frames: 0, reads: true, returns: true }]) {
+            fill(run, emitted + 1, emitted + frames);
+            emitted += frames;
+            if (returns) ({ next } = clientOf(run, seen.at(-1)!.id));
+            if (reads) seen.push(...next());
+          }
+          // With each gap the frames go on behind as many as it says.
+          let expected = 1;
+          for (const event of told(seen)) {
+            if (event.type === 'gap') expected += event['missed'] as number;
+            if (event.type === 'frame') {
+              expect(Number(event['data'])).toBe(expected);
+              expected += 1;
+            }
+          }
+          expect(expected - 1).toBe(emitted);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});

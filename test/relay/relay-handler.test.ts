@@ -1,0 +1,408 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
+import { NEVER, of, Subject } from 'rxjs';
+import type { RelayedEvent } from '../../src/protocol/event.js';
+import { TradeFeedError } from '../../src/protocol/failure.js';
+import {
+  createRelay,
+  type Relay,
+  type RelayEvent,
+  relayHandler,
+  type RelayHandlerOptions,
+  type RelayOptions,
+} from '../../src/relay/index.js';
+import { tradeFeedError } from '../../src/protocol/classify.js';
+import { eventually, frame, range, Raw, Source, Web } from './support.js';
+
+const app = 'https://app.example.com';
+const open = { authorize: () => true };
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** A relay on loopback. */
+const serve = async (
+  options: RelayHandlerOptions = open,
+  relayOptions: RelayOptions = {},
+  around: (feed: RequestListener) => RequestListener = (feed) => feed,
+) => {
+  const source = new Source();
+  const relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0, ...relayOptions });
+  const told: RelayEvent[] = [];
+  relay.events$.subscribe((event) => told.push(event));
+  const web = await Web.start(around(relayHandler(relay, options)));
+  closing.push(
+    () => web[Symbol.asyncDispose](),
+    () => relay.close(),
+  );
+  return { source, relay, told, web, port: web.port };
+};
+
+/** Asks once, and reads the answer as far as it is complete. */
+const ask = async (port: number, method = 'GET', headers: Readonly<Record<string, string | string[]>> = {}) => {
+  const asked = httpRequest({ host: '127.0.0.1', port, path: '/feed', method, headers, agent: false }).end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  response.setEncoding('utf8');
+  const isStream = response.headers['content-type']?.startsWith('text/event-stream') === true;
+  let body = '';
+  if (isStream) [body] = (await once(response, 'data')) as [string];
+  else for await (const part of response) body += String(part);
+  response.destroy();
+  return { status: response.statusCode, headers: response.headers, body };
+};
+
+const openStream = async (port: number, headers?: Readonly<Record<string, string>>): Promise<Raw> => {
+  const raw = await Raw.get(port, headers);
+  closing.push(() => raw.socket.destroy());
+  await raw.until((text) => text.includes('event: hello'));
+  return raw;
+};
+
+describe('relayHandler: the options', () => {
+  const relay = createRelay(NEVER);
+  it.each<[string, unknown, string]>([
+    ['nothing', undefined, 'options'],
+    ['no authorize', {}, 'authorize'],
+    ['undefined as authorize', { authorize: undefined }, 'authorize'],
+    ['true as authorize', { authorize: true }, 'authorize'],
+    ['an unknown option', { ...open, cors: '*' }, 'cors'],
+    ['an origin with a path', { ...open, allowOrigins: [`${app}/`] }, 'allowOrigins'],
+    ['no origin', { ...open, allowOrigins: ['app.example.com'] }, 'allowOrigins'],
+    ['null as an origin', { ...open, allowOrigins: ['null'] }, 'allowOrigins'],
+    ['a star in a list', { ...open, allowOrigins: ['*'] }, 'allowOrigins'],
+    ['a star in an origin', { ...open, allowOrigins: ['https://*.example.com/'] }, 'allowOrigins'],
+    ['a text', { ...open, allowOrigins: app }, 'allowOrigins'],
+    ['a number', { ...open, allowOrigins: [1] }, 'allowOrigins'],
+  ])('refuses %s at once, and names the option', (_what, options, name) => {
+    const make = () => relayHandler(relay, options as RelayHandlerOptions);
+    expect(make).toThrow(TradeFeedError);
+    expect(make).toThrow(name);
+  });
+});
+
+describe('relayHandler: who is let in', () => {
+  const decisions: readonly (readonly [string, () => unknown, number])[] = [
+    ['says yes', () => true, 200],
+    ['says yes later', () => Promise.resolve(true), 200],
+    ['says no', () => false, 403],
+    ['says no later', () => Promise.resolve(false), 403],
+    ['says a text', () => 'no', 403],
+    ['says 1', () => 1, 403],
+    ['says 1 later', () => Promise.resolve(1), 403],
+    ['gives an object', () => ({}), 403],
+    ['says nothing', () => undefined, 403],
+    [
+      'throws',
+      () => {
+        throw new Error('secret-2');
+      },
+      500,
+    ],
+    ['rejects', () => Promise.reject(new Error('secret-2')), 500],
+  ];
+  it.each(decisions)('when authorize %s', async (_what, authorize, status) => {
+    const { port, source } = await serve({ authorize: authorize as () => boolean, allowOrigins: [app] });
+    const answer = await ask(port, 'GET', { origin: app });
+    expect(answer.status).toBe(status);
+    expect(answer.headers['access-control-allow-origin']).toBe(app);
+    expect(source.subscriptions).toBe(status === 200 ? 1 : 0);
+    if (status === 200) return;
+    expect(answer.headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
+    expect(answer.body).not.toContain('secret-2');
+    expect(JSON.parse(answer.body)).toEqual({ error: { status, message: expect.any(String) } });
+  });
+
+  it('asks with the request as it came', async () => {
+    const { port } = await serve({
+      authorize: ({ headers, url }) => headers.authorization === 'Bearer t' && url === '/feed',
+    });
+    expect((await ask(port)).status).toBe(403);
+    expect((await ask(port, 'GET', { authorization: 'Bearer t' })).status).toBe(200);
+  });
+});
+
+describe('relayHandler: methods and origins', () => {
+  it.each(['POST', 'PUT', 'DELETE', 'HEAD', 'PATCH'])('answers %s with 405', async (method) => {
+    const { port, source } = await serve();
+    const { status, headers } = await ask(port, method);
+    expect([status, headers.allow, source.subscriptions]).toEqual([405, 'GET, OPTIONS', 0]);
+  });
+
+  it('answers a preflight without asking who it is: browsers send no credentials with it', async () => {
+    const { port } = await serve({ authorize: () => false, allowOrigins: [app] });
+    const asked = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };
+    const { status, headers, body } = await ask(port, 'OPTIONS', { origin: app, ...asked });
+    expect([status, body]).toEqual([204, '']);
+    expect(headers).toMatchObject({
+      'access-control-allow-origin': app,
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-headers': 'authorization',
+      'access-control-allow-methods': 'GET',
+      vary: 'Origin',
+    });
+    const simple = await ask(port, 'OPTIONS', { origin: app });
+    expect(simple.headers).not.toHaveProperty('access-control-allow-headers');
+  });
+
+  it.each(['GET', 'OPTIONS', 'POST'])(
+    'refuses %s of an origin that is not allowed, and lets it read nothing',
+    async (method) => {
+      const { port, source } = await serve({ ...open, allowOrigins: [app] });
+      const { status, headers } = await ask(port, method, { origin: 'https://evil.example' });
+      expect([status, source.subscriptions]).toEqual([403, 0]);
+      expect(headers).not.toHaveProperty('access-control-allow-origin');
+    },
+  );
+
+  it('lets allowed pages read every refusal', async () => {
+    const { port } = await serve({ authorize: () => false, allowOrigins: '*' });
+    for (const [method, status] of [
+      ['GET', 403],
+      ['POST', 405],
+    ] as const) {
+      const answer = await ask(port, method, { origin: 'null' });
+      expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([status, '*']);
+      expect(answer.headers).not.toHaveProperty('access-control-allow-credentials');
+    }
+  });
+});
+
+describe('relayHandler: the stream', () => {
+  it('has headers that keep caches, compressors and proxies off', async () => {
+    const { port } = await serve();
+    const { status, headers, body } = await ask(port);
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      'transfer-encoding': 'chunked',
+    });
+    expect(headers).not.toHaveProperty('content-encoding');
+    expect(body).toMatch(/^event: hello\nid: [\w-]{8}\.0\.0\.\d+\ndata: \{"at":\d+\}\n\n$/);
+  });
+
+  it('says hello before there is an upstream event, and sends heartbeats as comments', async () => {
+    const { port } = await serve(open, { heartbeatMs: 1 });
+    const raw = await openStream(port);
+    await raw.until((text) => text.split(': heartbeat\n\n').length > 3);
+  });
+
+  it.each<[string, string[]]>([
+    ['one', ['x.1.1.1']],
+    ['a hostile one', ['x.1.1.1%0d%0aset-cookie: a=b']],
+    ['a huge one', ['9'.repeat(8_000)]],
+    ['two', ['x.1.1.1', 'y.1.1.1']],
+    ['none', []],
+  ])('takes a Last-Event-ID as it comes: %s', async (_what, ids) => {
+    const { port, told } = await serve();
+    const { status, body, headers } = await ask(port, 'GET', ids.length ? { 'last-event-id': ids } : {});
+    expect([status, headers['set-cookie']]).toEqual([200, undefined]);
+    expect(body).toContain('event: hello\n');
+    expect(told[0]).toMatchObject({ joined: ids.join() === 'x.1.1.1' ? 'behind' : 'new' });
+  });
+
+  it('encodes what goes to everyone once', async () => {
+    const { port, source, web } = await serve();
+    const clients = [await openStream(port), await openStream(port)];
+    const written: unknown[] = [];
+    for (const response of web.responses) {
+      const write = response.write.bind(response) as (bytes: unknown) => boolean;
+      response.write = (bytes: unknown) => {
+        written.push(bytes);
+        return write(bytes);
+      };
+    }
+    source.frames('a');
+    for (const client of clients) await client.until((text) => text.includes('"data":"a"'));
+    expect(written).toEqual([expect.any(Buffer), written[0]]);
+    expect(written[1]).toBe(written[0]);
+  });
+
+  it('ends behind a stop', async () => {
+    const { port, source } = await serve();
+    const raw = await openStream(port);
+    source.frames('a');
+    source.subject.error(tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }));
+    const text = await raw.until((so) => so.includes('\r\n0\r\n\r\n'));
+    expect(text.indexOf('event: stop')).toBeGreaterThan(text.indexOf('"data":"a"'));
+    expect(text).toContain('"code":"connection-replaced"');
+  });
+
+  it('gives 503 with Retry-After when there is no room, readable for allowed pages', async () => {
+    const { port, told, relay } = await serve({ ...open, allowOrigins: [app] }, { maxClients: 1 });
+    const first = await openStream(port);
+    const { status, headers, body } = await ask(port, 'GET', { origin: app });
+    expect([status, headers['retry-after'], headers['access-control-expose-headers']]).toEqual([
+      503,
+      '5',
+      'Retry-After',
+    ]);
+    expect(headers['access-control-allow-origin']).toBe(app);
+    expect(JSON.parse(body)).toEqual({ error: { status: 503, message: 'There are 1 clients. Come back later.' } });
+    first.socket.destroy();
+    await eventually(() => relay.status().clients.length === 0);
+    expect((await ask(port)).status).toBe(200);
+    expect(told.map(({ type }) => type).slice(0, 2)).toEqual(['client-joined', 'client-refused']);
+  });
+
+  it('gives 503 once the relay is closed', async () => {
+    const { port, relay } = await serve();
+    const raw = await openStream(port);
+    relay.close();
+    await raw.until((text) => text.includes('\r\n0\r\n\r\n'));
+    expect((await ask(port)).status).toBe(503);
+  });
+
+  it('lets a client go that has gone: the source as well, when it was the last', async () => {
+    const { port, source, relay } = await serve();
+    const raw = await openStream(port);
+    expect([source.active, relay.status().clients.length]).toEqual([1, 1]);
+    raw.socket.destroy();
+    await eventually(() => source.active === 0);
+    expect(relay.status().clients).toEqual([]);
+  });
+
+  it.each([true, false])('forgets a client that has gone while it was being authorized (%s)', async (isIn) => {
+    const decided = new Subject<boolean>();
+    const { port, source, told, web } = await serve({
+      authorize: () => new Promise((resolve) => decided.subscribe((is) => resolve(is))),
+    });
+    const raw = await Raw.get(port);
+    await eventually(() => decided.observed);
+    raw.socket.destroy();
+    await eventually(() => web.responses[0]!.destroyed);
+    decided.next(isIn);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([source.subscriptions, told]).toEqual([0, []]);
+  });
+
+  it('ends a response that something else destroys: no client is left', async () => {
+    const { port, web, relay } = await serve();
+    await openStream(port);
+    web.responses[0]!.destroy();
+    await eventually(() => relay.status().clients.length === 0);
+  });
+
+  it('keeps the headers of a middleware before it', async () => {
+    const { port } = await serve(open, {}, (feed) => (request, response) => {
+      response.setHeader('x-frame-options', 'DENY');
+      feed(request, response);
+    });
+    expect((await ask(port)).headers['x-frame-options']).toBe('DENY');
+  });
+
+  it.each([true, false])('does nothing more when somebody has answered while it was asking (%s)', async (isIn) => {
+    const { port, told } = await serve(
+      { authorize: () => Promise.resolve(isIn) },
+      {},
+      (feed) => (request, response) => {
+        feed(request, response);
+        response.writeHead(418).end();
+      },
+    );
+    expect((await ask(port)).status).toBe(418);
+    expect(told).toEqual([]);
+  });
+
+  it('writes nothing behind the end that somebody else has put to the answer', async () => {
+    const { port, web, source, relay } = await serve();
+    const raw = await openStream(port, { connection: 'close' });
+    raw.socket.pause();
+    // More than the kernel takes, so that the answer is not over with its end.
+    source.frames('x'.repeat(16_000_000));
+    await eventually(() => web.responses[0]!.writableNeedDrain);
+    web.responses[0]!.end();
+    source.frames('behind');
+    await eventually(() => relay.status().clients[0]?.sent === 2);
+    raw.socket.resume();
+    const text = await raw.closed();
+    expect([text.endsWith('\r\n0\r\n\r\n'), text.includes('"data":"behind"')]).toEqual([true, false]);
+    expect(relay.status().clients).toEqual([]);
+  });
+
+  it('closes the connection of a client when its stream fails in a way of its own', async () => {
+    const { port } = await serve(open, {}, () => {
+      const broken = { messages$: () => NEVER } as unknown as Relay;
+      const failing = new Subject<never>();
+      broken.messages$ = () => failing;
+      queueMicrotask(() => undefined);
+      const feed = relayHandler(broken, open);
+      return (request, response) => {
+        feed(request, response);
+        setImmediate(() => failing.error(new Error('secret-3')));
+      };
+    });
+    const raw = await Raw.get(port);
+    expect(await raw.closed()).not.toContain('secret-3');
+  });
+});
+
+describe('relayHandler: a client that does not read', () => {
+  it('costs nobody anything: the others get everything, in bounded memory; it gets one gap, and goes on', async () => {
+    const { port, source, relay, told } = await serve(open, { capacity: 100, batchMs: 0 });
+    const stuck = await openStream(port);
+    const reader = await openStream(port);
+    stuck.socket.pause();
+    const total = 1_500;
+    for (const n of range(1, total)) {
+      // 24 MB in all: more than the sockets of the kernel take.
+      source.frames(`<${n}>`.padEnd(16_000));
+      if (n % 10 > 0) continue;
+      await reader.until((text) => text.includes(`<${n}>`));
+      reader.text = '';
+    }
+    const [slow, fast] = relay.status().clients as [never, never];
+    expect(fast).toMatchObject({ sent: total, missed: 0 });
+    expect((slow as { sent: number }).sent).toBeLessThan(total - 100);
+    expect(relay.status().held.events).toBe(100);
+    stuck.socket.resume();
+    await eventually(() => {
+      const [its] = relay.status().clients;
+      return its!.sent + its!.missed === total;
+    });
+    const text = await stuck.until((so) => so.includes(`<${total}>`));
+    const { missed } = relay.status().clients[0]!;
+    expect(text.split('"type":"gap"')).toHaveLength(2);
+    expect(text).toContain(`"missed":${missed}}`);
+    expect(told.filter(({ type }) => type === 'client-behind')).toHaveLength(1);
+  });
+
+  it('is let go after four heartbeats, and its connection closed', async () => {
+    const { port, source, relay, told } = await serve(open, { capacity: 10, heartbeatMs: 30 });
+    const stuck = await openStream(port);
+    stuck.socket.pause();
+    const pushing = setInterval(() => source.frames('x'.repeat(1_000_000)), 2);
+    closing.push(() => clearInterval(pushing));
+    await eventually(() => relay.status().clients.length === 0);
+    expect(told.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(['client-joined', 'client-stuck', 'client-left']),
+    );
+    stuck.socket.resume();
+    await stuck.closed();
+  });
+});
+
+describe('relayHandler: a source of events of all kinds', () => {
+  it('writes each as a line of JSON that `listen --json` would write', async () => {
+    const events: readonly RelayedEvent[] = [
+      { type: 'ticket-requested', at: 1, feed: 'raw' },
+      { type: 'opened', at: 2, feed: 'raw', connection: 1 },
+      frame('a\nb\u2028c', 3),
+    ];
+    const web = await Web.start(relayHandler(createRelay(of(...events), { batchMs: 0 }), open));
+    closing.push(() => web[Symbol.asyncDispose]());
+    const raw = await Raw.get(web.port);
+    const text = Buffer.from(await raw.until((so) => so.includes('event: complete')), 'latin1').toString();
+    const lines = text.split('\n').filter((line) => line.startsWith('data: {"type"'));
+    expect(lines.map((line) => JSON.parse(line.slice(6)) as unknown)).toEqual([
+      events[0],
+      events[1],
+      expect.objectContaining({ type: 'frame', data: 'a\nb\u2028c', encoding: 'utf8' }),
+    ]);
+    raw.socket.destroy();
+  });
+});

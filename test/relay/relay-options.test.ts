@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { asyncScheduler, NEVER, queueScheduler } from 'rxjs';
+import { TradeFeedError } from '../../src/protocol/failure.js';
+import { createRelay } from '../../src/relay/index.js';
+import { resolveRelayOptions } from '../../src/relay/relay-options.js';
+
+const defaults = {
+  capacity: 50_000,
+  capacityBytes: 32 * 1024 * 1024,
+  batchMs: 16,
+  heartbeatMs: 15_000,
+  maxClients: 1_000,
+  lingerMs: 60_000,
+  scheduler: asyncScheduler,
+};
+
+describe('resolveRelayOptions', () => {
+  it('fills up what is not given', () => {
+    expect(resolveRelayOptions()).toEqual(defaults);
+    expect(resolveRelayOptions({ capacity: undefined, batchMs: 0 })).toEqual({ ...defaults, batchMs: 0 });
+  });
+
+  it('takes what is given, and leaves it alone', () => {
+    const given = Object.freeze({
+      ...{ capacity: 1, capacityBytes: 1, batchMs: 0, heartbeatMs: 1, maxClients: 1, lingerMs: 0 },
+      scheduler: queueScheduler,
+    });
+    expect(resolveRelayOptions(given)).toEqual(given);
+  });
+});
+
+describe('createRelay', () => {
+  it.each<[string, unknown]>([
+    ...[0, -1, 1.5, NaN, Infinity, '5', null].map((value): [string, unknown] => ['capacity', value]),
+    ...[0, -1, 1.5, '5'].map((value): [string, unknown] => ['capacityBytes', value]),
+    ...[-1, NaN, '5'].map((value): [string, unknown] => ['batchMs', value]),
+    ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['heartbeatMs', value]),
+    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClients', value]),
+    ...[-1, NaN, '5'].map((value): [string, unknown] => ['lingerMs', value]),
+    ['scheduler', {}],
+    ['batch', 1],
+  ])('refuses %s: %p at once, and names it', (name, value) => {
+    const make = () => createRelay(NEVER, { [name]: value });
+    expect(make).toThrow(TradeFeedError);
+    expect(make).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(`\`${name}\``) }),
+    );
+  });
+});

@@ -1,0 +1,480 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { concat, firstValueFrom, from, NEVER, of, throwError, toArray } from 'rxjs';
+import { connectionStatus } from '../../src/operators/connection-status.js';
+import { feedStats } from '../../src/operators/feed-stats.js';
+import { tradeFeedError } from '../../src/protocol/classify.js';
+import { Frame } from '../../src/protocol/frame.js';
+import { createRelay, RelayFullError } from '../../src/relay/index.js';
+import { disconnected, opened, reconnecting } from '../operators/stream.js';
+import { Client, eventsIn, frame, range, Response, virtualRelay } from './support.js';
+
+const replaced = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+
+describe('createRelay: the source', () => {
+  it('is subscribed to once for all clients: with the first one, until lingerMs after the last one has left', () => {
+    const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
+    expect(source.subscriptions).toBe(0);
+    const clients = range(1, 20).map(() => join());
+    expect([source.subscriptions, source.active]).toEqual([1, 1]);
+    for (const client of clients) client.leave();
+    clock.pass(999);
+    expect(source.active).toBe(1);
+    clock.pass(1);
+    expect([source.subscriptions, source.active]).toEqual([1, 0]);
+    join();
+    expect([source.subscriptions, source.active]).toEqual([2, 1]);
+  });
+
+  it('goes on for a client that comes back in that time, and gets what it missed', () => {
+    const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
+    const first = join();
+    source.frames('a', 'b');
+    clock.pass(16);
+    first.leave();
+    clock.pass(900);
+    source.frames('c', 'd');
+    clock.pass(90);
+    const second = join({ lastEventId: first.lastEventId });
+    clock.pass(5_000);
+    source.frames('e');
+    clock.pass(16);
+    expect(second.payloads).toEqual(['c', 'd', 'e']);
+    expect(source.subscriptions).toBe(1);
+  });
+
+  it('lets a client that comes back too late know that nobody knows how many frames it missed', () => {
+    const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
+    const first = join();
+    source.frames('a');
+    clock.pass(16);
+    first.leave();
+    clock.pass(5_000);
+    const second = join({ lastEventId: first.lastEventId });
+    expect(second.events).toEqual([
+      expect.objectContaining({ type: 'gap', to: clock.now, durationMs: clock.now - 1_000_000 }),
+    ]);
+    expect(second.events[0]).not.toHaveProperty('missed');
+  });
+
+  it('is let go in the next turn when it lingers for no time', () => {
+    const { clock, source, join } = virtualRelay({ lingerMs: 0 });
+    join().leave();
+    clock.pass(0);
+    expect(source.active).toBe(0);
+  });
+
+  it('lingers for 24.8 days at most, and not for none, when it is told to for longer', () => {
+    const { clock, source, join } = virtualRelay({ lingerMs: Infinity, heartbeatMs: Infinity });
+    join().leave();
+    clock.pass(2 ** 31 - 2);
+    expect(source.active).toBe(1);
+  });
+
+  it('may emit at once, and end: the first client gets it all', async () => {
+    const relay = createRelay(of(opened(5), frame('a'), frame('b')), { batchMs: 0 });
+    const messages = await firstValueFrom(relay.messages$().pipe(toArray()));
+    expect(messages.map(({ type }) => type)).toEqual(['hello', undefined, 'complete']);
+    expect(eventsIn(messages[1]!).map(({ type }) => type)).toEqual(['opened', 'frame', 'frame']);
+    // Whoever comes after it has missed nothing that he was there for.
+    const late = new Client(relay);
+    expect([late.types, late.isComplete]).toEqual([['hello', 'events', 'complete'], true]);
+    expect(late.events.map(({ type }) => type)).toEqual(['opened']);
+  });
+
+  it('may hold frames alone: a newcomer is told that the feed is open', () => {
+    const { clock, source, join } = virtualRelay();
+    join();
+    source.emit(frame('a', 900_000, 7));
+    expect(join().events).toEqual([{ type: 'opened', at: clock.now, feed: 'market', connection: 7 }]);
+  });
+});
+
+describe('createRelay: a source that has ended', () => {
+  it('tells everyone of the stop, and everyone who comes later at once; the source is left alone', () => {
+    const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
+    const clients = [join(), join()];
+    source.frames('a');
+    source.subject.error(replaced);
+    clock.pass(16);
+    clock.pass(100_000);
+    clients.push(join());
+    for (const client of clients) {
+      expect(client.types.at(-1)).toBe('stop');
+      expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({
+        code: 'connection-replaced',
+        verdict: 'stop',
+        closeCode: 4001,
+      });
+      expect(client.isComplete).toBe(true);
+    }
+    expect(clients[2]!.types).toEqual(['hello', 'events', 'stop']);
+    expect(source.subscriptions).toBe(1);
+  });
+
+  it.each(['stops', 'completes'] as const)('is left alone as well when it %s while nobody is there', (how) => {
+    const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
+    const first = join();
+    source.frames('a');
+    clock.pass(16);
+    first.leave();
+    clock.pass(500);
+    source.frames('b');
+    if (how === 'stops') source.subject.error(replaced);
+    else source.subject.complete();
+    clock.pass(100_000);
+    expect(join().types).toEqual(['hello', 'events', how === 'stops' ? 'stop' : 'complete']);
+    const back = join({ lastEventId: first.lastEventId });
+    expect([back.payloads, back.types.at(-1)]).toEqual([['b'], how === 'stops' ? 'stop' : 'complete']);
+    expect(source.subscriptions).toBe(1);
+  });
+
+  it('brings what came before the end to everyone first', () => {
+    const { clock, source, join } = virtualRelay();
+    const response = new Response();
+    const slow = join({ response });
+    response.writableNeedDrain = true;
+    source.frames('a', 'b');
+    source.subject.complete();
+    clock.pass(16);
+    expect(slow.types).toEqual(['hello']);
+    response.drain();
+    expect([slow.payloads, slow.types.at(-1), slow.isComplete]).toEqual([['a', 'b'], 'complete', true]);
+  });
+
+  it.each([new Error('secret-1'), 'secret-1', { toString: () => 'secret-1' }])(
+    'never shows an error of its own: %p',
+    (error) => {
+      const { clock, source, join } = virtualRelay();
+      const client = join();
+      source.subject.error(error);
+      clock.pass(16);
+      expect(JSON.stringify([client.messages, join().messages])).not.toContain('secret-1');
+      expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({ code: 'relay-source-failed' });
+    },
+  );
+
+  it('stops with a frame that was made by hand, and cannot be written', () => {
+    const { clock, source, join } = virtualRelay();
+    const client = join();
+    source.emit(new Frame('market', Buffer.from('x'), false, NaN, 1));
+    clock.pass(16);
+    expect(client.types).toEqual(['hello', 'stop']);
+    expect(source.active).toBe(0);
+  });
+
+  it('may stop before the first client knows what it is', () => {
+    const relay = createRelay(
+      throwError(() => replaced),
+      { batchMs: 0 },
+    );
+    return firstValueFrom(relay.messages$().pipe(toArray())).then((messages) => {
+      expect(messages.map(({ type }) => type)).toEqual(['hello', 'stop']);
+    });
+  });
+});
+
+describe('createRelay: batches', () => {
+  it('sends what comes within batchMs together, the same object to everyone', () => {
+    const { clock, source, join } = virtualRelay({ batchMs: 20 });
+    const [one, two] = [join(), join()];
+    for (let ms = 0; ms < 100; ms += 1) {
+      source.frames(...range(ms * 10 + 1, ms * 10 + 10));
+      clock.pass(1);
+    }
+    clock.pass(20);
+    expect(one.payloads).toEqual(range(1, 1_000).map(String));
+    expect(one.batches.length).toBeLessThanOrEqual(6);
+    for (const [n, message] of one.batches.entries()) expect(two.batches[n]).toBe(message);
+  });
+
+  it('keeps nothing back for longer than batchMs, also under a steady load', () => {
+    const { clock, source, join } = virtualRelay({ batchMs: 20 });
+    const client = join();
+    for (let ms = 1; ms <= 200; ms += 1) {
+      source.frames(ms);
+      clock.pass(1);
+      expect(client.payloads.length).toBeGreaterThanOrEqual(ms - 20);
+    }
+  });
+
+  it('sends what comes in one turn together when batchMs is 0', () => {
+    const { clock, source, join } = virtualRelay({ batchMs: 0 });
+    const client = join();
+    source.frames('a', 'b');
+    clock.pass(0);
+    source.frames('c');
+    clock.pass(0);
+    expect(client.batches.length).toBe(2);
+    expect(client.payloads).toEqual(['a', 'b', 'c']);
+  });
+
+  it('gives a client that joins amid a batch what it does not know, once', () => {
+    const { clock, source, join } = virtualRelay({ batchMs: 20 });
+    const early = join();
+    source.frames('a');
+    clock.pass(10);
+    const late = join();
+    source.frames('b');
+    clock.pass(30);
+    expect([early.payloads, late.payloads]).toEqual([['a', 'b'], ['b']]);
+  });
+});
+
+describe('createRelay: slow clients', () => {
+  it('cost nobody anything: one gap with the number of frames for them, everything for the others', () => {
+    const { clock, source, told, relay, join } = virtualRelay({ capacity: 50 });
+    const response = new Response();
+    const slow = join({ response });
+    const fast = join({ response: new Response() });
+    response.writableNeedDrain = true;
+    for (const n of range(1, 200)) {
+      source.frames(n);
+      clock.pass(16);
+    }
+    expect(fast.payloads).toEqual(range(1, 200).map(String));
+    expect(slow.types).toEqual(['hello']);
+    response.drain();
+    expect(slow.events.map(({ type }) => type).slice(0, 3)).toEqual(['opened', 'gap', 'frame']);
+    expect(slow.events[1]).toMatchObject({ missed: 150, failure: { code: 'relay-behind' } });
+    expect(slow.payloads).toEqual(range(151, 200).map(String));
+    expect(told.filter(({ type }) => type === 'client-behind')).toEqual([
+      { type: 'client-behind', at: clock.now, client: 1, missed: 150 },
+    ]);
+    expect(relay.status().clients).toEqual([
+      { client: 1, since: 1_000_000, sent: 50, missed: 150 },
+      { client: 2, since: 1_000_000, sent: 200, missed: 0 },
+    ]);
+  });
+
+  it('are sent no more than one batch while their response is full, and the next one when it has drained', () => {
+    const { clock, source, join } = virtualRelay();
+    const response = new Response();
+    const client = join({ response });
+    response.writableNeedDrain = true;
+    for (const n of range(1, 10)) {
+      source.frames(String(n).padEnd(60_000));
+      clock.pass(16);
+    }
+    // It fills up with each message.
+    client.messages.push = (...messages) => {
+      response.writableNeedDrain = true;
+      return Array.prototype.push.apply(client.messages, messages);
+    };
+    for (let n = 1; client.payloads.length < 10; n += 1) {
+      expect(client.batches.length).toBe(n - 1);
+      response.drain();
+    }
+    expect(client.payloads.map((text) => text.trim())).toEqual(range(1, 10).map(String));
+  });
+
+  it('are let go when they read nothing for four heartbeats: the place is free again', () => {
+    const { clock, relay, told, join } = virtualRelay({ heartbeatMs: 1_000, maxClients: 1 });
+    const response = new Response();
+    const stuck = join({ response });
+    response.writableNeedDrain = true;
+    expect(join().error).toBeInstanceOf(RelayFullError);
+    clock.pass(4_000);
+    expect([response.isDestroyed, stuck.isComplete, relay.status().clients]).toEqual([true, true, []]);
+    expect(told.map(({ type }) => type)).toEqual(['client-joined', 'client-refused', 'client-stuck', 'client-left']);
+    expect(join().error).toBeUndefined();
+  });
+
+  it('add up: sent and missed are all the frames since the place where they came in, whatever they do', () => {
+    const act = fc.oneof(
+      fc.record({ frames: fc.integer({ min: 1, max: 60 }) }),
+      fc.record({ client: fc.nat(3), does: fc.constantFrom('fills', 'drains', 'returns') }),
+    );
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 80 }), fc.array(act, { maxLength: 40 }), (capacity, acts) => {
+        const { clock, source, relay, join } = virtualRelay({ capacity, batchMs: 10 });
+        let emitted = 0;
+        let joined = 0;
+        const enter = (lastEventId?: string) => {
+          const response = new Response();
+          const from = lastEventId === undefined ? emitted : Number(lastEventId.split('.')[2]);
+          return { response, from, client: join({ response, lastEventId }), n: (joined += 1) };
+        };
+        const clients = range(1, 4).map(() => enter());
+        for (const each of acts) {
+          if ('frames' in each) {
+            source.frames(...range(emitted + 1, emitted + each.frames));
+            emitted += each.frames;
+          } else {
+            const { response, client } = clients[each.client]!;
+            if (each.does === 'fills') response.writableNeedDrain = true;
+            else if (each.does === 'drains') response.drain();
+            else {
+              client.leave();
+              clients[each.client] = enter(client.lastEventId);
+            }
+          }
+          clock.pass(10);
+        }
+        for (const { response, client, from, n } of clients) {
+          response.drain();
+          const { sent, missed } = relay.status().clients.find((each) => each.client === n)!;
+          expect([sent, sent + missed]).toEqual([client.payloads.length, emitted - from]);
+          // And what it was told says the same, in order.
+          let next = from + 1;
+          for (const event of client.events) {
+            if (event.type === 'gap') next += event['missed'] as number;
+            else if (event.type === 'frame') {
+              expect(Number(event['data'])).toBe(next);
+              next += 1;
+            }
+          }
+          expect(next).toBe(emitted + 1);
+        }
+      }),
+    );
+  });
+});
+
+describe('createRelay: the present', () => {
+  const failedOnce = [disconnected(1_000_010), reconnecting(1_000_010, 50)];
+  const failedTwice = [
+    ...failedOnce,
+    {
+      type: 'disconnected' as const,
+      at: 1_000_070,
+      failure: tradeFeedError({ stage: 'ticket', status: 503, endedAt: 1_000_070 }),
+    },
+    reconnecting(1_000_070, 90, 2),
+  ];
+  it.each([
+    ['connecting', [{ type: 'ticket-requested' as const, at: 1_000_000, feed: 'market' as const }]],
+    ['live', [opened(1_000_000, 3)]],
+    ['reconnecting', [opened(1_000_000), ...failedOnce]],
+    ['reconnecting for the second time', [opened(1_000_000), ...failedTwice]],
+    ['reconnecting, and never live', failedTwice],
+  ])('is told to who comes while the feed is %s', async (_state, events) => {
+    const { source, join } = virtualRelay();
+    join();
+    source.emit(...events);
+    const statusBy = (told: readonly unknown[]) => firstValueFrom(from(told).pipe(connectionStatus(), toArray()));
+    const [seen, newcomer] = [await statusBy(events), await statusBy(join().events)];
+    expect(newcomer.at(-1)).toEqual(JSON.parse(JSON.stringify(seen.at(-1))));
+  });
+});
+
+describe('createRelay: the limit', () => {
+  it('refuses who has no room, and tells of it; a place is free again when somebody leaves', () => {
+    const { clock, relay, source, told, join } = virtualRelay({ maxClients: 2 });
+    const [one, , three] = [join(), join(), join()];
+    expect(three.error).toBeInstanceOf(RelayFullError);
+    expect((three.error as Error).message).toBe('There are 2 clients. Come back later.');
+    one.leave();
+    expect(join().error).toBeUndefined();
+    expect(told.map((event) => [event.type, 'client' in event ? event.client : 0])).toEqual([
+      ['client-joined', 1],
+      ['client-joined', 2],
+      ['client-refused', 0],
+      ['client-left', 1],
+      ['client-joined', 3],
+    ]);
+    expect(relay.status().clients.map(({ client }) => client)).toEqual([2, 3]);
+    expect([source.subscriptions, clock.now]).toEqual([1, 1_000_000]);
+  });
+});
+
+describe('createRelay: what it tells', () => {
+  it('counts what is held, and what each client was sent', () => {
+    const { clock, relay, source, join } = virtualRelay();
+    expect(relay.status()).toEqual({ held: { events: 0, bytes: 0 }, clients: [] });
+    join();
+    source.frames('a', 'b');
+    clock.pass(16);
+    const { held, clients } = relay.status();
+    expect(held.events).toBe(2);
+    expect(held.bytes).toBeGreaterThan(200);
+    expect(clients).toEqual([{ client: 1, since: 1_000_000, sent: 2, missed: 0 }]);
+  });
+
+  it('says how a client came, and what it has had when it leaves', () => {
+    const { clock, source, told, join } = virtualRelay({ capacity: 2 });
+    const first = join();
+    source.frames(1, 2, 3, 4);
+    clock.pass(16);
+    first.leave();
+    join({ lastEventId: first.lastEventId }).leave();
+    join({ lastEventId: `${first.lastEventId.split('.')[0]}.1.1.5` }).leave();
+    expect(told.slice(1)).toEqual([
+      { type: 'client-behind', at: clock.now, client: 1, missed: 2 },
+      { type: 'client-left', at: clock.now, client: 1, sent: 2, missed: 2 },
+      { type: 'client-joined', at: clock.now, client: 2, joined: 'resumed' },
+      { type: 'client-left', at: clock.now, client: 2, sent: 0, missed: 0 },
+      { type: 'client-joined', at: clock.now, client: 3, joined: 'behind' },
+      { type: 'client-left', at: clock.now, client: 3, sent: 0, missed: 3 },
+    ]);
+  });
+
+  it('has the gaps of clients that were behind in the figures of a feed', async () => {
+    const { clock, source, join } = virtualRelay({ capacity: 10 });
+    const response = new Response();
+    const slow = join({ response });
+    response.writableNeedDrain = true;
+    source.frames(...range(1, 100));
+    clock.pass(16);
+    response.drain();
+    const stats = await firstValueFrom(concat(from(slow.events), NEVER).pipe(feedStats({ everyMs: 5 })));
+    expect(stats).toMatchObject({ dropped: 90, gaps: 1 });
+  });
+});
+
+describe('createRelay: close', () => {
+  it('ends everything: the streams, the source, what it tells; for good', () => {
+    const { clock, relay, source, told, join } = virtualRelay();
+    let isOver = false;
+    relay.events$.subscribe({ complete: () => (isOver = true) });
+    const response = new Response();
+    const clients = [join(), join({ response: new Response() }), join({ response })];
+    response.writableNeedDrain = true;
+    source.frames('a');
+    relay.close();
+    expect(clients.map(({ isComplete }) => isComplete)).toEqual([true, true, true]);
+    expect([source.active, relay.status().clients, isOver]).toEqual([0, [], true]);
+    expect(told.filter(({ type }) => type === 'client-left')).toHaveLength(3);
+    expect(response.listenerCount('drain')).toBe(0);
+    expect(join().error).toBeInstanceOf(RelayFullError);
+    expect(source.subscriptions).toBe(1);
+    relay.close();
+    clock.pass(1e6);
+    expect(clock.scheduler.actions).toEqual([]);
+  });
+
+  it('ends a source that lingers, and leaves no timer', () => {
+    const { clock, relay, source, join } = virtualRelay();
+    join().leave();
+    expect(source.active).toBe(1);
+    relay.close();
+    expect(source.active).toBe(0);
+    clock.pass(1e6);
+    expect(clock.scheduler.actions).toEqual([]);
+  });
+
+  it('may come before anybody has come', () => {
+    const { relay, source, join } = virtualRelay();
+    relay.close();
+    expect(join().error).toBeInstanceOf(RelayFullError);
+    expect(source.subscriptions).toBe(0);
+  });
+
+  it('may come from within: a client, or who is told of one', () => {
+    const { relay, source, join } = virtualRelay();
+    relay.events$.subscribe(({ type }) => type === 'client-joined' && relay.close());
+    expect(join().isComplete).toBe(true);
+    expect([source.active, relay.status().clients]).toEqual([0, []]);
+  });
+});
+
+describe('createRelay: two relays', () => {
+  it('know nothing of each other', () => {
+    const [one, two] = [virtualRelay(), virtualRelay()];
+    const client = one.join();
+    one.source.frames('a');
+    one.clock.pass(16);
+    expect(two.source.subscriptions).toBe(0);
+    expect(two.join({ lastEventId: client.lastEventId }).events[0]).toMatchObject({ type: 'gap' });
+  });
+});
