@@ -14,7 +14,7 @@ export type { Codec } from './operators/decode/codec.js';
 export { DecodeError, type DecodeFailure, type DecodeIssue } from './operators/decode/decode-failure.js';
 export { whereBytes } from './operators/where-bytes.js';
 export { Decoded } from './operators/stream/decoded.js';
-export type { ItemOf } from './operators/stream/item.js';
+export type { FrameIn, ItemOf } from './operators/stream/item.js';
 export { distinctRecent, type DistinctRecentOptions } from './operators/distinct-recent.js';
 
 // Operators: windows and conflation

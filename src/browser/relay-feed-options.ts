@@ -4,7 +4,9 @@ import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reco
 
 /** Where the place in the feed is remembered: `sessionStorage` has it all. */
 export interface ResumeStore {
+  /** Gives what was remembered; `null` when nothing was. */
   getItem(key: string): string | null;
+  /** Remembers it. */
   setItem(key: string, value: string): void;
 }
 

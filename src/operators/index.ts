@@ -6,7 +6,7 @@ export { decodeEither } from './decode-either.js';
 export type { Codec } from './decode/codec.js';
 export { DecodeError, type DecodeFailure, type DecodeIssue } from './decode/decode-failure.js';
 export { Decoded } from './stream/decoded.js';
-export type { ItemOf } from './stream/item.js';
+export type { FrameIn, ItemOf } from './stream/item.js';
 export { distinctRecent, type DistinctRecentOptions } from './distinct-recent.js';
 
 // Windows and conflation

@@ -16,7 +16,9 @@ export interface RelayReceiver {
 export interface RelayResponse {
   /** Whether it holds as much as it should: then the relay waits for `drain`. */
   readonly writableNeedDrain: boolean;
+  /** Tells when it can take more. */
   on(event: 'drain', listener: () => void): unknown;
+  /** Ends that. */
   off(event: 'drain', listener: () => void): unknown;
   /** Called when nothing was read for four heartbeats. */
   destroy(): unknown;
