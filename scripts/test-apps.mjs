@@ -32,13 +32,24 @@ const build = () => {
   if (status !== 0) throw new Error(`The build failed:\n${stdout}${stderr}`);
 };
 
-step('building the package', build);
-const env = {
-  ...process.env,
-  RX_TRADE_FEED_TARBALL: step('packing it', tarball),
-  RX_TRADE_FEED_NODE: step('getting a Node that Angular builds on', newerNode),
-  CHROMIUM_PATH: step('getting Chromium', chromium),
+/** Gets what the tests need; without it there is nothing to run. */
+const prepare = () => {
+  step('building the package', build);
+  return {
+    ...process.env,
+    RX_TRADE_FEED_TARBALL: step('packing it', tarball),
+    RX_TRADE_FEED_NODE: step('getting a Node that Angular builds on', newerNode),
+    CHROMIUM_PATH: step('getting Chromium', chromium),
+  };
 };
+
+let env;
+try {
+  env = prepare();
+} catch (error) {
+  console.error(`\n${error.message}\n0 passed, 1 failed`);
+  process.exit(1);
+}
 const temp = temporaryFolder('rx-trade-feed-apps-');
 
 /** Runs test files, some at a time; gives how many tests passed and failed. */
@@ -52,6 +63,8 @@ const runTests = async (names, concurrency) => {
   const args = [
     '--test',
     `--test-concurrency=${concurrency}`,
+    // What hangs fails.
+    `--test-timeout=${7 * 60_000}`,
     ...reporters,
     ...names.map((name) => join(folder, name)),
   ];

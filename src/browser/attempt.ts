@@ -10,27 +10,19 @@ const codes = { lost: 'relay-lost', silent: 'relay-stalled', unreadable: 'invali
 
 /** What is known of one connection, or of the attempt to open one: what its failure will tell. */
 export class Attempt {
+  /** When the relay said hello, in epoch ms. Written here alone. */
+  openedAt: number | undefined;
+  /** By how much the clock of this machine is ahead of the relay's, in ms. Written here alone. */
+  shiftMs = 0;
   readonly #now: () => number;
   readonly #askedAt: number;
   #heardAt: number;
-  #openedAt: number | undefined;
   #framesReceived = 0;
-  #shiftMs = 0;
 
   constructor(now: () => number) {
     this.#now = now;
     this.#askedAt = now();
     this.#heardAt = this.#askedAt;
-  }
-
-  /** Whether the relay has said hello. */
-  get isOpen(): boolean {
-    return this.#openedAt !== undefined;
-  }
-
-  /** By how much the clock of this machine is ahead of the relay's. */
-  get shiftMs(): number {
-    return this.#shiftMs;
   }
 
   /** Takes note of bytes. */
@@ -40,8 +32,8 @@ export class Attempt {
 
   /** Takes note of the first message, with the time at which the relay sent it. */
   opened(relayAt: number): void {
-    this.#openedAt = this.#now();
-    this.#shiftMs = clockShiftMs(this.#askedAt, this.#openedAt, relayAt);
+    this.openedAt = this.#now();
+    this.shiftMs = clockShiftMs(this.#askedAt, this.openedAt, relayAt);
   }
 
   /** Takes note of an event. */
@@ -52,10 +44,10 @@ export class Attempt {
   /** Makes the failure that ended it, or gives the one that the relay has told of. */
   failure(ending: Ending, cause?: unknown): TradeFeedError {
     if (cause instanceof TradeFeedError) return cause;
-    if (this.#openedAt === undefined) return relayError({ code: 'relay-unreachable', cause });
+    if (this.openedAt === undefined) return relayError({ code: 'relay-unreachable', cause });
     // The connection may have been dead since it was last heard.
     const endedAt = ending === 'silent' ? this.#heardAt : this.#now();
-    const uptimeMs = Math.max(0, endedAt - this.#openedAt);
+    const uptimeMs = Math.max(0, endedAt - this.openedAt);
     const framesReceived = this.#framesReceived;
     return relayError({ code: codes[ending], uptimeMs, framesReceived, endedAt, cause });
   }

@@ -41,7 +41,7 @@ type Fields = Readonly<Record<string, unknown>>;
 export const shifted = (fields: Fields, names: readonly string[], shiftMs: number): Fields => {
   const result: Record<string, unknown> = { ...fields };
   for (const name of names) {
-    if (typeof fields[name] !== 'number') throw new TypeError(`\`${name}\` is no number`);
+    if (typeof fields[name] !== 'number') throw new TypeError(name);
     result[name] = fields[name] + shiftMs;
   }
   return result;

@@ -23,8 +23,6 @@ export interface RelaySaid {
 export const readMessage = ({ type, lines }: ServerSentEvent, shiftMs: number): RelaySaid => {
   switch (type) {
     case '':
-    // What a server writes that gives each of its messages a type.
-    case 'message':
       return { events: lines.map((line) => readEvent(line, shiftMs)).filter((event) => event !== undefined) };
     case 'hello':
       return { relayAt: shifted(JSON.parse(lines.join('\n')) as { at: unknown }, ['at'], 0)['at'] as number };

@@ -24,7 +24,7 @@ export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint
       const { relayAt, events = [], stop } = readMessage(message, attempt.shiftMs);
       if (stop !== undefined) throw stop;
       if (relayAt !== undefined) attempt.opened(relayAt);
-      if (!attempt.isOpen) throw relayError({ code: 'invalid-relay' });
+      if (attempt.openedAt === undefined) throw relayError({ code: 'invalid-relay' });
       return from(events).pipe(
         tap({ next: (event) => attempt.received(event), complete: () => place.reached(message.id) }),
       );
@@ -34,8 +34,9 @@ export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint
       relayRequest$(settings, place.lastEventId()).pipe(
         tap(() => attempt.heard()),
         catchError((cause: unknown) => failed$('lost', cause)),
-        timeout({ first, each, scheduler, with: () => failed$('silent') }),
+        timeout({ each, scheduler, with: () => failed$('silent') }),
         serverSentEvents(),
+        timeout({ first, scheduler, with: () => failed$('silent') }),
       ),
       failed$('lost'),
     ).pipe(

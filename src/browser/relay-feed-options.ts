@@ -1,5 +1,14 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import { aFunction, aScheduler, invalidOption, oneOf, positiveMs, type Rule, validated } from '../protocol/rules.js';
+import {
+  aFunction,
+  aScheduler,
+  invalidOption,
+  objectWith,
+  oneOf,
+  positiveMs,
+  type Rule,
+  validated,
+} from '../protocol/rules.js';
 import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reconnect/backoff.js';
 
 /** Where the place in the feed is remembered: `sessionStorage` has it all. */
@@ -61,20 +70,20 @@ const defaults = Object.freeze({
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
+// What fetch would refuse would look like an outage.
+const isHeaderValue = (value: unknown): boolean => typeof value === 'string' && /^[\t\x20-\xff]*$/.test(value);
+
 const rules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
   headers: {
     allowed: 'an object of texts or a function',
     isSecret: true,
-    is: (v) => aFunction.is(v) || (isObject(v) && Object.values(v).every((value) => typeof value === 'string')),
+    is: (v) => aFunction.is(v) || (isObject(v) && Object.values(v).every(isHeaderValue)),
   },
   credentials: oneOf('omit', 'same-origin', 'include'),
   connectTimeoutMs: positiveMs,
   idleTimeoutMs: positiveMs,
   backoff: { allowed: 'an object', is: isObject },
-  resumeIn: {
-    allowed: 'such as sessionStorage',
-    is: (v) => isObject(v) && aFunction.is(v['getItem']) && aFunction.is(v['setItem']),
-  },
+  resumeIn: objectWith('setItem', 'such as sessionStorage'),
   scheduler: aScheduler,
 };
 

@@ -40,6 +40,5 @@ const bytesOf = ({ ok, status, headers, body }: Response): Observable<Uint8Array
   return throwError(() => relayError({ status, ...facts }));
 };
 
-// In seconds, as a relay sends it: without the header `NaN`, which is no wait.
-const waitMs = (headers: Headers): number | undefined =>
-  Number.parseInt(headers.get('retry-after') ?? '') * 1_000 || undefined;
+// In seconds, as a relay sends it; anything else is no wait.
+const waitMs = (headers: Headers): number | undefined => Number(headers.get('retry-after')) * 1_000 || undefined;

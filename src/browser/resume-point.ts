@@ -11,7 +11,9 @@ export interface ResumePoint {
 /** Remembers the place for as long as a subscription lasts, and in the store for whoever comes next. */
 export const resumePoint = ({ url, resumeIn }: RelayFeedSettings): ResumePoint => {
   const key = `rx-trade-feed:${url}`;
-  let place = tried(() => resumeIn?.getItem(key)) ?? undefined;
+  const remembered = tried(() => resumeIn?.getItem(key));
+  // What is no id would make the request fail, for ever.
+  let place = /^[\w.-]+$/.exec(remembered ?? '')?.[0];
   return {
     lastEventId: () => place,
     reached: (id) => {

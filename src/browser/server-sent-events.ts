@@ -10,6 +10,9 @@ export interface ServerSentEvent {
   readonly lines: readonly string[];
 }
 
+/** More than any message of a relay has: what goes on without an end must not fill the memory. */
+const mostText = 2 ** 26;
+
 /**
  * Reads Server-Sent Events out of bytes (HTML, 9.2.6).
  *
@@ -19,14 +22,13 @@ export const serverSentEvents = (): OperatorFunction<Uint8Array, ServerSentEvent
   defer(() => {
     const decoder = new TextDecoder();
     let rest = '';
-    let last = '';
     return source.pipe(
       concatMap((bytes) => {
         const text = decoder.decode(bytes, { stream: true }).replaceAll('\r', '');
         rest += text;
-        // What was seen before has no end in it, and is not looked through again; its last line feed may be half of one.
-        const end = (last + text).includes('\n\n') ? rest.lastIndexOf('\n\n') : -1;
-        last = text.slice(-1) || last;
+        if (rest.length > mostText) throw new RangeError();
+        // A long line comes in many parts: what there is of it is not looked through with each of them.
+        const end = text.includes('\n') ? rest.lastIndexOf('\n\n') : -1;
         if (end < 0) return [];
         const whole = rest.slice(0, end);
         rest = rest.slice(end + 2);

@@ -54,6 +54,9 @@ export const logClients =
         return logger.warn(`Client ${event.client} reads nothing: its connection is ended`);
       case 'client-behind':
         return logger.warn(`Client ${event.client} does not read as fast as frames come: ${event.missed} missed`);
+      case 'source-stopped':
+        // The log of the feed has it.
+        return undefined;
       case 'client-refused':
         return logger.warn(
           'A client was refused: there are as many as `relay.maxClients` allows, or the relay is closed',

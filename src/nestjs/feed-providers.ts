@@ -20,20 +20,17 @@ export const feedProviders = (
   others: readonly Provider[],
 ): Provided => {
   const token = getTradeFeedToken(name);
-  return {
-    providers: [
-      ...others,
-      {
-        provide: token,
-        inject: [optionsToken],
-        useFactory: (options: TradeFeedModuleOptions) => new TradeFeed(options, name),
-      },
-      {
-        provide: TradeFeedHealthIndicator,
-        inject: [token],
-        useFactory: (tradeFeed: TradeFeed) => new TradeFeedHealthIndicator(tradeFeed),
-      },
-    ],
-    exports: [token, TradeFeedHealthIndicator],
+  const feed: Provider = {
+    provide: token,
+    inject: [optionsToken],
+    useFactory: (options: TradeFeedModuleOptions) => new TradeFeed(options, name),
   };
+  // There is one indicator, or the order of imports would decide whose it is.
+  if (name !== undefined) return { providers: [...others, feed], exports: [token] };
+  const health: Provider = {
+    provide: TradeFeedHealthIndicator,
+    inject: [token],
+    useFactory: (tradeFeed: TradeFeed) => new TradeFeedHealthIndicator(tradeFeed),
+  };
+  return { providers: [...others, feed, health], exports: [token, TradeFeedHealthIndicator] };
 };

@@ -13,5 +13,5 @@ export const retriesExhausted: Meaning = {
   code: 'retries-exhausted',
   verdict: 'stop',
   meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
-  advice: 'See the cause for the last failure; raise `backoff.maxAttempts` to go on longer.',
+  advice: 'See the cause; raise `backoff.maxAttempts` to go on longer.',
 };

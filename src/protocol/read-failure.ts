@@ -11,7 +11,7 @@ export const readFailure = (value: unknown, shiftMs = 0): TradeFeedError => {
   const { code, message, stage, verdict, advice, endedAt, previous } = fields;
   const isRight =
     [code, message, advice].every((text) => typeof text === 'string') && stages.has(stage) && verdicts.has(verdict);
-  if (!isRight) throw new TypeError('a field of its failure is missing or wrong');
+  if (!isRight) throw new TypeError('a field of its failure is wrong');
   const facts = Object.entries(factTypes).filter(([name, type]) => typeof fields[name] === type);
   return new TradeFeedError({
     ...(Object.fromEntries(facts.map(([name]) => [name, fields[name]])) as Facts),

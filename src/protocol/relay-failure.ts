@@ -23,27 +23,16 @@ const failed = ['relay-failed', 'backoff', 'The relay could not answer.', again]
 export const relayMeanings: readonly Meaning[] = [
   answer(401, ...refused),
   answer(403, ...refused),
-  answer(503, 'relay-full', 'backoff', 'The relay has no room for another client.', again),
+  answer(503, 'relay-full', 'backoff', 'The relay takes no more clients now.', again),
   answer(408, ...failed),
   answer(429, ...failed),
   answer('5xx', ...failed),
-  answer('other', 'invalid-relay', 'stop', 'The answer is none that a relay gives.', 'Check the address of the relay.'),
-  answer(
-    undefined,
-    'relay-unreachable',
-    'backoff',
-    'The relay did not answer.',
-    'Check the network and the address, if this goes on.',
-  ),
+  answer('other', 'invalid-relay', 'stop', 'There is no relay.', 'Check the address.'),
+  answer(undefined, 'relay-unreachable', 'backoff', 'The relay did not answer.', 'Check the network and the address.'),
   // Not at once: when a relay is restarted, all its clients come back together.
   seen('relay-lost', 'backoff', 'The connection to the relay ended.', goesOn),
   seen('relay-stalled', 'renew', 'The relay fell silent.', goesOn),
-  seen(
-    'invalid-relay-data',
-    'backoff',
-    'What the relay sent cannot be read.',
-    'Look for a proxy that changes the stream.',
-  ),
+  seen('invalid-relay-data', 'backoff', 'What it sent cannot be read.', 'Look for a proxy that changes it.'),
 ];
 
 /** What was observed of a relay: an HTTP status, or what the client saw by itself. */

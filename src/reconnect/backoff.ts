@@ -68,10 +68,11 @@ const rules: Readonly<Record<keyof BackoffPolicy, Rule>> = {
 /** Fills a policy up with the defaults; throws a `TradeFeedError` with code `invalid-options` when it is not valid. */
 export const resolveBackoff = (given: BackoffOptions = {}): BackoffPolicy => {
   const policy = { ...defaultBackoff, ...validated<BackoffOptions>(given, rules, 'backoff.') };
-  if (given.initialDelayMs !== undefined && given.initialDelayMs > policy.maxDelayMs) {
-    throw invalidOption('backoff.initialDelayMs', `at most maxDelayMs (${policy.maxDelayMs})`, given.initialDelayMs);
-  }
-  return policy;
+  const { initialDelayMs, maxDelayMs } = policy;
+  if (initialDelayMs <= maxDelayMs) return policy;
+  // What is resolved is resolved again by each building block: the default must not stand in its way.
+  if (given.initialDelayMs === undefined) return { ...policy, initialDelayMs: maxDelayMs };
+  throw invalidOption('backoff.initialDelayMs', `at most maxDelayMs (${maxDelayMs})`, initialDelayMs);
 };
 
 /** The decision to try again: after which failure, for which time in a row, and when. */

@@ -97,15 +97,20 @@ export class EventLog {
   read({ seq }: Position): Batch | undefined {
     if (seq === this.#newest.seq) return undefined;
     if (this.#last?.seq !== seq || this.#last.newest !== this.#newest)
-      this.#last = { seq, newest: this.#newest, batch: this.#batchFrom(seq) };
+      this.#last = { seq, newest: this.#newest, batch: this.#batchFrom(seq, mostText) };
     return this.#last.batch;
   }
 
-  #batchFrom(seq: number): Batch {
+  /** Gives the one event behind a place; `undefined` when there is none. The place must still be known. */
+  readOne({ seq }: Position): Batch | undefined {
+    return seq === this.#newest.seq ? undefined : this.#batchFrom(seq, 0);
+  }
+
+  #batchFrom(seq: number, most: number): Batch {
     let index = seq - this.#oldest.seq;
     let end = this.#entries.at(index);
     let lines = end.line;
-    for (index += 1; index < this.size && lines.length < mostText; index += 1) {
+    for (index += 1; index < this.size && lines.length < most; index += 1) {
       end = this.#entries.at(index);
       lines += `\n${end.line}`;
     }

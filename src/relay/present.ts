@@ -32,4 +32,10 @@ export const openedIn = ([first]: Present): Opened | undefined => (first?.type =
 // The first end of an attempt is where an outage begins, and stays.
 const isBegin = ({ type }: LifecycleEvent, index: number): boolean => type === 'disconnected' && index === 0;
 
+/** Tells whether the feed has been open, as far as this list knows. */
+export const hasBeenOpen = (present: Present): boolean =>
+  present.some(
+    (event) => event.type === 'opened' || (event.type === 'disconnected' && event.failure.stage === 'stream'),
+  );
+
 const rankOf = ({ type }: LifecycleEvent): number => (type === 'opened' || type === 'gap' ? Infinity : ranks[type]);

@@ -1,7 +1,8 @@
 import type { RelayedEvent } from '../protocol/event.js';
-import { gapOf, presentBehindGap, presentSince } from './catch-up.js';
+import { gapOf, type Missed, presentBehindGap, presentSince } from './catch-up.js';
 import { eventId, parseEventId } from './event-id.js';
 import type { Position } from './event-log.js';
+import { hasBeenOpen, openedIn, type Present } from './present.js';
 import type { RelayMessage } from './relay-message.js';
 import type { RelayRun } from './relay-run.js';
 
@@ -20,6 +21,8 @@ export class RelayClient {
   #sent = 0;
   #missed = 0;
   #isBehind = false;
+  /** Since when frames may be missing that nobody has told of, in epoch ms: the gap follows with the next opening. */
+  #missingSince: number | undefined;
 
   constructor(run: RelayRun, lastEventId: string | undefined, now: () => number, onBehind: () => void) {
     this.#run = run;
@@ -27,21 +30,24 @@ export class RelayClient {
     this.#onBehind = onBehind;
     const { epoch, log } = run;
     const id = parseEventId(lastEventId);
-    const known = id?.epoch === epoch ? log.positionAt(id.seq) : undefined;
-    this.#position = known ?? log.newest;
-    const { at, frames, present } = this.#position;
-    if (id === undefined) {
+    const isOurs = id?.epoch === epoch;
+    const known = isOurs ? log.positionAt(id.seq) : undefined;
+    if (id === undefined || (isOurs && id.seq > log.newest.seq)) {
       this.joined = 'new';
-      this.#first = presentSince(present, now());
+      this.#position = log.newest;
+      this.#first = presentSince(log.newest.present, now());
     } else if (known !== undefined) {
       this.joined = 'resumed';
-      this.#first = presentSince(present, at);
+      this.#position = known;
+      this.#first = presentSince(known.present, known.at);
     } else {
       this.joined = 'behind';
       this.#cameWith = lastEventId;
-      const missed = id.epoch === epoch ? Math.max(0, frames - id.frames) : undefined;
-      this.#missed = missed ?? 0;
-      this.#first = presentBehindGap(present, { from: Math.min(id.at, now()), to: now(), frames: missed });
+      const { at: to, frames, present } = log.oldest;
+      const missed = { from: id.at, to, frames: isOurs ? Math.max(0, frames - id.frames) : undefined };
+      this.#missed = missed.frames ?? 0;
+      this.#position = log.oldest;
+      this.#first = this.#behind(present, missed);
     }
   }
 
@@ -61,7 +67,6 @@ export class RelayClient {
     if (first !== undefined) {
       this.#first = undefined;
       const hello = this.#message(JSON.stringify({ at: this.#now() }), 'hello');
-      // A connection that is lost right behind it must not hide the gap from the next one.
       yield this.#cameWith === undefined ? hello : { ...hello, id: this.#cameWith };
       if (first.length > 0) yield this.#told(first);
     }
@@ -78,16 +83,37 @@ export class RelayClient {
   }
 
   #next(): RelayMessage | undefined {
-    const { log, end } = this.#run;
+    const { log } = this.#run;
     if (this.#position.seq < log.oldest.seq) return this.#told(this.#skipTo(log.oldest));
+    if (this.#missingSince !== undefined) return this.#nextUntilOpen(this.#missingSince) ?? this.#last();
     const batch = log.read(this.#position);
-    if (batch !== undefined) {
-      this.#sent += batch.end.frames - this.#position.frames;
-      this.#position = batch.end;
-      return this.#run.messageOf(batch);
-    }
+    if (batch === undefined) return this.#last();
+    this.#goTo(batch.end);
+    return this.#run.messageOf(batch);
+  }
+
+  #last(): RelayMessage | undefined {
+    const { end } = this.#run;
     this.#isBehind = false;
     return end && this.#message(end.data, end.type);
+  }
+
+  // Event by event: the gap goes behind the opening, and nowhere else.
+  #nextUntilOpen(from: number): RelayMessage | undefined {
+    const one = this.#run.log.readOne(this.#position);
+    if (one === undefined) return undefined;
+    const isFrame = one.end.frames > this.#position.frames;
+    this.#goTo(one.end);
+    const opened = openedIn(one.end.present);
+    if (opened === undefined) return this.#message(one.lines);
+    this.#missingSince = undefined;
+    const gap = JSON.stringify(gapOf({ from, to: opened.at, frames: undefined }));
+    return this.#message(isFrame ? `${gap}\n${one.lines}` : `${one.lines}\n${gap}`);
+  }
+
+  #goTo(end: Position): void {
+    this.#sent += end.frames - this.#position.frames;
+    this.#position = end;
   }
 
   #skipTo(oldest: Position): readonly RelayedEvent[] {
@@ -98,7 +124,14 @@ export class RelayClient {
     // Once until it has caught up: one that is slower than the feed for good would fill a log.
     if (!this.#isBehind) this.#onBehind();
     this.#isBehind = true;
-    return present === oldest.present ? [gapOf(missed)] : presentBehindGap(oldest.present, missed);
+    return present === oldest.present ? [gapOf(missed)] : this.#behind(oldest.present, missed);
+  }
+
+  // While the feed has not been open yet, nobody knows where the gap ends.
+  #behind(present: Present, missed: Missed): readonly RelayedEvent[] {
+    const from = this.#missingSince ?? missed.from;
+    this.#missingSince = hasBeenOpen(present) ? undefined : from;
+    return this.#missingSince === undefined ? presentBehindGap(present, { ...missed, from }) : present;
   }
 
   #told(events: readonly RelayedEvent[]): RelayMessage {
@@ -106,7 +139,9 @@ export class RelayClient {
   }
 
   #message(data: string, type?: string): RelayMessage {
-    const id = eventId(this.#run.epoch, this.#position);
+    // A connection that is lost before the gap is told must not hide it from the next one.
+    const came = this.#missingSince === undefined ? undefined : this.#cameWith;
+    const id = came ?? eventId(this.#run.epoch, this.#position);
     return type === undefined ? { id, data } : { id, type, data };
   }
 }

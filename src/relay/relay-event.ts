@@ -35,6 +35,12 @@ export type RelayEvent =
       readonly missed: number;
     }
   | {
+      /** The source has ended with an error: clients are told of a stop, and the text of an error that is none of a feed only here. */
+      readonly type: 'source-stopped';
+      readonly at: number;
+      readonly error: unknown;
+    }
+  | {
       /** There were `maxClients`, or the relay was closed. */
       readonly type: 'client-refused';
       readonly at: number;

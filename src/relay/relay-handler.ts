@@ -5,12 +5,13 @@ import { type Cors, corsOf, type Origins } from './cors.js';
 import type { Relay } from './relay.js';
 import { RelayFullError } from './relay-full-error.js';
 import { type RelayMessage, sseText } from './relay-message.js';
+import { type WrittenResponse, writtenResponse } from './written-response.js';
 
 /** Who may receive from a relay over HTTP. */
 export interface RelayHandlerOptions {
   /**
    * Says whether a request is let in: a look at the session cookie or the bearer token of your app. It may be async. `false` is a 403, an
-   * exception a 500. There is no default: `() => true` lets everybody in who can reach the server.
+   * exception a 500 (nobody else hears of it: log it there). There is no default: `() => true` lets everybody in who can reach the server.
    */
   readonly authorize: (request: IncomingMessage) => boolean | Promise<boolean>;
   /**
@@ -26,7 +27,7 @@ export interface RelayHandlerOptions {
  *
  * Answers `GET` with 200 and the stream, the preflight of CORS with 204, and else: 403 when `authorize` says no or the origin is not allowed,
  * 405 for another method, 500 when `authorize` throws, 503 with `Retry-After` when there is no room. Writes no more than the response takes.
- * Works as a middleware of Express as well; in NestJS take `TradeFeed.sse`.
+ * In Express it is `app.all('/feed', handler)`: a page of another origin sends an `OPTIONS` first. In NestJS take `TradeFeed.sse`.
  *
  * @param relay - see {@link createRelay}
  * @param options - see {@link RelayHandlerOptions}
@@ -57,11 +58,15 @@ export const relayHandler = (
     if (!cors.isAllowed) refuse(403, 'This relay does not serve pages of that origin.');
     else if (request.method === 'OPTIONS') response.writeHead(204, cors.headers).end();
     else if (request.method !== 'GET') refuse(405, 'A relay answers to GET.', { allow: 'GET, OPTIONS' });
-    else
+    else {
+      // Before it is authorized: it may go meanwhile.
+      const written = writtenResponse(response);
       isAuthorized(authorize, request).then(
-        (isIn) => (isIn ? stream(relay, request, response, cors) : refuse(403, 'This relay does not let you in.')),
+        (isIn) =>
+          isIn ? stream(relay, request, response, written, cors) : refuse(403, 'This relay does not let you in.'),
         () => refuse(500, 'The authorization failed.'),
       );
+    }
   };
 };
 
@@ -93,22 +98,27 @@ const refusal =
     response.end(body);
   };
 
-const stream = (relay: Relay, request: IncomingMessage, response: ServerResponse, cors: Cors): void => {
-  // It may have gone, or been answered by somebody else, while it was being authorized.
-  if (response.destroyed || response.writableEnded) return;
+const stream = (
+  relay: Relay,
+  request: IncomingMessage,
+  response: ServerResponse,
+  written: WrittenResponse,
+  cors: Cors,
+): void => {
+  if (written.isOver) return;
   const lastEventId = [request.headers['last-event-id']].flat()[0];
-  const messages = relay.messages$({ lastEventId, response }).subscribe({
+  const messages = relay.messages$({ lastEventId, response: written }).subscribe({
     next: (message) => {
       // Such as a middleware that limits the time of an answer: to write behind that would be an error that nobody hears.
-      if (response.writableEnded) return;
+      if (written.isOver) return;
       if (!response.headersSent) response.writeHead(200, { ...cors.headers, ...streamHeaders });
-      response.write(bytesOf(message));
+      written.write(bytesOf(message));
     },
     error: (error: unknown) => {
       const full = error instanceof RelayFullError ? error : undefined;
       const after = { 'retry-after': String((full?.retryAfterMs ?? 0) / 1_000) };
       if (full) refusal(response, cors)(503, full.message, after);
-      else response.destroy();
+      else written.destroy();
     },
     complete: () => response.end(),
   });

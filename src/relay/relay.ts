@@ -103,7 +103,7 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
 
   const run$ = defer(() => {
     run = new RelayRun(settings, now());
-    return running$(source, run, settings);
+    return running$(source, run, settings, (error) => events.next({ type: 'source-stopped', at: now(), error }));
   }).pipe(
     finalize(() => (run = undefined)),
     takeUntil(merge(closed, restarted)),
@@ -166,6 +166,7 @@ const running$ = (
   source: Observable<RelayedEvent>,
   run: RelayRun,
   { batchMs, scheduler }: RelaySettings,
+  onStop: (error: unknown) => void,
 ): Observable<RelayRun> =>
   concat(
     source.pipe(
@@ -174,6 +175,7 @@ const running$ = (
       tap({ complete: () => run.complete() }),
       catchError((error: unknown) => {
         run.stop(error);
+        onStop(error);
         return [undefined];
       }),
       auditTime(clampMs(batchMs), scheduler),

@@ -46,6 +46,7 @@ const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/go
 /** Gives the path of Chromium; installs the one of Debian where there is none. */
 export const chromium = () => {
   const given = process.env.CHROMIUM_PATH;
+  if (given && !existsSync(given)) throw new Error(`There is no Chromium at CHROMIUM_PATH (${given}).`);
   if (given) return given;
   const installed = () => browsers.find((path) => existsSync(path));
   if (installed() === undefined) {

@@ -6,9 +6,9 @@ const message = (type: string, ...lines: readonly string[]) => ({ type, id: 'e.1
 const lines = [requested(1), opened(2)].map((event) => JSON.stringify(event));
 
 describe('readMessage', () => {
-  it.each(['', 'message'])('reads the events of a message without a type of its own: %j', (type) => {
-    expect(readMessage(message(type, ...lines), 0)).toEqual({ events: [requested(1), opened(2)] });
-    expect(readMessage(message(type, ...lines), 5)).toEqual({ events: [requested(6), opened(7)] });
+  it('reads the events of a message without a type', () => {
+    expect(readMessage(message('', ...lines), 0)).toEqual({ events: [requested(1), opened(2)] });
+    expect(readMessage(message('', ...lines), 5)).toEqual({ events: [requested(6), opened(7)] });
   });
 
   it('leaves out what it does not know', () => {

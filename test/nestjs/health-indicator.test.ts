@@ -118,8 +118,9 @@ describe('with @nestjs/terminus', () => {
     started = await startApp({
       imports: [
         TerminusModule,
-        TradeFeedTestingModule.forRoot(),
+        // Not the first one, and its indicator all the same: it has no name.
         TradeFeedTestingModule.forRoot({ name: 'raw', feed: 'raw' }),
+        TradeFeedTestingModule.forRoot(),
       ],
       controllers: [HealthController],
     });

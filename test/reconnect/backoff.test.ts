@@ -244,7 +244,7 @@ describe('nextReconnect', () => {
         code: 'retries-exhausted',
         verdict: 'stop',
         stage: 'stream',
-        advice: 'See the cause for the last failure; raise `backoff.maxAttempts` to go on longer.',
+        advice: 'See the cause; raise `backoff.maxAttempts` to go on longer.',
         uptimeMs: 9,
         framesReceived: 0,
         endedAt: last.endedAt,
@@ -541,4 +541,10 @@ describe('resolveBackoff', () => {
     expect(() => resolveBackoff(given)).toThrow(message);
     expect(() => resolveBackoff(given)).toThrow(TradeFeedError);
   });
+});
+
+it('takes a longest wait that is shorter than the default of the first one, and what it made of it again', () => {
+  const policy = resolveBackoff({ maxDelayMs: 300 });
+  expect(policy).toMatchObject({ initialDelayMs: 300, maxDelayMs: 300 });
+  expect(resolveBackoff(policy)).toEqual(policy);
 });

@@ -177,6 +177,6 @@ describe('clientMessages$', () => {
   it('takes up the place that it is given', () => {
     const { run, run$, news, told } = one({ lastEventId: 'otherrun.1.1.1' });
     run$.next(run);
-    expect([news(), told]).toEqual([['hello', 'events'], ['behind']]);
+    expect([news(), told]).toEqual([['hello'], ['behind']]);
   });
 });

@@ -91,25 +91,77 @@ describe('RelayClient', () => {
   });
 
   it.each<[string, (run: RelayRun) => string, number | undefined, number]>([
-    ['is gone', (run) => idOf(run, { seq: 2, at: 502 }), 18, 502],
-    ['is gone just now', (run) => idOf(run, { seq: 9, at: 509 }), 11, 509],
-    ['is before the first event', (run) => idOf(run, { seq: 0 }), 20, 500],
-    ['is in the future', (run) => idOf(run, { seq: 999, frames: 999, at: 999_999 }), 0, 900],
-    ['is in the far future', (run) => `${run.epoch}.9999999999999999.0.9999999999999999`, 20, 900],
-    ['is in a log of another run', () => 'otherrun.15.15.515', undefined, 515],
+    ['is gone', (run) => idOf(run, { seq: 2, at: 502 }), 8, 502],
+    ['is gone just now', (run) => idOf(run, { seq: 9, frames: 9, at: 509 }), 1, 509],
+    ['is before the first event', (run) => idOf(run, { seq: 0 }), 10, 500],
+    ['is in a log of another run', () => 'otherrun.15.15.505', undefined, 505],
     ['is in a log of another run, and more than there is', () => 'otherrun.9999.9999.800', undefined, 800],
-  ])('tells whose place %s of a gap, and goes on from now', (_what, id, missed, from) => {
+  ])('tells whose place %s of a gap, and goes on with what there is', (_what, id, missed, from) => {
     const run = runOf({ capacity: 10 });
     fill(run, 1, 20);
     const { client, next } = clientOf(run, id(run));
     const messages = next();
-    const [open, gap, ...more] = told(messages);
-    expect([open!.type, gap!.type, more]).toEqual(['opened', 'gap', []]);
-    expect(gap).toMatchObject({ from, to: 900, durationMs: 900 - from, failure: { code: 'relay-behind' } });
+    const [open, gap] = told(messages);
+    expect([open!.type, gap!.type]).toEqual(['opened', 'gap']);
+    const to = Math.max(from, 510);
+    expect(gap).toMatchObject({ from, to, durationMs: to - from, failure: { code: 'relay-behind' } });
     expect(gap!['missed']).toBe(missed);
     expect([client.joined, client.missed]).toEqual(['behind', missed ?? 0]);
     fill(run, 21, 22);
-    expect(payloads(next())).toEqual([21, 22]);
+    expect([...payloads(messages), ...payloads(next())]).toEqual(range(11, 22));
+  });
+
+  it.each<[string, (run: RelayRun) => string]>([
+    ['is in the future', (run) => idOf(run, { seq: 999, frames: 999, at: 999_999 })],
+    ['is in the far future', (run) => `${run.epoch}.9999999999999999.0.9999999999999999`],
+  ])('takes whose place %s for somebody new', (_what, id) => {
+    const run = runOf({ capacity: 10 });
+    fill(run, 1, 20);
+    const { client, next } = clientOf(run, id(run));
+    expect(told(next()).map(({ type }) => type)).toEqual(['opened']);
+    expect([client.joined, client.missed]).toEqual(['new', 0]);
+  });
+
+  describe('whose place is in another run, in a run that has not been open yet,', () => {
+    const place = 'otherrun.15.15.400';
+    const before = [{ type: 'ticket-requested', at: 510, feed: 'market' }] as const;
+
+    it('is told of a gap that ends with the opening, and stands behind it', () => {
+      const run = runOf();
+      const { next } = clientOf(run, place);
+      expect(told(next())).toEqual([]);
+      for (const event of [...before, opened(700, 1), frame(1, 710)]) run.append(event);
+      const messages = next();
+      expect(told(messages).map(({ type }) => type)).toEqual(['ticket-requested', 'opened', 'gap', 'frame']);
+      expect(told(messages)[2]).toMatchObject({ from: 400, to: 700, durationMs: 300 });
+      // Nobody knows how many.
+      expect(told(messages)[2]).not.toHaveProperty('missed');
+      expect(messages.map(({ id }) => id === place)).toEqual([true, false, false]);
+    });
+
+    it('is told of it also when it comes after the first events, and when it is lost before the opening', () => {
+      const run = runOf();
+      run.append(before[0]);
+      const [hello, requested] = clientOf(run, place).next();
+      expect([hello!.id, requested!.id]).toEqual([place, place]);
+      for (const event of [
+        disconnected(520, { stage: 'handshake', code: 'handshake-unreachable', closeCode: undefined }),
+        reconnecting(520, 50),
+        opened(700, 1),
+      ])
+        run.append(event);
+      expect(told(clientOf(run, requested!.id).next()).map(({ type }) => type)).toEqual([
+        ...['ticket-requested', 'disconnected', 'reconnecting', 'opened', 'gap'],
+      ]);
+    });
+
+    it('is told of it before the first frame of a source without events', () => {
+      const run = runOf();
+      const { next } = clientOf(run, place);
+      next();
+      fill(run, 1, 2);
+      expect(told(next()).map(({ type }) => type)).toEqual(['gap', 'frame', 'frame']);
+    });
   });
 
   it('does not hide that gap from the next connection, when this one is lost right behind the greeting', () => {
@@ -118,9 +170,9 @@ describe('RelayClient', () => {
     const id = idOf(run, { seq: 2, at: 502 });
     const [hello, gap] = clientOf(run, id).next();
     expect(hello).toMatchObject({ type: 'hello', id });
-    expect(told(clientOf(run, hello!.id).next())[1]).toMatchObject({ type: 'gap', missed: 18 });
+    expect(told(clientOf(run, hello!.id).next())[1]).toMatchObject({ type: 'gap', missed: 8 });
     // Behind the gap the place is a new one.
-    expect(told(clientOf(run, gap!.id).next()).map(({ type }) => type)).toEqual(['opened']);
+    expect(told(clientOf(run, gap!.id).next()).map(({ type }) => type)[1]).toBe('frame');
   });
 
   it.each(['', '1', 'e.1', '../../etc', 'a.1.1.1\r\nset-cookie: x=1', '__proto__', '-.-.-.-'])(

@@ -51,10 +51,14 @@ describe('createRelay: the source', () => {
     first.leave();
     clock.pass(5_000);
     const second = join({ lastEventId: first.lastEventId });
-    expect(second.events).toEqual([
-      expect.objectContaining({ type: 'gap', to: clock.now, durationMs: clock.now - 1_000_000 }),
-    ]);
-    expect(second.events[0]).not.toHaveProperty('missed');
+    clock.pass(1_000);
+    source.emit(opened(clock.now));
+    clock.pass(16);
+    // It ends with the opening: nobody has told of what was lost until then.
+    const [open, gap] = second.events;
+    expect(open).toMatchObject({ type: 'opened' });
+    expect(gap).toMatchObject({ type: 'gap', to: clock.now - 16, durationMs: clock.now - 16 - 1_000_000 });
+    expect(gap).not.toHaveProperty('missed');
   });
 
   it('is let go in the next turn when it lingers for no time', () => {
@@ -405,7 +409,7 @@ describe('createRelay: what it tells', () => {
       { type: 'client-joined', at: clock.now, client: 2, joined: 'resumed' },
       { type: 'client-left', at: clock.now, client: 2, sent: 0, missed: 0 },
       { type: 'client-joined', at: clock.now, client: 3, joined: 'behind' },
-      { type: 'client-left', at: clock.now, client: 3, sent: 0, missed: 3 },
+      { type: 'client-left', at: clock.now, client: 3, sent: 2, missed: 1 },
     ]);
   });
 
@@ -419,6 +423,15 @@ describe('createRelay: what it tells', () => {
     response.drain();
     const stats = await firstValueFrom(concat(from(slow.events), NEVER).pipe(feedStats({ everyMs: 5 })));
     expect(stats).toMatchObject({ dropped: 90, gaps: 1 });
+  });
+});
+
+describe('createRelay: a source that errs', () => {
+  it.each([replaced, new Error('db is down')])('is told of with the error itself, for a log: %s', (error) => {
+    const { source, told, join } = virtualRelay();
+    join();
+    source.subject.error(error);
+    expect(told.at(-1)).toMatchObject({ type: 'source-stopped', error });
   });
 });
 
@@ -475,6 +488,9 @@ describe('createRelay: two relays', () => {
     one.source.frames('a');
     one.clock.pass(16);
     expect(two.source.subscriptions).toBe(0);
-    expect(two.join({ lastEventId: client.lastEventId }).events[0]).toMatchObject({ type: 'gap' });
+    const other = two.join({ lastEventId: client.lastEventId });
+    two.source.frames('b');
+    two.clock.pass(16);
+    expect(other.events.map(({ type }) => type)).toEqual(['gap', 'frame']);
   });
 });
