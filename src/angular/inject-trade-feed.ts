@@ -1,12 +1,12 @@
 import { assertInInjectionContext, DestroyRef, inject, type Signal } from '@angular/core';
 import { type Observable, takeUntil } from 'rxjs';
-import type { ConnectionStatus } from '../operators/connection-status.js';
 import { frames } from '../operators/frames.js';
 import type { FeedStats } from '../operators/stream/feed-tally.js';
 import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';
 import type { TradeFeedError } from '../protocol/failure.js';
 import type { Frame } from '../protocol/frame.js';
+import type { FeedStatus } from './feed-status.js';
 import { SHARED_FEED } from './shared-feed.js';
 import { whenDestroyed$ } from './when-destroyed.js';
 
@@ -18,13 +18,14 @@ import { whenDestroyed$ } from './when-destroyed.js';
 export interface AngularTradeFeed {
   /**
    * The frames and what happens around them, from now on. Completes when the component is destroyed, and never errors: a stop is told
-   * as a `disconnected` whose `failure` has the verdict `stop`. Emits outside Angular's zone: set a signal to show something.
+   * as a `disconnected` whose `failure` has the verdict `stop`; so is the end of a source that completes. Emits
+   * outside Angular's zone: set a signal to show something.
    */
   readonly events$: Observable<RelayedEvent>;
   /** The frames alone; otherwise as `events$`. */
   readonly frames$: Observable<Frame<Uint8Array>>;
-  /** How it stands with the connection; the last that was known, when `failure` says that the feed stopped. */
-  readonly status: Signal<ConnectionStatus>;
+  /** How it stands: `connecting`, `live`, `reconnecting` or `stopped`, with since when and why. */
+  readonly status: Signal<FeedStatus>;
   /** The figures, once a period; `undefined` before the end of the first one. Totals count from when the feed was opened. */
   readonly stats: Signal<FeedStats | undefined>;
   /** The latest window; `undefined` before the end of the first one. Windows are made while a component uses this, and else not. */

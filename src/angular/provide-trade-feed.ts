@@ -1,9 +1,10 @@
 import type { EnvironmentProviders } from '@angular/core';
 import { relayFeed$, type RelayFeedOptions } from '../browser/index.js';
+import { checkGiven } from '../operators/window/window-options.js';
 import { type Rule, validated } from '../protocol/rules.js';
 import { provideFeed } from './provide-feed.js';
 import { resumeStore } from './resume-store.js';
-import type { FeedSignalOptions } from './signal-options.js';
+import { anObject, feedSignalRules, type FeedSignalOptions } from './signal-options.js';
 
 /** Where the relay is, how it is asked, and what is made of what it sends. */
 export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeIn'>, FeedSignalOptions {
@@ -31,9 +32,9 @@ export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeI
  * ```
  */
 export const provideTradeFeed = (options: ProvideTradeFeedOptions): EnvironmentProviders => {
-  const { url, resume = true, stats, window, lingerMs, ...relay } = Object(options) as ProvideTradeFeedOptions;
-  const { resumeIn } = relay as RelayFeedOptions;
-  validated<{ readonly resume: boolean }>({ resume, ...(resumeIn && { resumeIn }) }, { resume: aBoolean });
+  checkGiven({ options }, { options: withUrl });
+  const { url, resume = true, stats, window, lingerMs, ...relay } = validated(options, rules);
+  checkGiven({ url }, { url: anAddress });
   const address = addressOf(url);
   const open = () => relayFeed$(address, { ...relay, resumeIn: resumeStore(resume) });
   // Opens nothing, but checks its options.
@@ -41,7 +42,26 @@ export const provideTradeFeed = (options: ProvideTradeFeedOptions): EnvironmentP
   return provideFeed(open, { stats, window, lingerMs });
 };
 
+const withUrl: Rule = { ...anObject, allowed: "an object such as { url: '/feed' }" };
+const anAddress: Rule = {
+  allowed: 'an http: or https: address without credentials',
+  is: (v) => (typeof v === 'string' && v !== '') || v instanceof URL,
+};
 const aBoolean: Rule = { allowed: 'true or false', is: (v) => typeof v === 'boolean' };
+// `relayFeed$` checks what is its own.
+const ofRelay: Rule = { allowed: '', is: () => true };
+
+const rules: Readonly<Record<keyof ProvideTradeFeedOptions, Rule>> = {
+  url: anAddress,
+  headers: ofRelay,
+  credentials: ofRelay,
+  connectTimeoutMs: ofRelay,
+  idleTimeoutMs: ofRelay,
+  backoff: ofRelay,
+  scheduler: ofRelay,
+  resume: aBoolean,
+  ...feedSignalRules,
+};
 
 /** Where the address leads that `fetch` would ask. A server has no page; there it is only checked. */
 const addressOf = (url: string | URL): string | URL => {

@@ -1,5 +1,8 @@
 import type { ResumeStore } from '../browser/index.js';
 
+/** What an id of a relay looks like: the storage of the tab may hold anything, and `fetch` throws for what no header can carry. */
+const aPlace = /^[\w.-]{1,120}$/;
+
 /**
  * Remembers the place in the feed: for a restart, and in the `sessionStorage` of the tab for a reload of the page.
  *
@@ -10,7 +13,12 @@ import type { ResumeStore } from '../browser/index.js';
 export const resumeStore = (isForReload: boolean): ResumeStore => {
   const places = new Map<string, string>();
   return {
-    getItem: (key) => places.get(key) ?? (isForReload ? inTab((tab) => tab.getItem(key)) : undefined) ?? null,
+    getItem: (key) => {
+      const known = places.get(key);
+      if (known !== undefined || !isForReload) return known ?? null;
+      const stored = inTab((tab) => tab.getItem(key));
+      return typeof stored === 'string' && aPlace.test(stored) ? stored : null;
+    },
     setItem: (key, place) => {
       places.set(key, place);
       if (isForReload) inTab((tab) => tab.setItem(key, place));

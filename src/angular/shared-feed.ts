@@ -1,7 +1,7 @@
 import { DestroyRef, inject, InjectionToken, NgZone, PLATFORM_ID, type Signal, signal, untracked } from '@angular/core';
-import { catchError, connect, defer, EMPTY, exhaustMap, finalize, ignoreElements, merge, NEVER } from 'rxjs';
-import { type Observable, of, share, startWith, Subject, takeUntil, tap } from 'rxjs';
-import { connectionStatus, type ConnectionStatus } from '../operators/connection-status.js';
+import { catchError, concat, concatMap, connect, defer, EMPTY, filter, finalize, ignoreElements } from 'rxjs';
+import { merge, NEVER, type Observable, of, share, startWith, Subject, takeUntil, tap, throwError } from 'rxjs';
+import { connectionStatus } from '../operators/connection-status.js';
 import { feedStats } from '../operators/feed-stats.js';
 import { shareFeed } from '../operators/share-feed.js';
 import type { FeedStats } from '../operators/stream/feed-tally.js';
@@ -10,6 +10,7 @@ import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import type { AnyFrame } from '../protocol/frame.js';
+import type { FeedStatus } from './feed-status.js';
 import type { FeedSignalSettings } from './signal-options.js';
 import { whenDestroyed$ } from './when-destroyed.js';
 
@@ -17,7 +18,7 @@ import { whenDestroyed$ } from './when-destroyed.js';
 export interface SharedFeed {
   /** What comes while somebody holds the feed. Never errors. */
   readonly events$: Observable<RelayedEvent>;
-  readonly status: Signal<ConnectionStatus>;
+  readonly status: Signal<FeedStatus>;
   readonly stats: Signal<FeedStats | undefined>;
   readonly window: Signal<FeedWindow<AnyFrame> | undefined>;
   readonly failure: Signal<TradeFeedError | undefined>;
@@ -45,7 +46,7 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
   const outside = (work: () => void): void => zone.runOutsideAngular(() => untracked(work));
   const destroyed$ = whenDestroyed$(inject(DestroyRef), outside);
 
-  const status = signal<ConnectionStatus>(connectingSince(Date.now()));
+  const status = signal<FeedStatus>(connectingSince(Date.now()));
   const stats = signal<FeedStats | undefined>(undefined);
   const window = signal<FeedWindow<AnyFrame> | undefined>(undefined);
   const failure = signal<TradeFeedError | undefined>(undefined);
@@ -54,9 +55,8 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
 
   const running = (source$: Observable<RelayedEvent>) =>
     defer(() => {
-      failure.set(undefined);
       status.set(connectingSince(Date.now()));
-      return source$;
+      return concat(source$, throwError(isOver));
     }).pipe(
       connect((run$) =>
         merge(
@@ -72,6 +72,7 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
       catchError((error: unknown) => {
         const stop = stopBy(error);
         failure.set(stop);
+        status.set({ state: 'stopped', since: stop.endedAt, failure: stop });
         // Windows and figures must not take the time until a restart for one without frames.
         return of<RelayedEvent>({ type: 'disconnected', at: Date.now(), failure: stop });
       }),
@@ -85,8 +86,11 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
     defer(() => {
       const run$ = running(open());
       return restarts$.pipe(
+        filter(() => failure() !== undefined),
         startWith(undefined),
-        exhaustMap(() => run$),
+        tap(() => failure.set(undefined)),
+        // Who hears of a stop may restart at once: the next run begins when all have heard of it.
+        concatMap(() => run$),
         tap((event) => events$.next(event)),
       );
     }),
@@ -116,21 +120,26 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
   };
 };
 
-const connectingSince = (since: number): ConnectionStatus => ({ state: 'connecting', since });
+const connectingSince = (since: number): FeedStatus => ({ state: 'connecting', since });
 
 // The same error comes where it is handled, too.
 const orNothing = <T>(source: Observable<T>): Observable<T> => source.pipe(catchError(() => EMPTY));
 
 const stopBy = (error: unknown): TradeFeedError => {
   if (error instanceof TradeFeedError) return error;
-  const advice = 'See the cause.';
-  const message = `The feed ended with an error that is none of the feed. ${advice}`;
-  return new TradeFeedError({
+  return sourceFailed('The feed ended with an error that is none of the feed.', 'See the cause.', error);
+};
+
+// A feed does not end by itself: what follows would look like a feed that has nothing to say.
+const isOver = (): TradeFeedError =>
+  sourceFailed('The feed is over: its source completed.', 'Restart it to ask for more.');
+
+const sourceFailed = (what: string, advice: string, cause?: unknown): TradeFeedError =>
+  new TradeFeedError({
     stage: 'stream',
     code: 'relay-source-failed',
     verdict: 'stop',
-    message,
+    message: `${what} ${advice}`,
     advice,
-    cause: error,
+    cause,
   });
-};

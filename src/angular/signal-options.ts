@@ -29,7 +29,8 @@ export interface FeedSignalSettings {
   readonly lingerMs: number;
 }
 
-const anObject: Rule = { allowed: 'an object', is: (v) => typeof v === 'object' && v !== null };
+/** An object of options. */
+export const anObject: Rule = { allowed: 'an object', is: (v) => typeof v === 'object' && v !== null };
 
 /** The rules of {@link FeedSignalOptions}. */
 export const feedSignalRules = { stats: anObject, window: anObject, lingerMs: durationMs };

@@ -14,7 +14,7 @@ import {
   signal,
 } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
-import { config, defer, EMPTY, finalize, NEVER, Observable, of, Subject, throwError } from 'rxjs';
+import { concat, config, defer, EMPTY, finalize, NEVER, Observable, of, Subject, throwError } from 'rxjs';
 import { type AngularTradeFeed, injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
 import { provideTradeFeedFrom } from '../../src/angular/provide-trade-feed-from.js';
 import type { FeedSignalOptions } from '../../src/angular/signal-options.js';
@@ -401,7 +401,8 @@ describe('a stop', () => {
     relay$.next(opened());
     relay$.next(frame('a'));
     relay$.error(stop);
-    expect([feed.status().state, feed.failure()]).toEqual(['live', stop]);
+    expect([feed.status().state, feed.failure()]).toEqual(['stopped', stop]);
+    expect(feed.status()).toEqual({ state: 'stopped', since: stop.endedAt, failure: stop });
     feed.restart();
     expect([feed.status().state, feed.failure()]).toEqual(['connecting', undefined]);
     relay$.next(opened());
@@ -457,16 +458,46 @@ describe('a stop', () => {
     });
   });
 
-  it('is not a completion: then the feed is over without a failure, until restart', () => {
+  it('is a completion as well: nothing looks live that is over, and restart begins anew', () => {
     appWith();
     const { feed } = show(Reader).componentInstance;
-    const complete = jest.fn();
-    feed.events$.subscribe({ complete });
+    const [next, complete] = [jest.fn(), jest.fn()];
+    feed.events$.subscribe({ next, complete });
+    relay$.next(opened());
     relay$.complete();
-    expect([feed.failure(), isOpen]).toEqual([undefined, false]);
+    expect(feed.failure()).toMatchObject({ code: 'relay-source-failed', verdict: 'stop' });
+    expect(feed.failure()?.message).toBe('The feed is over: its source completed. Restart it to ask for more.');
+    expect([feed.status().state, isOpen]).toEqual(['stopped', false]);
+    expect(next).toHaveBeenLastCalledWith({ type: 'disconnected', at: Date.now(), failure: feed.failure() });
     expect(complete).not.toHaveBeenCalled();
     feed.restart();
-    expect([connections, isOpen]).toEqual([2, true]);
+    expect([feed.status().state, feed.failure(), connections, isOpen]).toEqual(['connecting', undefined, 2, true]);
+  });
+
+  it('may be answered with a restart by whoever hears of it first, and all hear of it before', () => {
+    appWith();
+    const { feed } = show(Reader).componentInstance;
+    const heard: string[] = [];
+    feed.events$.subscribe(({ type }) => {
+      if (type !== 'disconnected') return;
+      feed.restart();
+      feed.restart();
+    });
+    feed.events$.subscribe(({ type }) => heard.push(`${type} ${connections}`));
+    relay$.error(stop);
+    expect([feed.status().state, feed.failure(), connections, isOpen]).toEqual(['connecting', undefined, 2, true]);
+    relay$.next(opened(2));
+    expect(heard).toEqual(['disconnected 1', 'opened 2']);
+    relay$.error(stop);
+    expect(connections).toBe(3);
+  });
+
+  it('tells when the feed ended, to a page that came later', () => {
+    appWith();
+    const { feed } = show(Reader).componentInstance;
+    const endedAt = Date.now() - 60_000;
+    relay$.error(tradeFeedError({ stage: 'stream', closeCode: 4001, endedAt }));
+    expect(feed.status()).toMatchObject({ state: 'stopped', since: endedAt });
   });
 });
 
@@ -568,7 +599,7 @@ describe('injectTradeFeed', () => {
   });
 
   it('may be called, and its window asked for, where signals are read', () => {
-    startApp(provideTradeFeedFrom(of(opened())));
+    startApp(provideTradeFeedFrom(concat(of(opened()), NEVER)));
     const feed = computed(() => TestBed.runInInjectionContext(injectTradeFeed));
     expect(computed(() => feed().window())()).toBeUndefined();
     expect(feed().status().state).toBe('live');

@@ -142,6 +142,20 @@ describe('provideTradeFeed', () => {
     }
   });
 
+  it('forgets what the tab remembers when it is no place in a feed', async () => {
+    for (const place of ['ключ', 'a\nb', '', ' ', 'x'.repeat(121), '{"id":1}']) {
+      makeRelay();
+      requests = [];
+      stored.set(`rx-trade-feed:${url}`, place);
+      appWith();
+      const seen = texts(show(Reader).componentInstance.feed, 1);
+      await event(relay.events$, 'client-joined');
+      upstream$.next(frame('a') as FeedEvent);
+      expect(await seen).toEqual(['a']);
+      expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined]);
+    }
+  });
+
   it('stops when it is refused, and goes on after restart, with the headers of then', async () => {
     authorize = ({ headers }) => headers.authorization === 'Bearer new';
     let token = 'old';
@@ -170,8 +184,11 @@ describe('provideTradeFeed', () => {
     await stopped;
     expect(feed.failure()?.code).toBe('relay-source-failed');
     makeRelay();
-    const told = event(feed.events$, 'gap');
+    const [joined, told] = [event(relay.events$, 'client-joined'), event(feed.events$, 'gap')];
     feed.restart();
+    await joined;
+    // Where the gap ends is known when the feed is open again.
+    upstream$.next(opened());
     expect(await told).toMatchObject([{ type: 'gap', failure: { code: 'relay-behind' } }]);
     expect(feed.failure()).toBeUndefined();
     expect(stored.size).toBe(0);
@@ -209,14 +226,19 @@ describe('provideTradeFeed', () => {
   });
 
   it.each<[unknown, RegExp]>([
-    [undefined, /`url` must be/],
+    [undefined, /`options` must be an object such as \{ url: '\/feed' \}/],
+    ['/feed', /`options` must be an object such as \{ url: '\/feed' \}/],
     [{}, /`url` must be/],
     [{ url: 5 }, /`url` must be/],
     [{ url: 'http://' }, /`url` must be/],
     [{ url: 'ftp://127.0.0.1/feed' }, /`url` must be/],
     [{ url, resume: 'yes' }, /`resume` must be true or false/],
     [{ url, resumeIn: storage }, /`resumeIn` must be left out/],
-    [{ url, header: {} }, /`header` must be left out/],
+    [
+      { url, header: {} },
+      /`header` must be left out: the options are url, headers, .*, resume, stats, window, lingerMs/,
+    ],
+    [{ url: '' }, /`url` must be/],
     [{ url, idleTimeoutMs: 0 }, /`idleTimeoutMs` must be a number of ms above 0/],
     [{ url, headers: { authorization: 5 } }, /`headers` must be/],
     [{ url, backoff: { factor: 0 } }, /`backoff\.factor` must be/],

@@ -4,6 +4,7 @@ import { NEVER, type Observable, of, VirtualTimeScheduler } from 'rxjs';
 import { tradeFeedEvents$ } from 'rx-trade-feed';
 import {
   type AngularTradeFeed,
+  type FeedStatus,
   type FeedSignalOptions,
   injectTradeFeed,
   provideTradeFeed,
@@ -12,7 +13,7 @@ import {
   type WindowSignalOptions,
 } from 'rx-trade-feed/angular';
 import type { AnyFrame, RelayedEvent, TradeFeedError } from 'rx-trade-feed/browser';
-import type { ConnectionStatus, FeedStats, FeedWindow } from 'rx-trade-feed/operators';
+import type { FeedStats, FeedWindow } from 'rx-trade-feed/operators';
 
 // Each is assignable to the other, and what was inferred is not `any`.
 type Same<A, B> = [A, B, 0 extends 1 & A ? 1 : 2] extends [B, A, 2] ? true : false;
@@ -21,7 +22,7 @@ type Is<T extends true> = T;
 export const feed = (): AngularTradeFeed => injectTradeFeed();
 export type IsEvents = Is<Same<AngularTradeFeed['events$'], Observable<RelayedEvent>>>;
 export type IsFrames = Is<Same<AngularTradeFeed['frames$'], Observable<AnyFrame>>>;
-export type IsStatus = Is<Same<AngularTradeFeed['status'], Signal<ConnectionStatus>>>;
+export type IsStatus = Is<Same<AngularTradeFeed['status'], Signal<FeedStatus>>>;
 export type IsStats = Is<Same<AngularTradeFeed['stats'], Signal<FeedStats | undefined>>>;
 export type IsWindow = Is<Same<AngularTradeFeed['window'], Signal<FeedWindow<AnyFrame> | undefined>>>;
 export type IsFailure = Is<Same<AngularTradeFeed['failure'], Signal<TradeFeedError | undefined>>>;

@@ -301,12 +301,15 @@ describe('on a service of its own', () => {
       count,
     );
     assert.equal(await view.rows.first().innerText(), held, 'the list stands still');
+    const spoken = page.locator('app-frames-panel [role=status]');
+    await expectText(spoken, /^The list is paused\.$/);
     await page.keyboard.press('p');
     await page.locator('.held').waitFor({ state: 'detached' });
 
     await page.keyboard.press('/');
     await page.keyboard.type('rare');
     await expectText(page.locator('.scope'), /^\d+ match(es)?$/);
+    await expectText(spoken, /^\d+ match(es)?$/);
     await expectText(view.rows.nth(2), /RARE/);
     const texts = await view.rows.allInnerTexts();
     assert.ok(
@@ -405,16 +408,65 @@ describe('on a service of its own', () => {
     await view.close();
   });
 
-  test('says that the relay is gone, and Ctrl-C ends it cleanly', async () => {
+  test('a stop: a tab that comes later tells when it was; the others see that one of them began again', async () => {
     const view = await openPage(browser, app.url);
     await live(view);
-    assert.equal(await app.stop(), 0);
-    await view.state(
-      /^Reconnecting The relay did not answer\. .*Attempt|^Reconnecting The relay did not answer\. Next attempt in/,
-    );
-    await view.page.locator('.hops li').nth(1).locator('.link.trying').waitFor();
+    own.account.revokeAccess();
+    const [, stoppedAt] = await view.state(/^Stopped .* Stopped at (\d\d:\d\d:\d\d), [2-9] s ago\./);
+    const later = await openTab(view, app.url);
+    const [, known] = await later.state(/^Stopped .* Stopped at (\d\d:\d\d:\d\d), \d+ s ago\./);
+    assert.equal(known, stoppedAt);
+    const look = () => later.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    const entries = await later.log.count();
+    const asked = later.page.waitForResponse('**/feed');
+    await look();
+    await asked;
+    await later.state(/^Stopped/);
+    assert.equal(await later.log.count(), entries, 'the same stop is told once');
+    own.account.restoreAccess();
+    await view.button('Connect again').click();
+    await live(view);
+    assert.equal(await view.page.evaluate(() => document.activeElement.id), 'status-title', 'the focus is not lost');
+    await look();
+    await live(later);
+    assert.deepEqual([...view.errors, ...later.errors], []);
     await view.close();
   });
+
+  test('connects, whatever the storage of the tab holds', async () => {
+    const view = await openPage(browser, app.url, {
+      before: (page) =>
+        page.addInitScript(() => sessionStorage.setItem(`rx-trade-feed:${location.origin}/feed`, 'ключ\n')),
+    });
+    await live(view);
+    assert.deepEqual(view.errors, []);
+    await view.close();
+  });
+
+  test(
+    'says that the relay is gone, Ctrl-C ends it cleanly, and the page is back with it',
+    { timeout: 60_000 },
+    async () => {
+      const view = await openPage(browser, app.url);
+      await live(view);
+      assert.equal(await app.stop(), 0);
+      await view.state(
+        /^Reconnecting The relay did not answer\. .*Attempt|^Reconnecting The relay did not answer\. Next attempt in/,
+      );
+      await view.page.locator('.hops li').nth(1).locator('.link.trying').waitFor();
+      // The same page, for which nothing is known of the frames in between.
+      app = await startApp(
+        { ...made, node: process.execPath },
+        { variables: own.variables, args: ['--port', new URL(app.url).port] },
+      );
+      await view.state(/^Live Connection \d+, live on this page for \d+ s\. Last outage at .*: The /, 40_000);
+      const log = (await view.log.allInnerTexts()).join('\n');
+      assert.match(log, /Lasted /);
+      assert.doesNotMatch(log, /Going on for/);
+      assert.deepEqual(view.errors, []);
+      await view.close();
+    },
+  );
 });
 
 describe('at 5,000 frames a second', () => {

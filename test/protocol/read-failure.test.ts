@@ -65,7 +65,7 @@ describe('readFailure', () => {
     ['one with half a failure before it', { ...fields, previous: { code: 'x' } }],
     ['one with none before it', { ...fields, previous: null }],
   ])('throws for what is no failure: %s', (_what, value) => {
-    expect(() => readFailure(value)).toThrow(new TypeError('a field of its failure is missing or wrong'));
+    expect(() => readFailure(value)).toThrow(new TypeError('a field of its failure is wrong'));
   });
 
   it('gives back any failure', () => {

@@ -31,7 +31,7 @@ export type Held = Is<Same<NonNullable<ReturnType<AngularTradeFeed['window']>>['
 export type Any = Is<Same<AnyFrame['data'], Uint8Array>>;
 export type IsFrame = Is<Same<Emitted<AngularTradeFeed['frames$']>, Frame<Uint8Array>>>;
 export type Stopped = Is<Same<ReturnType<AngularTradeFeed['failure']>, TradeFeedError | undefined>>;
-export type State = Is<Same<ReturnType<AngularTradeFeed['status']>['state'], 'connecting' | 'live' | 'reconnecting'>>;
+export type State = Is<Same<ReturnType<AngularTradeFeed['status']>['state'], 'connecting' | 'live' | 'reconnecting' | 'stopped'>>;
 
 export const check = (feed: AngularTradeFeed): void => {
   // @ts-expect-error -- bytes are no text: were they \`any\`, this would compile

@@ -33,7 +33,9 @@ export const startServer = async (settings: Settings): Promise<RunningServer> =>
   await app.listen(settings.port, settings.host);
   return {
     url: (await app.getUrl()).replace('[::1]', 'localhost'),
-    source: service ? `a local service, ${settings.rate} frames a second` : 'the service of TRADE_FEED_BASE_URL',
+    source: service
+      ? `a local service, ${settings.rate} ${settings.rate === 1 ? 'frame' : 'frames'} a second`
+      : 'the service of TRADE_FEED_BASE_URL',
     close: async () => {
       await app.close();
       await service?.close();

@@ -69,9 +69,11 @@ export class FeedLog {
     this.open(at, 'Nothing was missed.');
   }
 
-  /** The feed has stopped. */
+  /** The feed has stopped. Told again, of the stop that goes on, it is no news. */
   stop(at: number, failure: TradeFeedError): void {
-    if (this.entries[0]?.until === undefined) this.amend((entry) => ({ ...entry, until: at }));
+    const { current } = this;
+    if (current?.kind === 'stop' && current.until === undefined && current.title === headline(failure)) return;
+    this.amend((entry) => ({ ...entry, until: entry.until ?? at }));
     this.add({ at, kind: 'stop', title: headline(failure), observed: observed(failure), details: [whatToDo(failure)] });
   }
 
@@ -82,7 +84,7 @@ export class FeedLog {
   }
 
   private open(at: number, words: string): void {
-    const current = this.entries[0];
+    const { current } = this;
     if (current?.kind === 'outage' && current.until === undefined) {
       this.amend((entry) => ({ ...entry, until: at, details: [...entry.details, words] }));
     } else {
@@ -101,7 +103,9 @@ export class FeedLog {
   }
 
   private fail(at: number, failure: TradeFeedError): void {
-    const current = this.entries[0];
+    const { current } = this;
+    // Who looks whether a stop is over is told of its beginning again.
+    if (current?.kind === 'stop' && current.until === undefined) return;
     if (current?.kind !== 'outage' || current.until !== undefined) {
       const title = headline(failure);
       this.add({ at, kind: 'outage', title, observed: observed(failure), details: [] });
@@ -112,9 +116,15 @@ export class FeedLog {
     this.entries = [{ ...entry, id: (this.made += 1), until: undefined }, ...this.entries].slice(0, kept);
   }
 
+  /** The newest entry, but for what is missing: that is told in the middle of an outage as well, by a relay that was started anew. */
+  private get current(): LogEntry | undefined {
+    return this.entries.find(({ kind }) => kind !== 'loss');
+  }
+
   private amend(change: (entry: LogEntry) => LogEntry): void {
-    const [first, ...others] = this.entries;
-    if (first?.kind === 'outage') this.entries = [change(first), ...others];
+    const { current } = this;
+    if (current?.kind === 'outage')
+      this.entries = this.entries.map((entry) => (entry === current ? change(entry) : entry));
   }
 }
 

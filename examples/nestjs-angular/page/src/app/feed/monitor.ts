@@ -1,5 +1,5 @@
 import { computed, effect, Injectable, signal, untracked } from '@angular/core';
-import { injectTradeFeed } from 'rx-trade-feed/angular';
+import { type FeedStatus, injectTradeFeed } from 'rx-trade-feed/angular';
 import type { FeedStats } from 'rx-trade-feed/operators';
 import type { RelayedEvent, TradeFeedError } from 'rx-trade-feed/browser';
 import { FeedLog } from './feed-log';
@@ -8,7 +8,7 @@ import { History } from './history';
 import { type Latency, LatencyTally } from './latency';
 
 /** How it stands with the feed, as a person would say it in a word. */
-export type FeedState = 'connecting' | 'live' | 'reconnecting' | 'stopped';
+export type FeedState = FeedStatus['state'];
 
 const keptFrames = 2_000;
 const keptMs = 15 * 60_000;
@@ -29,7 +29,6 @@ export class Monitor {
   private readonly log = new FeedLog();
   private readonly steps = signal(0);
   private readonly logged = signal(this.log.list);
-  private readonly stoppedAt = signal<number | undefined>(undefined);
   private readonly latencyNow = signal<Latency | undefined>(undefined);
   private readonly samples = signal(0);
   private readonly feedName = signal<string | undefined>(undefined);
@@ -47,20 +46,17 @@ export class Monitor {
   readonly history = new History(keptMs);
   readonly status = this.feed.status;
   readonly stats = this.feed.stats;
-  readonly failure = this.feed.failure;
   /** Which feed it is, once it is known. */
   readonly name = this.feedName.asReadonly();
   /** What happened, newest first. */
   readonly entries = this.logged.asReadonly();
-  /** Since when it is stopped. */
-  readonly stopped = this.stoppedAt.asReadonly();
   /** Of the last second. */
   readonly latency = this.latencyNow.asReadonly();
   /** Changes when there are new frames to show. */
   readonly step = this.steps.asReadonly();
   /** Changes when there is a new sample in the history. */
   readonly sampled = this.samples.asReadonly();
-  readonly state = computed<FeedState>(() => (this.failure() ? 'stopped' : this.status().state));
+  readonly state = computed(() => this.status().state);
 
   constructor() {
     this.feed.events$.subscribe((event) => (event.type === 'frame' ? this.take(event) : this.hear(event)));
@@ -68,11 +64,14 @@ export class Monitor {
       const stats = this.stats();
       if (stats) untracked(() => this.sample(stats));
     });
+    // Somebody may have started it again in another tab. To look costs nobody a connection: the relay says at once how it stands.
+    document.addEventListener('visibilitychange', () => {
+      if (document.visibilityState === 'visible' && this.state() === 'stopped') this.feed.restart();
+    });
   }
 
   /** Begins again after a stop. */
   restart(): void {
-    this.stoppedAt.set(undefined);
     this.log.note(Date.now(), 'Asked to connect again');
     this.logged.set(this.log.list);
     // The relay never begins again by itself: it would evict another client. A person who asks may.
@@ -133,9 +132,7 @@ export class Monitor {
   }
 
   private stop(failure: TradeFeedError): void {
-    const at = Date.now();
-    this.stoppedAt.set(at);
-    this.log.stop(at, failure);
+    this.log.stop(failure.endedAt, failure);
     this.logged.set(this.log.list);
   }
 

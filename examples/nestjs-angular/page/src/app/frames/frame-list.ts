@@ -35,7 +35,7 @@ export class FrameList {
   /** In words: what is shown, out of what. */
   readonly scope = computed(() => ({
     shown: this.shown().length,
-    came: this.newest(),
+    came: this.held()?.newest ?? this.newest(),
     searched: this.search?.searched ?? 0,
     unsearched: this.search?.unsearched ?? 0,
   }));

@@ -15,12 +15,14 @@ import {
 import { takeUntilDestroyed } from '@angular/core/rxjs-interop';
 import { Monitor } from '../feed/monitor';
 import type { Row } from '../feed/row';
-import { bytes, count, counted, time, timeMs } from '../feed/words';
+import { bytes, count, counted, moment, timeMs } from '../feed/words';
 import { Shortcuts } from '../shell/shortcuts';
 import { FrameInspector } from './frame-inspector';
 import { FrameList } from './frame-list';
 
 const capacity = 2_000;
+/** As long after the last key a result is told: not for each letter. */
+const toldAfterMs = 800;
 
 /** The last frames: followed as they come, held, searched, opened. */
 @Component({
@@ -36,16 +38,20 @@ export class FramesPanel {
   private readonly field = viewChild.required<ElementRef<HTMLInputElement>>('field');
   private readonly active = signal<Row | undefined>(undefined);
   private readonly isInspecting = signal(false);
+  private readonly told = signal('');
+  private hasBegun = false;
 
   protected readonly list = new FrameList(this.monitor.ring, capacity);
   protected readonly rowHeight = 30;
   protected readonly current = this.active.asReadonly();
   protected readonly opened = computed(() => (this.isInspecting() ? this.active() : undefined));
+  /** For a screen reader: what a filter found, and whether the list stands still. */
+  protected readonly spoken = this.told.asReadonly();
   protected readonly heldWords = computed(() => {
     const hold = this.list.hold();
     return (
       hold &&
-      `Paused at ${time(hold.at)}. ${this.list.newer() === 0 ? 'Nothing came since.' : `${counted(this.list.newer(), 'newer frame')}.`}`
+      `Paused at ${moment(hold.at, Date.now())}. ${this.list.newer() === 0 ? 'Nothing came since.' : `${counted(this.list.newer(), 'newer frame')}.`}`
     );
   });
   protected readonly scopeWords = computed(() => {
@@ -64,6 +70,17 @@ export class FramesPanel {
     effect(() => {
       this.monitor.step();
       untracked(() => this.list.follow());
+    });
+    effect((onCleanup) => {
+      this.list.filter();
+      if (!this.hasBegun) return;
+      const timer = setTimeout(() => this.told.set(untracked(this.scopeWords)), toldAfterMs);
+      onCleanup(() => clearTimeout(timer));
+    });
+    effect(() => {
+      const isHeld = this.list.hold() !== undefined;
+      if (this.hasBegun) this.told.set(isHeld ? 'The list is paused.' : 'The list goes on.');
+      this.hasBegun = true;
     });
     afterNextRender(() => {
       this.viewport()

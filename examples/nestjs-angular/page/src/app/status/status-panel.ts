@@ -1,9 +1,18 @@
 import { LiveAnnouncer } from '@angular/cdk/a11y';
-import { ChangeDetectionStrategy, Component, computed, effect, inject, untracked } from '@angular/core';
+import {
+  ChangeDetectionStrategy,
+  Component,
+  computed,
+  effect,
+  type ElementRef,
+  inject,
+  untracked,
+  viewChild,
+} from '@angular/core';
 import { Title } from '@angular/platform-browser';
 import { Clock } from '../feed/clock';
 import { Monitor } from '../feed/monitor';
-import { duration, time } from '../feed/words';
+import { duration, moment } from '../feed/words';
 import { colour } from '../charts/drawing';
 import { Theme } from '../shell/theme';
 import { hopsOf } from './hops';
@@ -20,27 +29,26 @@ import { announcement, statusWords, titles } from './status-words';
 export class StatusPanel {
   private readonly monitor = inject(Monitor);
   private readonly clock = inject(Clock);
+  private readonly heading = viewChild.required<ElementRef<HTMLElement>>('heading');
   private readonly lastOutage = computed(() => {
     const outage = this.monitor
       .entries()
       .find(({ kind, until }) => (kind === 'outage' || kind === 'stop') && until !== undefined);
     return (
       outage &&
-      `Last outage at ${time(outage.at)}, for ${duration(Math.max(0, (outage.until as number) - outage.at))}: ${outage.title}`
+      `Last outage at ${moment(outage.at, this.clock.now())}, for ${duration(Math.max(0, (outage.until as number) - outage.at))}: ${outage.title}`
     );
   });
   private readonly facts = computed(() => ({
     status: this.monitor.status(),
-    failure: this.monitor.failure(),
-    stoppedAt: this.monitor.stopped(),
     lastOutage: this.lastOutage(),
   }));
 
   protected readonly state = this.monitor.state;
   protected readonly words = computed(() => statusWords({ ...this.facts(), now: this.clock.now() }));
   protected readonly hops = computed(() => {
-    const { status, failure } = this.facts();
-    return hopsOf(this.state(), failure ?? (status.state === 'reconnecting' ? status.failure : undefined));
+    const { status } = this.facts();
+    return hopsOf(status.state, 'failure' in status ? status.failure : undefined);
   });
 
   constructor() {
@@ -61,6 +69,8 @@ export class StatusPanel {
   }
 
   protected restart(): void {
+    // The button goes, and the focus must not go with it.
+    this.heading().nativeElement.focus();
     this.monitor.restart();
   }
 }

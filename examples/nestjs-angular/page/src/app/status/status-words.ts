@@ -1,6 +1,5 @@
-import type { ConnectionStatus } from 'rx-trade-feed/operators';
-import type { TradeFeedError } from 'rx-trade-feed/browser';
-import { counted, headline, observed, seconds, time, whatHappened, whatToDo } from '../feed/words';
+import type { FeedStatus } from 'rx-trade-feed/angular';
+import { counted, headline, moment, observed, seconds, whatHappened, whatToDo } from '../feed/words';
 import type { FeedState } from '../feed/monitor';
 
 /** How it stands, in plain words. */
@@ -18,9 +17,7 @@ export interface StatusWords {
 
 /** What there is to say about. */
 export interface StatusFacts {
-  readonly status: ConnectionStatus;
-  readonly failure: TradeFeedError | undefined;
-  readonly stoppedAt: number | undefined;
+  readonly status: FeedStatus;
   /** The last outage that is over, in words. */
   readonly lastOutage: string | undefined;
   readonly now: number;
@@ -35,20 +32,7 @@ export const titles: Readonly<Record<FeedState, string>> = {
 };
 
 /** Says how it stands. */
-export const statusWords = ({ status, failure, stoppedAt, lastOutage, now }: StatusFacts): StatusWords => {
-  if (failure) {
-    // A connection that was open needs no other failure to explain its end; a refused ticket does.
-    const before = failure.stage === 'stream' ? undefined : failure.previous;
-    const reason =
-      before && before.code !== failure.code ? `${headline(before)} ${headline(failure)}` : headline(failure);
-    return {
-      title: titles.stopped,
-      reason,
-      observed: observed(failure),
-      next: stoppedWords(stoppedAt, now),
-      advice: whatToDo(failure),
-    };
-  }
+export const statusWords = ({ status, lastOutage, now }: StatusFacts): StatusWords => {
   switch (status.state) {
     case 'connecting':
       return {
@@ -76,23 +60,38 @@ export const statusWords = ({ status, failure, stoppedAt, lastOutage, now }: Sta
         advice: status.failure && whatToDo(status.failure),
       };
     }
+    case 'stopped': {
+      const { failure, since } = status;
+      // A connection that was open needs no other failure to explain its end; a refused ticket does.
+      const before = failure.stage === 'stream' ? undefined : failure.previous;
+      const reason =
+        before && before.code !== failure.code ? `${headline(before)} ${headline(failure)}` : headline(failure);
+      return {
+        title: titles.stopped,
+        reason,
+        observed: observed(failure),
+        next: `It does not try again by itself. Stopped at ${moment(since, now)}, ${seconds(now - since)} ago.`,
+        advice: whatToDo(failure),
+      };
+    }
   }
 };
 
 /** Says a change of state once, for a screen reader: without what is counted. */
-export const announcement = ({ status, failure }: StatusFacts): string => {
-  if (failure) return `The feed has stopped. ${whatHappened(failure)} ${whatToDo(failure)}`;
-  if (status.state === 'live') return `The feed is live, connection ${status.connection}.`;
-  if (status.state === 'connecting') return 'Connecting to the feed.';
-  return `Reconnecting. ${status.failure ? headline(status.failure) : ''}`.trim();
+export const announcement = ({ status }: StatusFacts): string => {
+  switch (status.state) {
+    case 'connecting':
+      return 'Connecting to the feed.';
+    case 'live':
+      return `The feed is live, connection ${status.connection}.`;
+    case 'reconnecting':
+      return `Reconnecting. ${status.failure ? headline(status.failure) : ''}`.trim();
+    case 'stopped':
+      return `The feed has stopped. ${whatHappened(status.failure)} ${whatToDo(status.failure)}`;
+  }
 };
 
-const stoppedWords = (stoppedAt: number | undefined, now: number): string =>
-  stoppedAt === undefined
-    ? 'It does not try again by itself.'
-    : `It does not try again by itself. Stopped at ${time(stoppedAt)}, ${seconds(now - stoppedAt)} ago.`;
-
-const attemptWords = (status: Extract<ConnectionStatus, { state: 'reconnecting' }>, now: number): string => {
+const attemptWords = (status: Extract<FeedStatus, { state: 'reconnecting' }>, now: number): string => {
   const { nextAttemptAt, attempt } = status;
   if (nextAttemptAt === undefined || nextAttemptAt <= now) return `Attempt ${attempt} is going on.`;
   return `Next attempt in ${counted(Math.ceil((nextAttemptAt - now) / 1_000), 'second')} (attempt ${attempt}).`;

@@ -1,13 +1,14 @@
 import { ChangeDetectionStrategy, Component, computed, inject } from '@angular/core';
+import { Clock } from '../feed/clock';
 import { Monitor } from '../feed/monitor';
-import { bytesParts, count, duration, time } from '../feed/words';
+import { bytesParts, count, duration, moment } from '../feed/words';
 
 /** What has come and what has been lost since the page was loaded. */
 @Component({
   selector: 'app-totals',
   changeDetection: ChangeDetectionStrategy.OnPush,
   template: `
-    <h2 id="totals-title">Totals since {{ since }}</h2>
+    <h2 id="totals-title">Totals since {{ since() }}</h2>
     <dl>
       @for (total of totals(); track total.name) {
         <div [class.bad]="total.isBad">
@@ -26,8 +27,9 @@ import { bytesParts, count, duration, time } from '../feed/words';
 })
 export class Totals {
   private readonly monitor = inject(Monitor);
+  private readonly clock = inject(Clock);
 
-  protected readonly since = time(this.monitor.loadedAt);
+  protected readonly since = computed(() => moment(this.monitor.loadedAt, this.clock.now()));
   protected readonly totals = computed(() => {
     const stats = this.monitor.stats();
     const reconnects = Object.entries(stats?.reconnects ?? {});
@@ -40,7 +42,7 @@ export class Totals {
       { name: 'Lost time', value: lost, unit: lostUnit, isBad: (stats?.lostMs ?? 0) > 0 },
       { name: 'Dropped frames', value: count(stats?.dropped ?? 0), isBad: (stats?.dropped ?? 0) > 0 },
       {
-        name: 'Reconnects',
+        name: 'Reconnect attempts',
         value: count(reconnects.reduce((sum, [, times]) => sum + times, 0)),
         note: reconnects.map(([code, times]) => `${count(times)} × ${code.replaceAll('-', ' ')}`).join(', '),
       },
