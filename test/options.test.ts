@@ -243,10 +243,9 @@ describe('the option backoff', () => {
     );
     expect(resolveOptions({ backoff: { initialDelayMs: 1_000, maxDelayMs: 1_000 } }).backoff.maxDelayMs).toBe(1_000);
     // The default of the one is capped by the other where only that is given.
-    expect(resolveOptions({ backoff: { maxDelayMs: 100 } }).backoff).toMatchObject({
-      initialDelayMs: 500,
-      maxDelayMs: 100,
-    });
+    const { backoff } = resolveOptions({ backoff: { maxDelayMs: 100 } });
+    expect(backoff).toMatchObject({ initialDelayMs: 100, maxDelayMs: 100 });
+    expect(resolveOptions({ backoff }).backoff).toEqual(backoff);
   });
 });
 
