@@ -71,16 +71,20 @@ it('a path is recorded to by one process alone, and by another one after a kill'
 it('of processes that begin one recording at once, also behind a crash, one records and the others are refused', async () => {
   const path = folder.path('raced.ndjson');
   writeFileSync(`${path}.lock`, `${spawnSync(process.execPath, ['--version']).pid} 1 ${hostname()}\n`);
-  const startAt = Date.now() + 1_500;
   const children = [1, 2, 3, 4].map((number) => {
-    const child = spawn(process.execPath, [recordTogether, path, String(number), String(startAt)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+    const child = spawn(process.execPath, [recordTogether, path, String(number)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
     });
-    let said = '';
-    child.stdout.on('data', (text) => (said += String(text)));
-    return once(child, 'close').then(() => said);
+    const lines = child.stdout.setEncoding('utf8')[Symbol.asyncIterator]();
+    const next = async () => String((await lines.next()).value);
+    return { child, next };
   });
-  const said = await Promise.all(children);
+  await Promise.all(children.map(({ next }) => next()));
+  for (const { child } of children) child.stdin.write('now');
+  const said = await Promise.all(children.map(({ next }) => next()));
+  const closed = children.map(({ child }) => once(child, 'close'));
+  for (const { child } of children) child.stdin.end();
+  await Promise.all(closed);
   expect(said.filter((words) => words.includes('records to it'))).toHaveLength(3);
   const [winner] = said.filter((words) => /^\d+$/.test(words));
   expect(await numbersOf(path)).toEqual(Array.from({ length: 100 }, () => Number(winner)));

@@ -1,15 +1,16 @@
-// Begins to record at a moment that others are told too, and says its number, or why it was refused.
+// Says that it is ready, begins to record at the word on stdin, says its number or why it was refused, and ends with stdin.
+import { once } from 'node:events';
 import { Subject } from 'rxjs';
 import { Frame, recordTo } from 'rx-trade-feed';
 
-const [path = '', number = '', startAt = ''] = process.argv.slice(2);
-// A timer is not as precise.
-while (Date.now() < Number(startAt));
+const [path = '', number = ''] = process.argv.slice(2);
+process.stdout.write('ready\n');
+await once(process.stdin, 'data');
 const frames = new Subject();
-frames.pipe(recordTo(path)).subscribe({
-  error: (error) => process.stdout.write(error.message),
-  complete: () => process.stdout.write(number),
-});
+frames.pipe(recordTo(path)).subscribe({ error: (error) => process.stdout.write(error.message) });
 const data = Buffer.from(JSON.stringify({ number: Number(number) }));
 for (let n = 0; n < 100; n += 1) frames.next(new Frame('market', data, false, Date.now(), 1));
-setTimeout(() => frames.complete(), 1_000);
+if (frames.observed) process.stdout.write(number);
+// Who records goes on until all of the others have been refused.
+await once(process.stdin.resume(), 'end');
+frames.complete();
