@@ -6,7 +6,9 @@ import type { Dispatcher } from 'undici';
 import type { TradeFeedError, Verdict } from './protocol/failure.js';
 import { isLoopback } from './protocol/loopback.js';
 import {
+  aBoolean,
   aFunction,
+  anObject,
   durationMs,
   invalidOption,
   objectWith,
@@ -104,7 +106,7 @@ const tlsRules: Readonly<Record<'ca' | 'servername' | 'checkServerIdentity' | 'r
   ca: { allowed: 'certificates in PEM', is: (v) => [v].flat().every((pem) => areCertificates(String(pem))) },
   servername: { allowed: 'a host name', is: (v) => typeof v === 'string' },
   checkServerIdentity: aFunction,
-  rejectUnauthorized: { allowed: 'true or false', is: (v) => typeof v === 'boolean' },
+  rejectUnauthorized: aBoolean,
 };
 
 const isTls = (value: unknown): boolean => {
@@ -150,7 +152,7 @@ export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
     allowed: 'a whole number of bytes from 1 to 2147483647',
     is: (v) => Number.isInteger(v) && (v as number) > 0 && (v as number) < 2 ** 31,
   },
-  backoff: { allowed: 'an object', is: (v) => typeof v === 'object' && v !== null },
+  backoff: anObject,
   classify: aFunction,
   tls: { allowed: 'an object of options for node:tls, with certificates and keys in PEM', is: isTls },
   receiveIn: oneOf('main'),

@@ -1,8 +1,7 @@
 import type { EnvironmentProviders } from '@angular/core';
 import type { Observable } from 'rxjs';
-import { checkGiven } from '../operators/window/window-options.js';
 import type { RelayedEvent } from '../protocol/event.js';
-import { objectWith } from '../protocol/rules.js';
+import { checkGiven, objectWith } from '../protocol/rules.js';
 import { provideFeed } from './provide-feed.js';
 import type { FeedSignalOptions } from './signal-options.js';
 

@@ -1,10 +1,9 @@
 import type { EnvironmentProviders } from '@angular/core';
 import { relayFeed$, type RelayFeedOptions } from '../browser/index.js';
-import { checkGiven } from '../operators/window/window-options.js';
-import { type Rule, validated } from '../protocol/rules.js';
+import { aBoolean, anObject, checkGiven, type Rule, validated } from '../protocol/rules.js';
 import { provideFeed } from './provide-feed.js';
 import { resumeStore } from './resume-store.js';
-import { anObject, feedSignalRules, type FeedSignalOptions } from './signal-options.js';
+import { feedSignalRules, type FeedSignalOptions } from './signal-options.js';
 
 /** Where the relay is, how it is asked, and what is made of what it sends. */
 export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeIn'>, FeedSignalOptions {
@@ -47,7 +46,6 @@ const anAddress: Rule = {
   allowed: 'an http: or https: address without credentials',
   is: (v) => (typeof v === 'string' && v !== '') || v instanceof URL,
 };
-const aBoolean: Rule = { allowed: 'true or false', is: (v) => typeof v === 'boolean' };
 // `relayFeed$` checks what is its own.
 const ofRelay: Rule = { allowed: '', is: () => true };
 

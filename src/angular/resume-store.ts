@@ -1,8 +1,5 @@
 import type { ResumeStore } from '../browser/index.js';
 
-/** What an id of a relay looks like: the storage of the tab may hold anything, and `fetch` throws for what no header can carry. */
-const aPlace = /^[\w.-]{1,120}$/;
-
 /**
  * Remembers the place in the feed: for a restart, and in the `sessionStorage` of the tab for a reload of the page.
  *
@@ -13,12 +10,7 @@ const aPlace = /^[\w.-]{1,120}$/;
 export const resumeStore = (isForReload: boolean): ResumeStore => {
   const places = new Map<string, string>();
   return {
-    getItem: (key) => {
-      const known = places.get(key);
-      if (known !== undefined || !isForReload) return known ?? null;
-      const stored = inTab((tab) => tab.getItem(key));
-      return typeof stored === 'string' && aPlace.test(stored) ? stored : null;
-    },
+    getItem: (key) => places.get(key) ?? (isForReload ? inTab((tab) => tab.getItem(key)) : undefined) ?? null,
     setItem: (key, place) => {
       places.set(key, place);
       if (isForReload) inTab((tab) => tab.setItem(key, place));

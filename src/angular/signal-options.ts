@@ -1,5 +1,5 @@
 import { type FramesOptions, timeRules, type TimeWindowOptions, wholeMs } from '../operators/window/window-options.js';
-import { durationMs, positiveMs, type Rule, validated } from '../protocol/rules.js';
+import { anObject, durationMs, positiveMs, validated } from '../protocol/rules.js';
 
 /** The windows of the signal `window`. */
 export interface WindowSignalOptions extends TimeWindowOptions, FramesOptions {
@@ -28,9 +28,6 @@ export interface FeedSignalSettings {
   readonly window: WindowSignalOptions & { readonly lengthMs: number };
   readonly lingerMs: number;
 }
-
-/** An object of options. */
-export const anObject: Rule = { allowed: 'an object', is: (v) => typeof v === 'object' && v !== null };
 
 /** The rules of {@link FeedSignalOptions}. */
 export const feedSignalRules = { stats: anObject, window: anObject, lingerMs: durationMs };

@@ -1,6 +1,7 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import {
   aFunction,
+  anObject,
   aScheduler,
   invalidOption,
   objectWith,
@@ -82,7 +83,7 @@ const rules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
   credentials: oneOf('omit', 'same-origin', 'include'),
   connectTimeoutMs: positiveMs,
   idleTimeoutMs: positiveMs,
-  backoff: { allowed: 'an object', is: isObject },
+  backoff: anObject,
   resumeIn: objectWith('setItem', 'such as sessionStorage'),
   scheduler: aScheduler,
 };

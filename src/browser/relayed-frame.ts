@@ -17,7 +17,7 @@ export interface FrameFields {
  * @throws TypeError for what is no frame
  */
 export const relayedFrame = ({ feed, connection, receivedAt, isBinary, encoding, data }: FrameFields): AnyFrame => {
-  if (typeof feed + typeof data !== 'stringstring') throw new TypeError('no frame');
+  if (typeof feed !== 'string' || typeof data !== 'string') throw new TypeError('no frame');
   return new Frame<Uint8Array>(feed, decoders[encoding](data), isBinary, receivedAt, connection);
 };
 

@@ -13,7 +13,7 @@ export const resumePoint = ({ url, resumeIn }: RelayFeedSettings): ResumePoint =
   const key = `rx-trade-feed:${url}`;
   const remembered = tried(() => resumeIn?.getItem(key));
   // What is no id would make the request fail, for ever.
-  let place = /^[\w.-]+$/.exec(remembered ?? '')?.[0];
+  let place = /^[\w.-]{1,120}$/.exec(remembered ?? '')?.[0];
   return {
     lastEventId: () => place,
     reached: (id) => {

@@ -1,13 +1,12 @@
 import type { ConfigurableModuleAsyncOptions, ConfigurableModuleOptionsFactory } from '@nestjs/common';
-import { EMPTY } from 'rxjs';
 import { feedStats, type StatsOptions } from '../operators/feed-stats.js';
 import { shareFeed, type ShareOptions } from '../operators/share-feed.js';
 import { feedOptionRules, resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
 import type { Feed } from '../protocol/feed.js';
 import { feeds } from '../protocol/feed.js';
-import { oneOf, type Rule, validated } from '../protocol/rules.js';
+import { aBoolean, aFunction, anObject, oneOf, type Rule, validated } from '../protocol/rules.js';
 import { Secret } from '../protocol/secret.js';
-import { createRelay, type RelayOptions } from '../relay/index.js';
+import { type RelayOptions, resolveRelayOptions } from '../relay/relay-options.js';
 
 /** What a {@link TradeFeedModule} is told: everything that the feed can be told, and what the module makes of it. */
 export interface TradeFeedModuleOptions extends TradeFeedOptions {
@@ -69,7 +68,7 @@ export const moduleSettings = (options: TradeFeedModuleOptions): ModuleSettings 
   // Each says by itself what is wrong with its own.
   if (share) shareFeed(share);
   if (stats) feedStats(stats);
-  if (relay) createRelay(EMPTY, relay).close();
+  resolveRelayOptions(relay, 'relay.');
   return { feed, connect, share, stats, relay, settings: resolveOptions(feedOptions) };
 };
 
@@ -97,7 +96,6 @@ export const withWrappedKey = <Options extends TradeFeedModuleOptions>(options: 
   typeof options.apiKey === 'string' ? { ...options, apiKey: new Secret(options.apiKey) } : options;
 
 const anything: Rule = { allowed: 'anything', is: () => true };
-const anObject: Rule = { allowed: 'an object', is: (v) => typeof v === 'object' && v !== null };
 const besideFactory: Rule = { allowed: 'given beside `useFactory`, not by it', is: () => false };
 const oneSource: Rule = { allowed: 'given, or `useClass` or `useExisting` in its place', is: (v) => v !== null };
 
@@ -112,14 +110,14 @@ const rules: Readonly<Record<keyof TradeFeedModuleOptions, Rule>> = {
 
 const extraRules: Readonly<Record<keyof TradeFeedModuleExtras, Rule>> = {
   name: { allowed: 'a text that is not empty', is: (v) => typeof v === 'string' && v !== '' },
-  isGlobal: { allowed: 'true or false', is: (v) => typeof v === 'boolean' },
+  isGlobal: aBoolean,
 };
 
 const asyncRules: Readonly<Record<keyof TradeFeedAsyncOptions, Rule>> = {
   ...extraRules,
   imports: anything,
   inject: anything,
-  useFactory: { allowed: 'a function', is: (v) => typeof v === 'function' },
+  useFactory: aFunction,
   useClass: anything,
   useExisting: anything,
   provideInjectionTokensFrom: anything,

@@ -1,12 +1,19 @@
 import { asyncScheduler, defer, filter, interval, type OperatorFunction, type SchedulerLike } from 'rxjs';
 import type { LifecycleEvent } from '../protocol/event.js';
-import { aFunction, aScheduler, MAX_TIMER_MS, positiveCount, type Rule, validated } from '../protocol/rules.js';
+import {
+  aFunction,
+  aScheduler,
+  checkGiven,
+  MAX_TIMER_MS,
+  positiveCount,
+  type Rule,
+  validated,
+} from '../protocol/rules.js';
 import { Conflated } from './stream/conflated.js';
 import type { Settled } from './window/feed-window.js';
 import { type Gatherer, gathered } from './window/gathered.js';
 import { frameOf, isLifecycle, type ItemOf } from './stream/item.js';
 import { keeper } from './stream/keeper.js';
-import { checkGiven } from './window/window-options.js';
 
 /** How `conflate` is bounded and timed. */
 export interface ConflateOptions {

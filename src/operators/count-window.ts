@@ -1,10 +1,10 @@
 import { defer, type OperatorFunction, type SchedulerLike } from 'rxjs';
-import { aScheduler, positiveCount } from '../protocol/rules.js';
+import { aScheduler, checkGiven, positiveCount } from '../protocol/rules.js';
 import { CountBook } from './window/count-book.js';
 import type { AccumulatedWindow, Accumulator, FeedWindow, Settled, TellsOfGaps } from './window/feed-window.js';
 import { gathered } from './window/gathered.js';
 import type { ItemOf } from './stream/item.js';
-import { checkGiven, resolveWindow } from './window/window-options.js';
+import { resolveWindow } from './window/window-options.js';
 
 /** What `countWindow` knows besides the number. */
 export interface CountWindowOptions {

@@ -22,6 +22,10 @@ const isNumber = (value: unknown): value is number => typeof value === 'number' 
 export const durationMs: Rule = { allowed: 'a number of ms, 0 or more', is: (v) => isNumber(v) && v >= 0 };
 /** A wait that must be one. */
 export const positiveMs: Rule = { allowed: 'a number of ms above 0', is: (v) => isNumber(v) && v > 0 };
+/** An object. */
+export const anObject: Rule = { allowed: 'an object', is: (v) => typeof v === 'object' && v !== null };
+/** `true` or `false`. */
+export const aBoolean: Rule = { allowed: 'true or false', is: (v) => typeof v === 'boolean' };
 /** A function. */
 export const aFunction: Rule = { allowed: 'a function', is: (v) => typeof v === 'function' };
 /** An object that has the named method. */
@@ -71,4 +75,11 @@ export const validated = <T extends object>(
     if (!rule.is(value)) throw invalidOption(prefix + name, rule.allowed, rule.isSecret ? undefined : value);
   }
   return Object.fromEntries(entries) as Defined<T>;
+};
+
+/** Checks what must be given; throws a `TradeFeedError` with code `invalid-options`, naming the first that is missing or wrong. */
+export const checkGiven = (given: object, rules: Readonly<Record<string, Rule>>): void => {
+  const values = given as Readonly<Record<string, unknown>>;
+  for (const [name, { allowed, is }] of Object.entries(rules))
+    if (!is(values[name])) throw invalidOption(name, allowed, values[name]);
 };

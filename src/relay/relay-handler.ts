@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { aFunction, type Rule, validated } from '../protocol/rules.js';
-import { checkGiven } from '../operators/window/window-options.js';
+import { aFunction, checkGiven, type Rule, validated } from '../protocol/rules.js';
 import { type Cors, corsOf, type Origins } from './cors.js';
 import type { Relay } from './relay.js';
 import { RelayFullError } from './relay-full-error.js';

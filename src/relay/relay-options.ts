@@ -49,9 +49,10 @@ const rules: Readonly<Record<keyof RelayOptions, Rule>> = {
 /**
  * Checks the options and fills them up.
  *
+ * @param prefix - put before each name in the error, for a nested object
  * @throws TradeFeedError with code `invalid-options`, naming the option
  */
-export const resolveRelayOptions = (options: RelayOptions = {}): RelaySettings => ({
+export const resolveRelayOptions = (options: RelayOptions = {}, prefix = ''): RelaySettings => ({
   ...defaults,
-  ...validated(options, rules),
+  ...validated(options, rules, prefix),
 });

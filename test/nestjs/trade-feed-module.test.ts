@@ -40,7 +40,7 @@ describe('forRoot', () => {
     ['another time to connect', { connect: 'later' }, "`connect` must be 'first-subscriber' or 'bootstrap'"],
     ['what is wrong in `share`', { share: { lingerMs: -1 } }, '`lingerMs`'],
     ['what is wrong in `stats`', { stats: { everyMs: 0 } }, '`everyMs`'],
-    ['what is wrong in `relay`', { relay: { maxClients: 0 } }, '`maxClients`'],
+    ['what is wrong in `relay`', { relay: { maxClients: 0 } }, '`relay.maxClients`'],
     ['what is no object', { relay: 1 }, '`relay` must be an object'],
     ['what is wrong with the feed', { baseUrl: 'http://example.com' }, '`baseUrl`'],
     ['what is wrong in `backoff`', { backoff: { factor: 0 } }, '`backoff.factor`'],

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
-import { type Rule, validated } from '../../protocol/rules.js';
+import { aBoolean, validated } from '../../protocol/rules.js';
 import { BoundedReader } from '../bounded/bounded-reader.js';
 import type { Failure } from '../stream/failure.js';
 import { boundDefaults, type BoundOptions, type Bounds, boundRules } from '../bounded/bounds.js';
@@ -49,11 +49,9 @@ export function toReadable(
 ): (source: Observable<Uint8Array | string>) => Readable;
 export function toReadable<B = unknown>(options?: ReadableOptions<B>): <T extends B>(source: Observable<T>) => Readable;
 export function toReadable(options: ReadableOptions<never> = {}): (source: Observable<never>) => Readable {
-  const given = validated(options, { ...boundRules, objectMode });
+  const given = validated(options, { ...boundRules, objectMode: aBoolean });
   return (source) => readable(source, { ...boundDefaults, objectMode: true, ...given });
 }
-
-const objectMode: Rule = { allowed: 'true or false', is: (v) => typeof v === 'boolean' };
 
 // By hand: `Readable.from` takes several turns of the microtask queue for each chunk.
 const readable = <T>(

@@ -1,13 +1,5 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import {
-  aFunction,
-  aScheduler,
-  invalidOption,
-  oneOf,
-  positiveCount,
-  type Rule,
-  validated,
-} from '../../protocol/rules.js';
+import { aFunction, aScheduler, checkGiven, oneOf, positiveCount, type Rule, validated } from '../../protocol/rules.js';
 import type { Accumulator } from './feed-window.js';
 import { accumulated, framesUpTo, type WindowContents } from './window-contents.js';
 
@@ -65,11 +57,4 @@ export const resolveWindow = <T, O extends AnyWindowOptions<T>>(
   const accumulator = options as Accumulator<T, unknown>;
   const contents = isAccumulating ? accumulated(accumulator) : framesUpTo<T>(options.maxFrames);
   return { ...options, contents: contents as WindowContents<T, unknown, unknown> };
-};
-
-/** Checks what must be given; throws a `TradeFeedError` with code `invalid-options`, naming the first that is missing or wrong. */
-export const checkGiven = (given: object, rules: Readonly<Record<string, Rule>>): void => {
-  const values = given as Readonly<Record<string, unknown>>;
-  for (const [name, { allowed, is }] of Object.entries(rules))
-    if (!is(values[name])) throw invalidOption(name, allowed, values[name]);
 };
