@@ -1,14 +1,16 @@
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { noop, Observable, type Subscriber } from 'rxjs';
 import { WebSocket } from 'ws';
 import { onRelease, type Settings } from '../options.js';
 import type { FailureFacts } from '../protocol/failure.js';
 import { retryAfterMs } from '../protocol/retry-after.js';
 import { redactorOf, type Ticket } from '../protocol/ticket.js';
+import { connectSocket } from './connect-socket.js';
 import { deadline } from './deadline.js';
 import { judgedFailure } from './judged-failure.js';
 import { networkFailure } from './network-failure.js';
+import { TappedSocket } from './tapped-socket.js';
 import { withOwnCheck } from './tls.js';
 
 /**
@@ -28,7 +30,9 @@ const limits = {
 /** An open connection: the WebSocket, and the socket that its bytes are read from. */
 export interface OpenSocket {
   readonly webSocket: WebSocket;
-  readonly tcp: Socket;
+  readonly socket: Duplex;
+  /** Lets go of a connection whose close frame was answered: `ws` ends the closing handshake by itself, and nobody hears of it. */
+  readonly leave: () => void;
 }
 
 /**
@@ -46,8 +50,8 @@ export const handshake$ = (ticket: Ticket, settings: Settings): Observable<OpenS
       : { stage: 'handshake', code: 'handshake-unreachable', detail: `no answer in ${handshakeTimeoutMs} ms` };
   return new Observable<OpenSocket>((subscriber) => {
     const fail = (facts: FailureFacts) => subscriber.error(judgedFailure(settings, facts));
-    if (leftMs <= 0) return fail(late);
-    return open(ticket, settings, subscriber, fail);
+    if (leftMs <= 0) fail(late);
+    else open(ticket, settings, subscriber, fail);
   }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), () => judgedFailure(settings, late)));
 };
 
@@ -56,10 +60,17 @@ const open = (
   settings: Settings,
   subscriber: Subscriber<OpenSocket>,
   fail: (facts: FailureFacts) => void,
-): (() => void) => {
+): void => {
   let upgraded: IncomingMessage | undefined;
   const webSocket = connect(ticket, settings, fail);
-  if (webSocket === undefined) return noop;
+  if (webSocket === undefined) return;
+  const tell = settings[onRelease];
+  const teardown = () => release(webSocket, tell);
+  const leave = () => {
+    subscriber.remove(teardown);
+    mute(webSocket, tell);
+  };
+  subscriber.add(teardown);
   webSocket
     .on('upgrade', (response) => {
       upgraded = response;
@@ -76,8 +87,7 @@ const open = (
           : networkFailure('handshake', error, redactorOf(ticket)),
       );
     })
-    .on('open', () => subscriber.next({ webSocket, tcp: (upgraded as IncomingMessage).socket }));
-  return () => release(webSocket, settings[onRelease]);
+    .on('open', () => subscriber.next({ webSocket, socket: (upgraded as IncomingMessage).socket, leave }));
 };
 
 const connect = (
@@ -89,6 +99,8 @@ const connect = (
     return new WebSocket(ticket.wss_url, [ticket.subprotocol], {
       ...withOwnCheck(tls),
       agent,
+      // An agent makes sockets of its own.
+      createConnection: () => new TappedSocket(connectSocket(new URL(ticket.wss_url), tls)),
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: maxFrameBytes,
@@ -107,9 +119,13 @@ const connect = (
 
 // A socket that is still open says goodbye; any other one is destroyed. In both cases nobody hears of it again.
 const release = (webSocket: WebSocket, tell: Settings[typeof onRelease]): void => {
+  mute(webSocket, tell);
+  if (webSocket.readyState === WebSocket.OPEN) webSocket.close(1000);
+  else webSocket.terminate();
+};
+
+const mute = (webSocket: WebSocket, tell: Settings[typeof onRelease]): void => {
   webSocket.removeAllListeners().on('error', noop);
   if (webSocket.readyState !== WebSocket.CLOSED)
     tell?.(new Promise((resolve) => webSocket.once('close', () => resolve())));
-  if (webSocket.readyState === WebSocket.OPEN) webSocket.close(1000);
-  else webSocket.terminate();
 };

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import { Observable, type OperatorFunction, switchMap } from 'rxjs';
 import { WebSocket } from 'ws';
 import { resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
@@ -10,6 +11,11 @@ import { judgedFailure } from './judged-failure.js';
 import { handshake$, type OpenSocket } from './handshake.js';
 import { stalled$ } from './liveness.js';
 import { plainCause } from './network-failure.js';
+import type { Tap } from './frame-tap.js';
+import { TappedSocket } from './tapped-socket.js';
+
+/** What a close frame without a code says (RFC 6455, 7.4.1). */
+const NO_STATUS = 1005;
 
 /**
  * Turns each `Ticket` into the frames of a connection opened with it (contract, sections 4.2 and 6).
@@ -48,14 +54,14 @@ export const openConnection = (
 };
 
 const frames$ = (
-  { webSocket, tcp }: OpenSocket,
+  { webSocket, socket, leave }: OpenSocket,
   ticket: Ticket,
   settings: Settings,
   connection: number,
 ): Observable<Frame> =>
   new Observable((subscriber) => {
     // Whoever was told of the opening may have unsubscribed there and then.
-    if (subscriber.closed) return undefined;
+    if (subscriber.closed) return;
     const { feed } = ticket;
     const redact = redactorOf(ticket);
     const openedMs = performance.now();
@@ -72,39 +78,55 @@ const frames$ = (
         }),
       );
 
-    const onRead = () => {
+    const read = () => {
       heardAtMs = performance.now();
       readAt = Date.now();
     };
-    // ws tells of a close only when the socket is gone; a server that leaves it open must not delay the reconnect.
-    const onParsed = () => {
-      if (!subscriber.closed && webSocket.readyState === WebSocket.CLOSING) setImmediate(() => webSocket.terminate());
+    const frame = (data: Buffer, isBinary: boolean) => {
+      framesReceived += 1;
+      subscriber.next(new Frame(feed, data, isBinary, readAt, connection));
     };
-    tcp.prependListener('data', onRead).on('data', onParsed);
+    const closed = (closeCode: number, bytes: Buffer) => {
+      const reason = bytes.toString('utf8');
+      end({ closeCode, reason: isCloseReason(reason) ? reason : redact(reason) });
+    };
+    // ws tells of a close only when the socket is gone; a server that leaves it open must not delay the reconnect.
+    const answered = (payload: Buffer) => {
+      if (subscriber.closed || webSocket.readyState !== WebSocket.CLOSING) return;
+      leave();
+      if (payload.length === 0) closed(NO_STATUS, payload);
+      else closed(payload.readUInt16BE(0), payload.subarray(2));
+    };
 
     webSocket
       .removeAllListeners('error')
-      .on('message', (data: Buffer, isBinary: boolean) => {
-        framesReceived += 1;
-        subscriber.next(new Frame(feed, data, isBinary, readAt, connection));
-      })
+      .on('message', frame)
       .on('error', (error) => {
         const cause = plainCause(error, redact);
         end({ code: 'invalid-frame', detail: cause.message, cause });
       })
-      .on('close', (closeCode, bytes) => {
-        const reason = bytes.toString('utf8');
-        end({ closeCode, reason: isCloseReason(reason) ? reason : redact(reason) });
-      });
+      .on('close', closed);
+
+    const told = () => framesReceived;
+    const isClosed = () => subscriber.closed;
+    const { maxFrameBytes, idleTimeoutMs } = settings;
+    const tap = { read, frame, close: answered, told, isClosed, maxFrameBytes };
+    if (!(socket instanceof TappedSocket && socket.tap(tap))) subscriber.add(followed(socket, webSocket, tap));
 
     const pulse = { heardAtMs: () => heardAtMs, ping: () => webSocket.ping() };
     subscriber.add(
-      stalled$(pulse, settings.idleTimeoutMs).subscribe(() => {
+      stalled$(pulse, idleTimeoutMs).subscribe(() => {
         webSocket.terminate();
         end({ code: 'connection-stalled', endedAt: readAt }, heardAtMs);
       }),
     );
-    return () => {
-      tcp.off('data', onRead).off('data', onParsed);
-    };
   });
+
+// The socket of a user's agent is read by ws alone. It tells of a close when the socket is gone: so it has to go.
+const followed = (socket: Duplex, webSocket: WebSocket, { read, isClosed }: Tap): (() => void) => {
+  const onParsed = () => {
+    if (!isClosed() && webSocket.readyState === WebSocket.CLOSING) setImmediate(() => webSocket.terminate());
+  };
+  socket.prependListener('data', read).on('data', onParsed);
+  return () => socket.off('data', read).off('data', onParsed);
+};

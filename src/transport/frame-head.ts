@@ -1,0 +1,35 @@
+/** What a frame is (RFC 6455, 5.2). */
+export const Opcode = { Continuation: 0, Text: 1, Binary: 2, Close: 8, Ping: 9, Pong: 10 } as const;
+
+/** The head of a frame of a server. */
+export interface FrameHead {
+  readonly isFinal: boolean;
+  readonly opcode: number;
+  /** How long the head itself is. */
+  readonly bytes: number;
+  /** How long the payload is; `Infinity` when the head is wrong, so that nothing after it can be read. */
+  readonly length: number;
+}
+
+/** Tells control frames, which stand between fragments and have no more than 125 bytes (RFC 6455, 5.5). */
+export const isControl = (opcode: number): boolean => opcode >= Opcode.Close;
+
+const known: ReadonlySet<number> = new Set(Object.values(Opcode));
+
+/** Reads the head of a frame that begins at `at`; `undefined` while more bytes are needed to know it. */
+export const frameHead = (bytes: Buffer, at: number): FrameHead | undefined => {
+  if (bytes.length < at + 2) return undefined;
+  const first = bytes.readUInt8(at);
+  const second = bytes.readUInt8(at + 1);
+  const opcode = first & 0x0f;
+  const isFinal = first >= 0x80;
+  const hasReservedBits = (first & 0x70) !== 0;
+  const isMasked = second >= 0x80;
+  if (hasReservedBits || isMasked || !known.has(opcode) || (isControl(opcode) && (!isFinal || second > 125)))
+    return { isFinal, opcode, bytes: 2, length: Infinity };
+  const extra = second === 127 ? 8 : second === 126 ? 2 : 0;
+  if (bytes.length < at + 2 + extra) return undefined;
+  const length =
+    extra === 8 ? Number(bytes.readBigUInt64BE(at + 2)) : extra === 2 ? bytes.readUInt16BE(at + 2) : second;
+  return { isFinal, opcode, bytes: 2 + extra, length };
+};

@@ -1,0 +1,150 @@
+import { isUtf8 } from 'node:buffer';
+import { frameHead, type FrameHead, isControl, Opcode } from './frame-head.js';
+
+/** What an open connection wants to hear of its bytes, and what has to be known for that. */
+export interface Tap {
+  /** Bytes were read: what is told up to the next call came in them. */
+  readonly read: () => void;
+  /** A data frame is whole. */
+  readonly frame: (data: Buffer, isBinary: boolean) => void;
+  /** `ws` was given a close frame with this payload. */
+  readonly close: (payload: Buffer) => void;
+  /** How many frames were told so far, by this tap and by `ws`. */
+  readonly told: () => number;
+  /** Whether nobody listens any more. */
+  readonly isClosed: () => boolean;
+  readonly maxFrameBytes: number;
+}
+
+/** Takes bytes as they are read, by `next(bytes)`, until it has what it returns. */
+export type ByteReader<Result> = Generator<void, Result, Buffer>;
+
+/** `ws` pauses for a turn after 16 KiB (Node 20) in one piece, and would not read what comes then within the call. */
+const PIECE_BYTES = 8 * 1024;
+
+/** Bytes that are there, and how far they are read. */
+interface Cursor {
+  bytes: Buffer;
+  at: number;
+}
+
+/**
+ * Reads the frames of a server (RFC 6455, section 5) out of bytes that are cut anywhere.
+ *
+ * Tells every data frame that is neither fragmented nor wrong. All other bytes go to `ws`, in their order: it answers pings and
+ * close frames, joins fragments and judges what is wrong. From a first fragment until it has told the message `ws` gets every
+ * frame. What is wrong, a close frame, and a tap that is closed end the reading: all that follows is for `ws`.
+ *
+ * Call `next()` once before the first bytes.
+ *
+ * @param pass - gives bytes to `ws`, which reads them within the call
+ * @returns the bytes that were read, and not told or passed
+ */
+export function* frameTap(tap: Tap, pass: (bytes: Buffer) => void): ByteReader<Buffer> {
+  const cursor: Cursor = { bytes: yield, at: 0 };
+  let toldAtFragment = -1;
+  for (;;) {
+    const isJoining = tap.told() === toldAtFragment;
+    if (!isJoining) tellWholeFrames(cursor, tap);
+    const head = yield* headOf(cursor);
+    const { opcode, length, isFinal } = head;
+    if (length > tap.maxFrameBytes || tap.isClosed()) break;
+    if (isControl(opcode)) {
+      const payload = yield* passControl(cursor, head, pass);
+      if (opcode !== Opcode.Close) continue;
+      tap.close(payload);
+      break;
+    }
+    if (isJoining || !isFinal || opcode === Opcode.Continuation) {
+      toldAtFragment = tap.told();
+      yield* passFrame(cursor, head, pass);
+      continue;
+    }
+    const start = cursor.bytes.subarray(cursor.at, cursor.at + head.bytes);
+    const data = yield* payloadOf(cursor, head);
+    if (opcode === Opcode.Text && !isUtf8(data)) {
+      pass(start);
+      pass(data);
+      break;
+    }
+    tap.frame(data, opcode === Opcode.Binary);
+  }
+  return cursor.bytes.subarray(cursor.at);
+}
+
+// The common case, in one loop: frames that lie whole in what was read.
+const tellWholeFrames = (cursor: Cursor, tap: Tap): void => {
+  const { bytes } = cursor;
+  while (!tap.isClosed()) {
+    const { at } = cursor;
+    const first = bytes[at];
+    if (first !== 0x81 && first !== 0x82) return;
+    let length = bytes[at + 1] ?? 127;
+    let start = at + 2;
+    if (length === 126) {
+      length = ((bytes[at + 2] ?? 255) << 8) | (bytes[at + 3] ?? 255);
+      start = at + 4;
+    } else if (length > 126) return;
+    if (start + length > bytes.length || length > tap.maxFrameBytes) return;
+    const data = new View(bytes.buffer, bytes.byteOffset + start, length);
+    if (first === 0x81 && !isUtf8(data)) return;
+    cursor.at = start + length;
+    tap.frame(data, first === 0x82);
+  }
+};
+
+// What `subarray` makes, without its checks: they cost more than all the rest.
+const { [Symbol.species]: View } = Buffer as unknown as {
+  [Symbol.species]: new (buffer: ArrayBufferLike, offset: number, length: number) => Buffer;
+};
+
+function* more(cursor: Cursor): ByteReader<void> {
+  const rest = cursor.bytes.subarray(cursor.at);
+  const bytes = yield;
+  cursor.bytes = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+  cursor.at = 0;
+}
+
+function* headOf(cursor: Cursor): ByteReader<FrameHead> {
+  for (;;) {
+    const head = frameHead(cursor.bytes, cursor.at);
+    if (head) return head;
+    yield* more(cursor);
+  }
+}
+
+// A frame that is read in several turns gets bytes of its own.
+function* payloadOf(cursor: Cursor, head: FrameHead): ByteReader<Buffer> {
+  const data = Buffer.allocUnsafeSlow(head.length);
+  cursor.at += head.bytes;
+  for (let filled = 0; ;) {
+    const copied = cursor.bytes.copy(data, filled, cursor.at);
+    cursor.at += copied;
+    filled += copied;
+    if (filled === head.length) return data;
+    cursor.bytes = yield;
+    cursor.at = 0;
+  }
+}
+
+function* passControl(cursor: Cursor, head: FrameHead, pass: (bytes: Buffer) => void): ByteReader<Buffer> {
+  const size = head.bytes + head.length;
+  while (cursor.bytes.length - cursor.at < size) yield* more(cursor);
+  const frame = cursor.bytes.subarray(cursor.at, cursor.at + size);
+  cursor.at += size;
+  pass(frame);
+  return frame.subarray(head.bytes);
+}
+
+function* passFrame(cursor: Cursor, head: FrameHead, pass: (bytes: Buffer) => void): ByteReader<void> {
+  for (let left = head.bytes + head.length; left > 0;) {
+    const piece = cursor.bytes.subarray(cursor.at, cursor.at + Math.min(left, PIECE_BYTES));
+    pass(piece);
+    cursor.at += piece.length;
+    left -= piece.length;
+    if (left > 0 && cursor.at === cursor.bytes.length) {
+      cursor.bytes = yield;
+      cursor.at = 0;
+    }
+  }
+}
