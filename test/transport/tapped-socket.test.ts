@@ -1,0 +1,156 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { createHash } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { WebSocket } from 'ws';
+import { TappedSocket } from '../../src/transport/tapped-socket.js';
+import { cuts, frameOf, serverBytes } from '../support/server-bytes.js';
+
+const runs = Number(process.env.DIFFERENTIAL_RUNS ?? 1_500);
+const maxFrameBytes = 66_000;
+
+/** A socket whose other end is the test. */
+class FakeSocket extends Duplex {
+  request = '';
+  readonly sent: Buffer[] = [];
+
+  /** Gives the client these bytes, and the time to read them. */
+  async receives(bytes: Buffer): Promise<void> {
+    this.push(bytes);
+    await turn();
+  }
+  override _read(): void {
+    // Bytes come by `receives`.
+  }
+  override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    if (this.request.endsWith('\r\n\r\n')) this.sent.push(bytes);
+    else this.request += bytes.toString('latin1');
+    done();
+  }
+  override _final(done: () => void): void {
+    done();
+    this.push(null);
+  }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+const accepted = ({ request }: FakeSocket): Buffer => {
+  const key = /sec-websocket-key: (.+)\r\n/i.exec(request)?.[1] ?? '';
+  const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+  return Buffer.from(
+    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+  );
+};
+
+interface Seen {
+  readonly events: unknown[];
+  /** Frames that did not come through ws. */
+  direct: number;
+  /** What was told of a close frame before ws told of the close. */
+  closed: unknown;
+}
+
+/** What a client tells of these bytes after its handshake, and answers; `isTapped`: read by the tap, else by ws alone. */
+const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isTapped: boolean): Promise<Seen> => {
+  const fake = new FakeSocket();
+  const socket = isTapped ? new TappedSocket(fake as unknown as Socket) : fake;
+  const seen: Seen = { events: [], direct: 0, closed: undefined };
+  const { events } = seen;
+  let told = 0;
+  const frame = (data: Buffer, isBinary: boolean) => {
+    told += 1;
+    events.push([isBinary ? 'binary' : 'text', data.toString('base64')]);
+  };
+  const webSocket = new WebSocket('ws://service.example/', {
+    createConnection: () => socket,
+    perMessageDeflate: false,
+    maxPayload: maxFrameBytes,
+    maxPendingAutoPongs: 100_000,
+    generateMask: (mask) => mask.fill(0),
+  });
+  webSocket
+    .on('open', () => {
+      if (!isTapped) return;
+      const isOn = (socket as TappedSocket).tap({
+        read: () => events.push('read'),
+        frame: (data, isBinary) => {
+          seen.direct += 1;
+          frame(data, isBinary);
+        },
+        close: (payload) => {
+          if (webSocket.readyState === WebSocket.CLOSING) seen.closed = payload.toString('base64');
+        },
+        told: () => told,
+        isClosed: () => false,
+        maxFrameBytes,
+      });
+      expect(isOn).toBe(true);
+    })
+    .on('message', frame)
+    .on('ping', (data: Buffer) => events.push(['ping', data.toString('base64')]))
+    .on('pong', (data: Buffer) => events.push(['pong', data.toString('base64')]))
+    .on('error', (error: Error & { code?: string }) => events.push(['error', error.message, error.code]));
+  const isGone = new Promise<void>((resolve) =>
+    webSocket.on('close', (code, reason: Buffer) => {
+      events.push(['close', code, reason.toString('base64')]);
+      resolve();
+    }),
+  );
+  while (!fake.request.endsWith('\r\n\r\n')) await turn();
+  for (const piece of cut(Buffer.concat([accepted(fake), bytes]))) {
+    events.push('chunk');
+    await fake.receives(piece);
+  }
+  fake.push(null);
+  await isGone;
+  events.push(['sent', Buffer.concat(fake.sent).toString('base64')]);
+  return seen;
+};
+
+const inOrder = ({ events }: Seen) => events.filter((event) => Array.isArray(event));
+/** What came with which bytes: nothing may be told late. What is wrong ws may know before the whole head is there. */
+const inTime = ({ events }: Seen) =>
+  events.filter((event) => event === 'chunk' || /text|binary|ping|pong/.test((event as string[])[0] ?? ''));
+
+describe('a tapped socket', () => {
+  it(
+    'gives exactly the events of ws, whatever a server sends and wherever it is cut',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(serverBytes, cuts, async (bytes, cut) => {
+          const [bare, tapped] = await Promise.all([seenOf(bytes, cut, false), seenOf(bytes, cut, true)]);
+          expect(inOrder(tapped)).toEqual(inOrder(bare));
+          expect(inTime(tapped)).toEqual(inTime(bare));
+          if (tapped.closed !== undefined) expect(inOrder(bare).at(-2)).toEqual(closeEvent(tapped.closed as string));
+        }),
+        { numRuns: runs },
+      );
+    },
+    60_000 + runs * 20,
+  );
+
+  const closeEvent = (payload: string): unknown[] => {
+    const bytes = Buffer.from(payload, 'base64');
+    return bytes.length === 0
+      ? ['close', 1005, '']
+      : ['close', bytes.readUInt16BE(0), bytes.subarray(2).toString('base64')];
+  };
+});
+
+describe('frames that are not fragmented', () => {
+  const whole = (bytes: Buffer) => [bytes];
+  const halves = (bytes: Buffer) => [bytes.subarray(0, bytes.length - 3), bytes.subarray(bytes.length - 3)];
+  const fragments = [frameOf(1, Buffer.from('a'), false), frameOf(9, Buffer.from('?')), frameOf(0, Buffer.from('b'))];
+  const some = [frameOf(1, Buffer.from('one')), frameOf(2, Buffer.alloc(300)), frameOf(1, Buffer.alloc(65_600, 'x'))];
+
+  it.each([
+    ['whole, with the answer to the handshake', some, whole, 3],
+    ['cut', some, halves, 3],
+    ['around pings', [...some, frameOf(9, Buffer.from('?')), ...some], whole, 6],
+    ['before and after a fragmented one', [...some, ...fragments, ...some], whole, 6],
+  ])('do not pass through ws: %s', async (_, frames, cut, direct) => {
+    expect(await seenOf(Buffer.concat(frames), cut, true)).toMatchObject({ direct });
+  });
+});
