@@ -68,9 +68,6 @@ const defaults = Object.freeze({
   scheduler: asyncScheduler,
 } as const);
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
-
 // What fetch would refuse would look like an outage.
 const isHeaderValue = (value: unknown): boolean => typeof value === 'string' && /^[\t\x20-\xff]*$/.test(value);
 
@@ -78,7 +75,7 @@ const rules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
   headers: {
     allowed: 'an object of texts or a function',
     isSecret: true,
-    is: (v) => aFunction.is(v) || (isObject(v) && Object.values(v).every(isHeaderValue)),
+    is: (v) => aFunction.is(v) || (anObject.is(v) && Object.values(v as object).every(isHeaderValue)),
   },
   credentials: oneOf('omit', 'same-origin', 'include'),
   connectTimeoutMs: positiveMs,

@@ -26,8 +26,11 @@ export class Frame<Data extends Uint8Array = Buffer> {
   declare readonly receivedAt: number;
   /** Which connection of this subscription it came over: 1, 2, … */
   declare readonly connection: number;
+  readonly #isAscii: boolean | undefined;
 
-  constructor(feed: Feed, data: Data, isBinary: boolean, receivedAt: number, connection: number) {
+  /** @param isAscii - whether `data` is known to hold ASCII alone: it is read faster then */
+  constructor(feed: Feed, data: Data, isBinary: boolean, receivedAt: number, connection: number, isAscii?: boolean) {
+    this.#isAscii = isAscii;
     this.feed = feed;
     this.data = data;
     this.isBinary = isBinary;
@@ -39,7 +42,9 @@ export class Frame<Data extends Uint8Array = Buffer> {
   text(): string {
     const data: Uint8Array = this.data;
     // What is no Buffer would list its numbers.
-    return data.toString === listed ? decoder.decode(data) : (data as Buffer).toString('utf8');
+    return data.toString === listed
+      ? decoder.decode(data)
+      : (data as Buffer).toString(this.#isAscii ? 'latin1' : 'utf8');
   }
 
   /** Reads the payload as JSON; throws a `SyntaxError` when it is none. */

@@ -82,9 +82,9 @@ const frames$ = (
       heardAtMs = performance.now();
       readAt = Date.now();
     };
-    const frame = (data: Buffer, isBinary: boolean) => {
+    const frame = (data: Buffer, isBinary: boolean, isAscii?: boolean) => {
       framesReceived += 1;
-      subscriber.next(new Frame(feed, data, isBinary, readAt, connection));
+      subscriber.next(new Frame(feed, data, isBinary, readAt, connection, isAscii));
     };
     const closed = (closeCode: number, bytes: Buffer) => {
       const reason = bytes.toString('utf8');

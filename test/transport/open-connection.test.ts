@@ -1,8 +1,10 @@
 import { stat } from 'node:fs';
+import type { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { firstValueFrom, map, of, Subject, take, toArray } from 'rxjs';
 import { type Feed, type Frame, openConnection, requestTicket, type TradeFeedOptions } from '../../src/index.js';
+import { onRelease, resolveOptions } from '../../src/options.js';
 import { certificateFor } from '../support/certificate.js';
 import { closed, optionsFor } from '../support/feed.js';
 import {
@@ -213,6 +215,23 @@ describe('openConnection', () => {
     expect(performance.now() - started).toBeLessThan(900);
     while (wire.opcodes.length === 0) await new Promise((resolve) => setImmediate(resolve));
     expect(wire.opcodes).toEqual([8]);
+  });
+
+  it('tells of a close as soon as its frame is there, answers it, and ends the closing handshake unheard', async () => {
+    const released: Promise<void>[] = [];
+    await using wire = await startWire({
+      handshake: [accept(close(4003, 'access expired')), accept(text('a'))],
+      ignoresClose: true,
+    });
+    const options = { ...resolveOptions(optionsFor(wire)), [onRelease]: (gone: Promise<void>) => released.push(gone) };
+    const ended = of<Feed>('market').pipe(requestTicket(options), openConnection(options));
+    await expect(firstValueFrom(ended)).rejects.toMatchObject({ code: 'access-expired', reason: 'access expired' });
+    const [old] = [...wire.open].slice(-1) as [Socket];
+    while (wire.opcodes.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect([wire.opcodes, old.destroyed]).toEqual([[8], false]);
+    old.end(text('late'));
+    await Promise.all(released);
+    expect(released).toHaveLength(1);
   });
 
   it('says how long the connection had lived', async () => {

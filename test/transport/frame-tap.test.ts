@@ -1,0 +1,89 @@
+import { describe, expect, it } from '@jest/globals';
+import { frameTap, type Tap } from '../../src/transport/frame-tap.js';
+import { frameOf } from '../support/server-bytes.js';
+
+const sizes = [3, 125, 126, 127, 300, 65_000];
+const texts = [...sizes.map((size) => Buffer.from('é'.repeat(size / 2) + 'x'.repeat(size % 2))), Buffer.from('last')];
+const framed = (payloads: readonly Buffer[], opcode = 1) =>
+  Buffer.concat(payloads.map((payload) => frameOf(opcode, payload)));
+
+/** A tap that is closed after so many frames, and what it told and passed on. */
+const tapped = (most = Infinity) => {
+  const told: Buffer[] = [];
+  const passed: Buffer[] = [];
+  const tap: Tap = {
+    read: () => undefined,
+    frame: (data) => told.push(data),
+    close: () => undefined,
+    told: () => told.length,
+    isClosed: () => told.length >= most,
+    maxFrameBytes: 70_000,
+  };
+  const reader = frameTap(tap, (bytes) => passed.push(Buffer.from(bytes)));
+  reader.next();
+  return {
+    told,
+    read: (bytes: Buffer) => {
+      const { done, value } = reader.next(bytes);
+      if (done) passed.push(value);
+      return { isDone: done === true, passed: Buffer.concat(passed) };
+    },
+  };
+};
+
+describe('a tap', () => {
+  it('leaves the bytes as they were', () => {
+    const bytes = framed(texts);
+    const before = Buffer.from(bytes);
+    tapped().read(bytes);
+    expect(bytes.equals(before)).toBe(true);
+  });
+
+  it.each([
+    ['texts', 1],
+    ['binary frames', 2],
+  ])('that is closed within what was read leaves the rest to ws: %s', (_, opcode) => {
+    const all = framed(texts, opcode);
+    const rest = framed(texts.slice(2), opcode);
+    const { told, read } = tapped(2);
+    expect(read(all).passed.equals(rest)).toBe(true);
+    expect(told).toHaveLength(2);
+  });
+
+  it('tells the texts before one that is not valid, and leaves that one to ws with all that follows', () => {
+    const bad = frameOf(1, Buffer.of(0xc3));
+    const { told, read } = tapped();
+    const { isDone, passed } = read(Buffer.concat([framed(texts), bad, framed(texts)]));
+    expect(told).toHaveLength(7);
+    expect(isDone).toBe(true);
+    expect(passed.equals(Buffer.concat([bad, framed(texts)]))).toBe(true);
+  });
+
+  it('does not join texts in its check: a character that is cut by a head is not valid', () => {
+    const euro = Buffer.from('€');
+    const bytes = Buffer.concat([frameOf(1, euro.subarray(0, 1)), frameOf(1, euro.subarray(1))]);
+    const { told, read } = tapped();
+    expect(read(bytes).passed.equals(bytes)).toBe(true);
+    expect(told).toEqual([]);
+  });
+
+  it('gives a frame that was read in several turns bytes of its own', () => {
+    const frame = frameOf(2, Buffer.alloc(50_000, 7));
+    const { told, read } = tapped();
+    for (let at = 0; at < frame.length; at += 16_384) read(frame.subarray(at, at + 16_384));
+    expect(told.map((data) => [data.length, data.buffer.byteLength, data.byteOffset])).toEqual([[50_000, 50_000, 0]]);
+  });
+
+  it('reads many small texts before a wrong one in one go', () => {
+    const many = Buffer.concat([
+      ...Array.from({ length: 20_000 }, () => frameOf(1, Buffer.from('€'))),
+      frameOf(1, Buffer.of(255)),
+    ]);
+    const { told, read } = tapped();
+    const started = process.cpuUsage();
+    expect(read(many).isDone).toBe(true);
+    expect(told).toHaveLength(20_000);
+    // One look at all of them for each of them takes minutes.
+    expect(process.cpuUsage(started).user).toBeLessThan(5_000_000);
+  });
+});
