@@ -19,6 +19,8 @@ export class TappedSocket extends Duplex {
     super();
     this.#socket = socket;
     socket
+      // ws does it where it can: an answer to a ping must not wait for more to send.
+      .setNoDelay()
       .on('data', (bytes: Buffer) => this.#read(bytes))
       .on('end', () => this.push(null))
       .on('error', (error) => this.destroy(error))

@@ -118,6 +118,9 @@ const right = fc.oneof(
   { arbitrary: fragmented, weight: 2 },
 );
 const wrong = fc.oneof(
+  fc
+    .tuple(fc.constantFrom(8, 9, 10), fc.constantFrom(126, 300))
+    .map(([opcode, size]) => frameOf(opcode, Buffer.alloc(size))),
   badTexts.map((text) => frameOf(1, text)),
   close,
   fc.constantFrom(frameOf(8, Buffer.alloc(0)), frameOf(8, Buffer.of(3))),

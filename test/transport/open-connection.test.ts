@@ -234,6 +234,14 @@ describe('openConnection', () => {
     expect(released).toHaveLength(1);
   });
 
+  it.each([
+    ['a code that may not be sent', close(1006)],
+    ['a reason that is no text', wsFrame(8, Buffer.from([0x0f, 0xa1, 0xff]))],
+  ])('takes a close frame with %s for a frame that breaks the protocol', async (_, frame) => {
+    await using wire = await startWire({ handshake: [accept(text('a'), frame)] });
+    await expect(frames$(wire).forEach(() => undefined)).rejects.toMatchObject({ code: 'invalid-frame' });
+  });
+
   it('says how long the connection had lived', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))] });
     const ended = frames$(wire).forEach(() => {

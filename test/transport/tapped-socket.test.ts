@@ -16,6 +16,12 @@ const limits = { maxPendingAutoPongs: 100_000 };
 class FakeSocket extends Duplex {
   request = '';
   readonly sent: Buffer[] = [];
+  hasNoDelay = false;
+
+  setNoDelay(): this {
+    this.hasNoDelay = true;
+    return this;
+  }
 
   /** Gives the client these bytes, and the time to read them. */
   async receives(bytes: Buffer): Promise<void> {
@@ -141,6 +147,70 @@ describe('a tapped socket', () => {
       ? ['close', 1005, '']
       : ['close', bytes.readUInt16BE(0), bytes.subarray(2).toString('base64')];
   };
+});
+
+describe('as a socket', () => {
+  const pair = () => {
+    const fake = new FakeSocket();
+    const socket = new TappedSocket(fake as unknown as Socket);
+    const passed: Buffer[] = [];
+    return { fake, socket, read: () => socket.on('data', (bytes: Buffer) => passed.push(bytes)), passed };
+  };
+  const tap = (isClosed: () => boolean) => ({
+    read: () => undefined,
+    frame: () => undefined,
+    close: () => undefined,
+    told: () => 0,
+    isClosed,
+    maxFrameBytes,
+  });
+  const text = frameOf(1, Buffer.from('a'));
+
+  it('sends small answers at once, as ws has it', () => {
+    const { fake } = pair();
+    expect(fake.hasNoDelay).toBe(true);
+  });
+
+  it('leaves all that comes after the tap is closed to ws', async () => {
+    const { fake, socket, read, passed } = pair();
+    read();
+    expect(socket.tap(tap(() => true))).toBe(true);
+    for (const bytes of [text, text, text]) await fake.receives(bytes);
+    expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text, text]));
+  });
+
+  it('is not tapped when bytes of the connection wait in it, and passes on what follows', async () => {
+    const { fake, socket, read, passed } = pair();
+    socket.unshift(text);
+    expect(socket.tap(tap(() => false))).toBe(false);
+    read();
+    await fake.receives(text);
+    expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text]));
+  });
+
+  it('ends, closes and fails with the socket below, and ends it', async () => {
+    const { fake, socket, read } = pair();
+    read();
+    socket.end();
+    await turn();
+    expect([fake.writableFinished, socket.readableEnded]).toEqual([true, true]);
+
+    const closed = pair();
+    closed.fake.destroy();
+    await turn();
+    expect(closed.socket.destroyed).toBe(true);
+
+    const failed = pair();
+    const errors: unknown[] = [];
+    failed.socket.on('error', (error) => errors.push(error));
+    failed.fake.destroy(new Error('reset'));
+    await turn();
+    expect(errors).toEqual([new Error('reset')]);
+
+    const destroyed = pair();
+    destroyed.socket.destroy();
+    expect(destroyed.fake.destroyed).toBe(true);
+  });
 });
 
 describe('frames that are not fragmented', () => {
