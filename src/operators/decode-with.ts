@@ -24,7 +24,8 @@ export interface DecodeOptions {
  * failure says where in the document, and does not hold the payload. Errors and completes with the source; with what the codec or
  * `onInvalid` throws; with `invalid-options` when the schema is asynchronous. Holds nothing.
  *
- * A codec of io-ts that changes nothing is asked by its guard, and by its decoder only when that says no.
+ * A codec of io-ts that changes nothing is asked by a guard that is compiled from it for the first frame (by its own, where code
+ * generation is disallowed), and by its decoder only when that says no.
  *
  * ```ts
  * // source               --{"n":1}---{"n":"x"}--gap--{"n":2}---|

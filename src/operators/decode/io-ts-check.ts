@@ -1,21 +1,33 @@
 import { type Either, isRight, left, right } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
+import { changesNothing } from './changes-nothing.js';
+import { compiledGuard, type Guard } from './compiled-guard.js';
 import { type DecodeIssue, jsonPointer } from './decode-failure.js';
+import { unwrapped } from './tagged.js';
 
 /** Checks a document; what is wrong with one that is refused is found out only when it is asked for. */
 export type Check<A> = (document: unknown) => Either<() => readonly DecodeIssue[], A>;
 
 /**
- * Makes the check of a codec of io-ts. One that changes nothing is asked by its guard, and decodes only what that refuses: decoding
- * keeps account of where it is, for the sake of errors.
+ * Makes the check of a codec of io-ts. One that changes nothing is asked by a guard, and decodes only what that refuses: decoding
+ * keeps account of where it is, for the sake of errors. The guard is compiled for the first document; its own is asked where that is not allowed.
  */
-export const ioTsCheck = <A>(codec: t.Type<A, unknown>): Check<A> => {
-  const guarded = changesNothing(codec);
+export const ioTsCheck = <A>(codec: t.Type<A, unknown>, compile = compiledGuard): Check<A> => {
+  const fits = madeAtFirst(() =>
+    changesNothing(codec) ? (compile(codec) ?? ((document) => codec.is(document))) : never,
+  );
   return (document) => {
-    if (guarded && codec.is(document)) return right(document);
+    if (fits(document)) return right(document as A);
     const result = codec.decode(document);
     return isRight(result) ? result : left(() => result.left.map(ioTsIssue));
   };
+};
+
+const never = () => false;
+
+const madeAtFirst = (make: () => Guard): Guard => {
+  let made: Guard | undefined;
+  return (document) => (made ??= make())(document);
 };
 
 const ioTsIssue = ({ context, message }: t.ValidationError): DecodeIssue => ({
@@ -27,71 +39,4 @@ const ioTsIssue = ({ context, message }: t.ValidationError): DecodeIssue => ({
 const isAlternative = (entry: t.ContextEntry | undefined): boolean => {
   const tag = entry && unwrapped(entry.type)._tag;
   return tag === 'UnionType' || tag === 'IntersectionType';
-};
-
-/** A type of io-ts as its documentation shows it: a tag, and the types that it is made of. */
-interface Tagged {
-  readonly decode: (value: unknown) => unknown;
-  readonly _tag?: string;
-  readonly type?: Tagged;
-  readonly types?: readonly Tagged[];
-  readonly props?: Readonly<Record<string, Tagged>>;
-  readonly domain?: Tagged;
-  readonly codomain?: Tagged;
-}
-
-const unwrapped = (codec: Tagged): Tagged =>
-  codec.type !== undefined && wrappers.has(codec._tag) ? unwrapped(codec.type) : codec;
-
-const wrappers: ReadonlySet<string | undefined> = new Set([
-  'ExactType',
-  'RefinementType',
-  'ReadonlyType',
-  'RecursiveType',
-]);
-
-/**
- * Tells whether a codec gives what it was given, so that its guard alone decides. Codecs that strip (`t.exact`, `t.strict`, a record
- * of named keys), transform or check in a way of their own (whatever is no combination of io-ts' own) do not.
- */
-const changesNothing = (codec: Tagged, seen: ReadonlySet<Tagged> = new Set()): boolean => {
-  if (seen.has(codec)) return true;
-  const inside = isOwn(codec) ? partsOf[codec._tag ?? '']?.(codec) : undefined;
-  return inside?.every((part) => changesNothing(part, new Set(seen).add(codec))) ?? false;
-};
-
-// A clone with a validation of its own (`withValidate` and `withMessage` of io-ts-types make such) keeps the tag, the parts and the guard of what
-// it was cloned from, but has another decoder. That of io-ts' own is bound, by the constructor.
-const isOwn = ({ decode }: Tagged): boolean => decode.name.startsWith('bound ');
-
-const nothing = (): readonly Tagged[] => [];
-const inner = ({ type }: Tagged): readonly Tagged[] | undefined => type && [type];
-const members = ({ types }: Tagged): readonly Tagged[] | undefined => types;
-const properties = ({ props }: Tagged): readonly Tagged[] | undefined => props && Object.values(props);
-
-/** What a type is made of, for those types whose decoder gives back what it was given. */
-const partsOf: Readonly<Record<string, (codec: Tagged) => readonly Tagged[] | undefined>> = {
-  NullType: nothing,
-  UndefinedType: nothing,
-  VoidType: nothing,
-  UnknownType: nothing,
-  StringType: nothing,
-  NumberType: nothing,
-  BooleanType: nothing,
-  LiteralType: nothing,
-  KeyofType: nothing,
-  AnyArrayType: nothing,
-  AnyDictionaryType: nothing,
-  ArrayType: inner,
-  ReadonlyArrayType: inner,
-  ReadonlyType: inner,
-  RefinementType: inner,
-  RecursiveType: inner,
-  UnionType: members,
-  IntersectionType: members,
-  TupleType: members,
-  InterfaceType: properties,
-  PartialType: properties,
-  DictionaryType: ({ domain, codomain }) =>
-    domain?._tag === 'StringType' && codomain ? [domain, codomain] : undefined,
 };

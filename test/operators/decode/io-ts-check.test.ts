@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { isRight } from 'fp-ts/lib/Either.js';
+import { isRight, right, type Right } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
 import { ioTsCheck } from '../../../src/operators/decode/io-ts-check.js';
 
@@ -119,15 +119,25 @@ const issuesOf = (codec: t.Mixed, document: unknown): unknown => {
 };
 
 describe('ioTsCheck', () => {
-  it.each(plain)('asks the guard of %s alone, and gives the document itself', (_name, codec, document) => {
-    const asked = jest.fn();
-    // io-ts' own is bound.
-    const decode = ((document: unknown) => {
-      asked();
-      return codec.decode(document);
-    }).bind(undefined);
-    expect(value(clone(codec, { decode }), document)).toBe(document);
-    expect(asked).not.toHaveBeenCalled();
+  it.each(plain)('asks a guard of %s alone, and gives the document itself', (_name, codec, document) => {
+    const checked = check(codec);
+    const first = checked(document);
+    const validate = jest.spyOn(codec, 'validate');
+    expect(first).toEqual(right(document));
+    expect((checked(document) as Right<unknown>).right).toBe(document);
+    expect(validate).not.toHaveBeenCalled();
+    jest.restoreAllMocks();
+  });
+
+  it.each(plain)('asks the guard that %s has where code generation is disallowed', (_name, codec, document) => {
+    const checked = ioTsCheck(codec as t.Type<unknown>, () => undefined);
+    checked(document);
+    const validate = jest.spyOn(codec, 'validate');
+    const is = jest.spyOn(codec, 'is');
+    expect((checked(document) as Right<unknown>).right).toBe(document);
+    expect(validate).not.toHaveBeenCalled();
+    expect(is).toHaveBeenCalled();
+    jest.restoreAllMocks();
   });
 
   it.each(changing)('lets the decoder of %s make the value', (_name, codec, document, made) => {
@@ -144,15 +154,13 @@ describe('ioTsCheck', () => {
     expect(value(t.record(upper, t.number), { a: 1 })).toEqual({ A: 1 });
   });
 
-  it('asks the guard of a union that is told apart by a tag, too', () => {
-    const codec = t.union([t.type({ kind: t.literal('a') }), t.type({ kind: t.literal('b') })]);
-    const is = jest.spyOn(t.UnknownRecord, 'is');
-    const validate = jest.spyOn(t.UnknownRecord, 'validate');
-    const document = { kind: 'b' };
-    expect(value(codec, document)).toBe(document);
-    expect(is).toHaveBeenCalled();
-    expect(validate).not.toHaveBeenCalled();
-    jest.restoreAllMocks();
+  it('is made for the first document, not before', () => {
+    const definition = jest.fn((): t.Mixed => t.null);
+    const compile = jest.fn(() => undefined);
+    const checked = ioTsCheck(t.recursion('R', definition), compile);
+    expect(definition).not.toHaveBeenCalled();
+    for (let n = 0; n < 3; n += 1) checked(null);
+    expect(compile).toHaveBeenCalledTimes(1);
   });
 
   it('takes the word of the decoder where the guard is stricter', () => {

@@ -1,0 +1,19 @@
+import { guardSource } from './guard-source.js';
+import type { Tagged } from './tagged.js';
+
+/** Tells whether a document fits, and nothing else. */
+export type Guard = (document: unknown) => boolean;
+
+/**
+ * Compiles the guard of a codec that changes nothing; undefined where code generation is disallowed (the `Content-Security-Policy` of a page,
+ * `--disallow-code-generation-from-strings`).
+ */
+export const compiledGuard = (codec: Tagged): Guard | undefined => {
+  const { text, captured } = guardSource(codec);
+  try {
+    // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the text holds nothing of the user's but names and literals, as JSON
+    return (new Function('captured', text) as (captured: readonly unknown[]) => Guard)(captured);
+  } catch {
+    return undefined;
+  }
+};
