@@ -12,8 +12,8 @@ import {
 import { Conflated } from './stream/conflated.js';
 import type { Settled } from './window/feed-window.js';
 import { type Gatherer, gathered } from './window/gathered.js';
-import { frameOf, isLifecycle, type ItemOf } from './stream/item.js';
-import { keeper } from './stream/keeper.js';
+import { type Held, Holding } from './stream/holding.js';
+import { isLifecycle, type ItemOf } from './stream/item.js';
 
 /** How `conflate` is bounded and timed. */
 export interface ConflateOptions {
@@ -91,25 +91,16 @@ interface Newest<E, K> extends Gatherer<E, Out<E, K>> {
 }
 
 const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E, K> => {
-  const keep = keeper();
-  // What came out of the buffer that is being read: most of it is replaced before the next one.
-  const fresh = new Set<Waiting<ItemOf<E>, K>>();
-  let buffer: ArrayBufferLike | undefined;
-  let waiting = new Map<K, Waiting<ItemOf<E>, K>>();
+  const holding = new Holding<ItemOf<E>>();
+  let waiting = new Map<K, Waiting<ItemOf<E>>>();
   let ready: Out<E, K>[] = [];
 
   const release = (): boolean => {
-    for (const each of waiting.values()) ready.push(each);
+    holding.settle();
+    for (const [itsKey, { held, count }] of waiting) ready.push(new Conflated(itsKey, held.value, count));
+    holding.clear();
     waiting = new Map();
-    fresh.clear();
     return ready.length > 0;
-  };
-
-  const keepFresh = (next: ArrayBufferLike | undefined): void => {
-    if (next === buffer) return;
-    for (const { value } of fresh) keep(value);
-    fresh.clear();
-    buffer = next;
   };
 
   return {
@@ -123,17 +114,15 @@ const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E,
       }
       const item = event as ItemOf<E>;
       const itsKey = key(item);
-      keepFresh(frameOf(item)?.data.buffer);
+      const held = holding.hold(item);
       const known = waiting.get(itsKey);
       if (known !== undefined) {
-        known.value = item;
+        holding.release(known.held);
+        known.held = held;
         known.count += 1;
-        fresh.add(known);
         return false;
       }
-      const first = new Conflated(itsKey, item, 1);
-      waiting.set(itsKey, first);
-      fresh.add(first);
+      waiting.set(itsKey, { held, count: 1 });
       return waiting.size >= maxKeys && release();
     },
     *closed() {
@@ -144,5 +133,8 @@ const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E,
   };
 };
 
-/** Becomes what is emitted: nobody has seen it before. */
-type Waiting<T, K> = { -readonly [Name in keyof Conflated<T, K>]: Conflated<T, K>[Name] };
+/** The newest value of a key. */
+interface Waiting<T> {
+  held: Held<T>;
+  count: number;
+}

@@ -63,7 +63,7 @@ export class EventLog {
     return this.#entries.size;
   }
 
-  /** How many bytes their lines have. */
+  /** How many bytes their lines have in memory. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -78,7 +78,7 @@ export class EventLog {
       at: timeOf(event) ?? at,
       present: nextPresent(present, event),
       line,
-      bytes: Buffer.byteLength(line),
+      bytes: bytesInMemory(line),
     };
     this.#entries.push(entry);
     this.#bytes += entry.bytes;
@@ -124,6 +124,12 @@ export class EventLog {
     this.#oldest = { seq, frames, at, present };
   }
 }
+
+// A text has one byte for each character, or two, if one of them needs two.
+const bytesInMemory = (line: string): number =>
+  Buffer.byteLength(line) > line.length && needsTwo.test(line) ? line.length * 2 : line.length;
+
+const needsTwo = /[\u0100-\uffff]/;
 
 interface Entry extends Position {
   readonly line: string;

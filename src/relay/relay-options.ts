@@ -9,7 +9,7 @@ export interface RelayOptions {
    * @defaultValue 50 000
    */
   readonly capacity?: number | undefined;
-  /** How many bytes these may have, as they are sent. @defaultValue 33 554 432 (32 MiB) */
+  /** How many bytes these may have in memory: one for each character, two in an event with one beyond Latin-1. @defaultValue 33 554 432 (32 MiB) */
   readonly capacityBytes?: number | undefined;
   /** Events of this long go out together, in ms. 0: those of one turn of the event loop. @defaultValue 16 */
   readonly batchMs?: number | undefined;

@@ -6,6 +6,7 @@ import { Conflated } from '../../src/operators/stream/conflated.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { frameOf, gapOf, marbles } from './stream.js';
+import { aliveBytes, bytesOfAll, endOfTurn, fullChunk } from './stream/views.js';
 
 // A letter with a number: a1 is the value 1 of the key a.
 const item = (text: string) => ({ key: text[0] as string, n: Number(text[1]) });
@@ -132,18 +133,44 @@ describe('conflate', () => {
     source.complete();
     const rare = told.filter(({ connection }) => connection > 0);
     expect(rare.map(({ data }) => data)).toEqual(rare.map(({ connection }) => Buffer.alloc(100, connection)));
-    expect(rare.slice(0, -2).map(({ data }) => data.buffer.byteLength < 2_500)).toEqual(Array(18).fill(true));
+    expect(rare.map(({ data }) => data.buffer.byteLength < 2_500)).toEqual(Array(20).fill(true));
   });
 
-  it('gives small frames bytes of their own once two more buffers have come', () => {
+  it('keeps at most one and a third times the bytes of the newest alive, however unlike in age they are', async () => {
+    const source = new Subject<Frame | FeedEvent>();
+    const told: Frame[] = [];
+    source.pipe(conflate((frame) => frame.connection, 10_000)).subscribe((event) => {
+      if (event.type === 'conflated') told.push(event.value);
+      else told.length = 0;
+    });
+    // What was emitted before is held no more, and does not count.
+    for (const { data } of fullChunk(1_000, 1_000)) source.next(new Frame('market', data, false, 0, Math.random()));
+    source.next(values.g);
+    const copies = new Map<number, Buffer>();
+    for (let read = 0; read < 100; read += 1) {
+      // One in eight is of a key that comes once; the others are of eight keys that come all the time.
+      fullChunk(64, 1_000).forEach(({ data }, n) => {
+        const connection = n % 8 === 0 ? 100 + read * 8 + n / 8 : n % 8;
+        data.writeUInt32LE(read * 64 + n);
+        copies.set(connection, Buffer.from(data));
+        source.next(new Frame('market', data, false, read, connection));
+      });
+      await endOfTurn();
+    }
+    source.complete();
+    expect(told).toHaveLength(807);
+    expect(aliveBytes(told)).toBeLessThanOrEqual((4 / 3) * bytesOfAll(told));
+    expect(told.map(({ data }) => data)).toEqual(told.map(({ connection }) => copies.get(connection)));
+  });
+
+  it('gives small frames bytes of their own before it emits them', () => {
     const read = Buffer.alloc(1_000, 'x');
     const small = (connection: number) => new Frame('market', read.subarray(0, 10), false, 5, connection);
-    const later = (connection: number) => new Frame('market', Buffer.alloc(4), false, 5, connection);
     const told: Frame[] = [];
-    from([small(1), small(2), small(2), later(3), later(4)])
+    from([small(1), small(2), small(2)])
       .pipe(conflate((frame) => frame.connection, 10))
       .subscribe(({ value }) => told.push(value));
-    expect(told.slice(0, 2)).toEqual([frameOf('x'.repeat(10), 5, 1), frameOf('x'.repeat(10), 5, 2)]);
+    expect(told).toEqual([frameOf('x'.repeat(10), 5, 1), frameOf('x'.repeat(10), 5, 2)]);
     for (const { data } of told) expect(data.buffer).not.toBe(read.buffer);
   });
 

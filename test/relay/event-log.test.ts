@@ -74,12 +74,18 @@ describe('EventLog', () => {
     );
   });
 
-  it('counts bytes as they are sent', () => {
-    const log = logOf({}, ['é\n']);
-    const line =
-      '{"type":"frame","feed":"market","connection":1,"receivedAt":1000000,"isBinary":false,"encoding":"utf8","data":"é\\n"}';
+  it.each([
+    ['abc', 1],
+    ['é', 1],
+    ['é\n', 1],
+    ['Ā', 2],
+    ['mostly one byte, and one that is not: 漢', 2],
+    ['😀', 2],
+  ])('counts the bytes of %j as they lie in memory: %d for each character', (text, each) => {
+    const log = logOf({}, [text]);
+    const line = `{"type":"frame","feed":"market","connection":1,"receivedAt":1000000,"isBinary":false,"encoding":"utf8","data":${JSON.stringify(text)}}`;
     expect(log.read(log.oldest)?.lines).toBe(line);
-    expect(log.bytes).toBe(Buffer.byteLength(line));
+    expect(log.bytes).toBe(line.length * each);
   });
 
   it('lets an event go at once that is larger than all that it may hold', () => {

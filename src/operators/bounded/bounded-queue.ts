@@ -1,7 +1,8 @@
 import { invalidOption } from '../../protocol/rules.js';
 import type { Bounds } from './bounds.js';
 import { DropTally } from './drop-tally.js';
-import { keeper } from '../stream/keeper.js';
+import { type Held, Holding } from '../stream/holding.js';
+import { bytesOf } from '../stream/item.js';
 import { OverflowError } from './overflow-error.js';
 import { Ring } from './ring.js';
 import { reportUnhandled } from './unhandled.js';
@@ -13,16 +14,19 @@ import { reportUnhandled } from './unhandled.js';
  */
 export class BoundedQueue<T> {
   readonly #bounds: Bounds<T>;
-  readonly #keep = keeper();
-  readonly #values = new Ring<T>();
+  readonly #holding = new Holding<T>();
+  readonly #values = new Ring<Held<T>>();
   // Sizes as they were counted: a value that changes while it waits must not make the sum drift.
   readonly #sizes = new Ring<number>();
   readonly #tally: DropTally;
+  readonly #countsSlack: boolean;
   #bytes = 0;
   #hasEnded = false;
 
   constructor(bounds: Bounds<T>) {
     this.#bounds = bounds;
+    // Whoever counts otherwise need not mean bytes of memory.
+    this.#countsSlack = bounds.bytesOf === bytesOf;
     this.#tally = new DropTally(bounds.onDrop);
   }
 
@@ -44,7 +48,7 @@ export class BoundedQueue<T> {
   offer(value: T): void {
     const bytes = this.#sizeOf(value);
     if (this.#makesRoomFor(bytes)) {
-      this.#values.push(this.#keep(value));
+      this.#values.push(this.#holding.hold(value));
       this.#sizes.push(bytes);
       this.#bytes += bytes;
     } else {
@@ -56,7 +60,7 @@ export class BoundedQueue<T> {
   /** Takes the first value out; ask for the `size` before. Call {@link settle} when the value was handed on. */
   take(): T {
     this.#bytes -= this.#sizes.shift() as number;
-    return this.#values.shift() as T;
+    return this.#holding.release(this.#values.shift() as Held<T>);
   }
 
   /**
@@ -74,11 +78,17 @@ export class BoundedQueue<T> {
     const { size } = this;
     const bytes = this.#bytes;
     this.#values.clear();
+    this.#holding.clear();
     this.#sizes.clear();
     this.#bytes = 0;
     this.#tellOrReport('overflow');
     this.#tally.count(size, bytes, this.#bounds.scheduler.now());
     this.#tellOrReport('ended');
+  }
+
+  // A buffer is there as long as one of its values is.
+  get #bytesInUse(): number {
+    return this.#countsSlack ? this.#bytes + this.#holding.slack : this.#bytes;
   }
 
   #sizeOf(value: T): number {
@@ -100,17 +110,18 @@ export class BoundedQueue<T> {
   }
 
   #hasRoomFor(bytes: number): boolean {
-    return this.size < this.#bounds.capacity && this.#bytes + bytes <= this.#bounds.capacityBytes;
+    return this.size < this.#bounds.capacity && this.#bytesInUse + bytes <= this.#bounds.capacityBytes;
   }
 
   #isHalfEmpty(): boolean {
-    return this.size * 2 <= this.#bounds.capacity && this.#bytes * 2 <= this.#bounds.capacityBytes;
+    return this.size * 2 <= this.#bounds.capacity && this.#bytesInUse * 2 <= this.#bounds.capacityBytes;
   }
 
   #dropOldest(): void {
-    this.#values.shift();
     const bytes = this.#sizes.shift() as number;
     this.#bytes -= bytes;
+    this.#holding.release(this.#values.shift() as Held<T>);
+    this.#holding.tidy();
     this.#count(bytes);
   }
 
@@ -121,7 +132,7 @@ export class BoundedQueue<T> {
     const what =
       bytes > capacityBytes
         ? `A value of ${bytes} bytes came, which is too large to wait`
-        : `The consumer is slower than the feed: ${this.size} values of ${this.#bytes} bytes were waiting when another of ${bytes} bytes came`;
+        : `The consumer is slower than the feed: ${this.size} values of ${this.#bytesInUse} bytes were waiting when another of ${bytes} bytes came`;
     throw new OverflowError(what, capacity, capacityBytes);
   }
 

@@ -10,7 +10,11 @@ export type Overflow = 'drop-oldest' | 'drop-newest' | 'error';
 export interface BoundOptions<T = unknown> {
   /** How many values may wait, 1 or more. @defaultValue 10 000 */
   readonly capacity?: number | undefined;
-  /** How many bytes may wait, above 0. A larger value is itself dropped, and evicts nobody. @defaultValue 64 MiB */
+  /**
+   * How many bytes may wait, above 0, with what else their buffers keep alive. A larger value is itself dropped, and evicts nobody.
+   *
+   * @defaultValue 64 MiB
+   */
   readonly capacityBytes?: number | undefined;
   /**
    * `drop-oldest` makes room for the new value, `drop-newest` drops it, `error` ends with an {@link OverflowError}.
@@ -19,7 +23,7 @@ export interface BoundOptions<T = unknown> {
    */
   readonly overflow?: Overflow | undefined;
   /**
-   * How many bytes a value holds.
+   * How many bytes a value holds. With one of yours, nothing else is counted.
    *
    * @defaultValue those of a frame, of a decoded frame's payload, of a byte array, of a text in UTF-16; 0 for anything else
    */

@@ -162,9 +162,10 @@ export class WindowBook<E, A, W> {
 
   private put(item: ItemOf<E>): void {
     const { add, limit } = this.contents;
-    const kept = this.keep(item);
+    // What no window takes in is not held.
+    let kept: ItemOf<E> | undefined;
     for (const window of this.current) {
-      if (window.count < limit) window.state = add(window.state, kept);
+      if (window.count < limit) window.state = add(window.state, (kept ??= this.keep(item)));
       else window.dropped += 1;
       window.count += 1;
     }

@@ -5,6 +5,7 @@ import { Frame } from '../../../src/index.js';
 import { BoundedQueue } from '../../../src/operators/bounded/bounded-queue.js';
 import { boundDefaults, type Bounds, type Overflow } from '../../../src/operators/bounded/bounds.js';
 import type { DropReport } from '../../../src/operators/bounded/drop-report.js';
+import { aliveBytes, chunk, endOfTurn, fullChunk } from '../stream/views.js';
 import { OverflowError } from '../../../src/operators/bounded/overflow-error.js';
 
 interface Sized {
@@ -23,6 +24,14 @@ const queueOf = (bounds: Partial<Bounds<Sized>>) => {
     ...bounds,
   });
   return { queue, reports, clock };
+};
+
+const queueOfFrames = (bounds: Partial<Bounds<Frame>>) => {
+  const reports: DropReport[] = [];
+  return {
+    queue: new BoundedQueue<Frame>({ ...boundDefaults, onDrop: (report) => reports.push(report), ...bounds }),
+    reports,
+  };
 };
 
 const offerAll = (queue: BoundedQueue<Sized>, ...sizes: readonly number[]): void => {
@@ -201,14 +210,70 @@ describe('BoundedQueue', () => {
     expect(reports).toMatchObject([{ dropped: 1 }]);
   });
 
-  it('gives a frame bytes of its own, so that it does not keep a whole read buffer alive', () => {
-    const read = Buffer.alloc(64 * 1024, 'x');
+  it('gives a frame bytes of its own, so that it does not keep a whole read buffer alive', async () => {
     const queue = new BoundedQueue<Frame>(boundDefaults);
-    queue.offer(new Frame('raw', read.subarray(100, 200), false, 7, 1));
-    queue.offer(new Frame('raw', Buffer.from('read later'), false, 8, 1));
-    const { data } = queue.take();
-    expect(data.buffer).not.toBe(read.buffer);
-    expect(data.toString()).toBe('x'.repeat(100));
+    const [frame] = chunk(65_536, [100, 200]) as [Frame];
+    const copy = Buffer.from(frame.data);
+    queue.offer(frame);
+    await endOfTurn();
+    expect(queue.take()).toBe(frame);
+    expect(frame.data.buffer.byteLength).toBe(100);
+    expect(frame.data).toEqual(copy);
+  });
+
+  it('keeps the newest of a full read buffer alive, and not the others, where only one may wait', async () => {
+    const queue = new BoundedQueue<Frame>({ ...boundDefaults, capacity: 1 });
+    for (const frame of fullChunk(64, 1_000)) queue.offer(frame);
+    await endOfTurn();
+    expect(queue.take().data.buffer.byteLength).toBe(1_000);
+  });
+
+  it('counts what is alive because of its frames: a buffer as long as one of them is there', async () => {
+    const { queue, reports } = queueOfFrames({ capacityBytes: 10_000 });
+    const [first, ...rest] = fullChunk(8, 1_000);
+    for (const frame of [first!, ...rest]) queue.offer(frame);
+    await endOfTurn();
+    queue.take();
+    for (const frame of fullChunk(2, 1_000)) queue.offer(frame);
+    await endOfTurn();
+    expect(queue.size).toBe(9); // 9 000 bytes, and 1 000 that are gone but alive
+    queue.offer(fullChunk(1, 1_000)[0]!);
+    queue.end();
+    expect(reports[0]).toMatchObject({ reason: 'overflow', dropped: 2, droppedBytes: 2_000 });
+  });
+
+  it('never keeps more alive than it may, nor much less, whatever is dropped', async () => {
+    const { queue } = queueOfFrames({ capacityBytes: 20_000 });
+    const waiting: Frame[] = [];
+    for (let turn = 0; turn < 200; turn += 1) {
+      for (const frame of fullChunk(1 + (turn % 12), 1_000)) {
+        queue.offer(frame);
+        waiting.push(frame);
+      }
+      waiting.splice(0, waiting.length - queue.size);
+      await endOfTurn();
+      expect(aliveBytes(waiting)).toBeLessThanOrEqual(20_000);
+      if (turn > 5) expect(queue.size).toBeGreaterThanOrEqual(13);
+    }
+  });
+
+  it('counts what a `bytesOf` of its own says, and nothing else', async () => {
+    const { queue, reports } = queueOfFrames({ capacityBytes: 4, bytesOf: () => 1 });
+    for (const frame of chunk(1_000, [0, 700], [700, 800], [900, 950])) queue.offer(frame);
+    await endOfTurn();
+    queue.offer(fullChunk(1, 10)[0]!);
+    expect(queue.size).toBe(4);
+    queue.end();
+    expect(reports).toMatchObject([{ reason: 'ended', droppedBytes: 4 }]);
+  });
+
+  it('moves nothing that it has dropped at its end', async () => {
+    const { queue } = queueOfFrames({});
+    const [frame] = chunk(1_000, [0, 10]) as [Frame];
+    queue.offer(frame);
+    queue.end();
+    await endOfTurn();
+    expect(frame.data.buffer.byteLength).toBe(1_000);
   });
 
   it('does not let a value that changed while it waited spoil the sum', () => {

@@ -8,6 +8,7 @@ import { timeOf } from '../../../src/operators/stream/item.js';
 import { framesUpTo } from '../../../src/operators/window/window-contents.js';
 import type { Frame } from '../../../src/protocol/frame.js';
 import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../stream.js';
+import { endOfTurn, fullChunk } from '../stream/views.js';
 import { inWords } from './window-words.js';
 
 const bookOf = (clock: () => number, shape: Partial<WindowShape> = {}) =>
@@ -137,6 +138,27 @@ describe('WindowBook', () => {
     sharp.end();
     expect(linesOf(sharp)).toEqual(['20-30 a incomplete']);
     expect(linesOf(sharp)).toEqual([]);
+  });
+
+  it('keeps no read buffer alive for the frames that are beyond what a window holds', async () => {
+    const shape = { lengthMs: 10, everyMs: 10, align: 'epoch' } as const;
+    const book = new WindowBook<FeedEvent, Frame[], FeedWindow<Frame>>(shape, framesUpTo(1), () => 0);
+    const frames = fullChunk(64, 1_000);
+    for (const frame of frames) book.add(frame);
+    await endOfTurn();
+    expect(frames.map(({ data }) => data.buffer.byteLength).slice(0, 2)).toEqual([1_000, 64_000]);
+  });
+
+  it('counts the bytes of a frame once, however many windows it falls in', async () => {
+    const book = new WindowBook<FeedEvent, Frame[], FeedWindow<Frame>>(
+      { lengthMs: 10, everyMs: 1, align: 'epoch' },
+      framesUpTo(10),
+      () => 0,
+    );
+    const [frame] = fullChunk(8, 1_000) as [Frame];
+    book.add(frame);
+    await endOfTurn();
+    expect(frame.data.buffer.byteLength).toBe(1_000);
   });
 
   it('holds nothing of a window that is closed, nor a gap that is over', () => {
