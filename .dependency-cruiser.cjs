@@ -33,9 +33,27 @@ const rows = [
     may: [folder('protocol'), file('options'), rxjs, packages('ws', 'undici'), node],
   },
   {
+    who: 'worker',
+    from: '^src/worker/(?!inside/)',
+    may: [folder('protocol', 'reconnect', 'transport'), file('options'), rxjs, node],
+  },
+  {
+    // What a worker thread runs: the whole feed.
+    who: 'inside-a-worker',
+    from: folder('worker/inside'),
+    may: [folder('protocol', 'worker'), file('options', 'trade-feed'), node],
+  },
+  {
     who: 'trade-feed',
     from: file('trade-feed'),
-    may: [folder('protocol', 'reconnect', 'operators', 'transport'), file('options'), codecs, rxjs],
+    // Not what is inside a worker: that imports the feed in turn.
+    may: [
+      folder('protocol', 'reconnect', 'operators', 'transport'),
+      '^src/worker/(?!inside/)',
+      file('options'),
+      codecs,
+      rxjs,
+    ],
   },
   {
     who: 'index',
@@ -66,7 +84,9 @@ const rows = [
   { who: 'nats', from: folder('nats'), may: [file('index'), packages('@nats-io/[^/]+')] },
 ];
 
-const entryPoints = '^src/(index|(operators|testing|relay|browser|angular|nestjs|nats)/index|cli/main)\\.ts$';
+// A worker's file is named by its address, not imported.
+const entryPoints =
+  '^src/(index|(operators|testing|relay|browser|angular|nestjs|nats)/index|cli/main|worker/inside/feed-worker)\\.ts$';
 
 const rulesOf = ({ who, from, may, mayAsType = [] }) => [
   {

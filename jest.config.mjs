@@ -10,6 +10,8 @@ export default {
   moduleNameMapper: {
     '^rx-trade-feed$': '<rootDir>/src/index.ts',
     '^rx-trade-feed/(operators|testing|relay|browser|angular|nestjs)$': '<rootDir>/src/$1/index.ts',
+    // A worker thread runs JavaScript alone.
+    '/start-worker\\.js$': '<rootDir>/test/support/start-worker.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   transform: {

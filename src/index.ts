@@ -76,6 +76,7 @@ export {
   type FailureCode,
   type FailureFacts,
   type FailureFields,
+  type ReceiverFailureCode,
   type RelayFailureCode,
   type ServiceFailureCode,
   type Stage,

@@ -13,6 +13,7 @@ import {
   invalidOption,
   objectWith,
   oneOf,
+  positiveCount,
   positiveMs,
   type Rule,
   validated,
@@ -57,8 +58,23 @@ export interface TradeFeedOptions {
    * whoever answers: give the `ca` instead.
    */
   readonly tls?: TlsOptions | undefined;
-  /** Where sockets are read: on this thread. @defaultValue `'main'` */
-  readonly receiveIn?: 'main' | undefined;
+  /**
+   * While the feed streams, keeps one connection ready to each of the two ends of a reconnect: the ticket endpoint and the origin
+   * of the last `wss_url`. Nothing is sent over them, and no ticket is fetched ahead. Not where a `dispatcher` or an `agent`
+   * connects. @defaultValue `false`
+   */
+  readonly standby?: boolean | undefined;
+  /**
+   * Where the feed is received: on this thread, or in a worker thread of its own, which reads on while this one is blocked. Functions that
+   * are given here run on this thread all the same. `dispatcher`, `agent` and `backoff.scheduler` cannot go with `'worker'`.
+   * `requestTicket` and `openConnection` alone always work on the thread that calls them. @defaultValue `'main'`
+   */
+  readonly receiveIn?: 'main' | 'worker' | undefined;
+  /**
+   * With `receiveIn: 'worker'`: how many bytes of frames wait in the worker while this thread is blocked; beyond that the oldest are
+   * dropped, which a `gap` tells. @defaultValue 268 435 456 (256 MiB)
+   */
+  readonly receiveBufferBytes?: number | undefined;
   /** An undici Dispatcher for the ticket request, for a proxy. */
   readonly dispatcher?: Dispatcher | undefined;
   /** An agent for the handshake, for a proxy. */
@@ -155,7 +171,9 @@ export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   backoff: anObject,
   classify: aFunction,
   tls: { allowed: 'an object of options for node:tls, with certificates and keys in PEM', is: isTls },
-  receiveIn: oneOf('main'),
+  standby: aBoolean,
+  receiveIn: oneOf('main', 'worker'),
+  receiveBufferBytes: positiveCount,
   dispatcher: objectWith('compose', 'a Dispatcher of undici 7'),
   agent: objectWith('addRequest', 'an http.Agent or https.Agent'),
 };

@@ -1,4 +1,4 @@
-import { defer, merge, noop, type Observable, of, retryWhen, Subject, tap } from 'rxjs';
+import { defer, finalize, merge, noop, type Observable, of, retryWhen, Subject, tap } from 'rxjs';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from './options.js';
 import { checkFeed } from './protocol/check-feed.js';
 import type { FeedEvent, LifecycleEvent } from './protocol/event.js';
@@ -8,8 +8,11 @@ import type { Ticket } from './protocol/ticket.js';
 import type { Reconnect } from './reconnect/backoff.js';
 import { backoff } from './reconnect/reconnect.js';
 import { withGaps } from './reconnect/with-gaps.js';
+import { keepSockets, keptSockets } from './transport/kept-sockets.js';
 import { openConnection } from './transport/open-connection.js';
 import { requestTicket } from './transport/request-ticket.js';
+import { feedInWorker$ } from './worker/feed-in-worker.js';
+import { checkMovable } from './worker/moved-settings.js';
 
 /**
  * Streams the frames of a feed, for as long as somebody is subscribed.
@@ -37,15 +40,28 @@ export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): O
   feed$(feed, settled(feed, options), noop);
 
 const feed$ = (feed: Feed, settings: TicketSettings, tell: Tell): Observable<Frame> =>
-  defer(() =>
-    of(feed).pipe(
+  settings.receiveIn === 'worker'
+    ? feedInWorker$(feed, settings, tell, backoff(settings.backoff, reconnecting(tell)))
+    : feedHere$(feed, settings, tell);
+
+/** The feed as the thread that subscribes receives it. */
+export const feedHere$ = (feed: Feed, given: TicketSettings, told: Tell): Observable<Frame> =>
+  defer(() => {
+    const sockets = keepSockets(given);
+    const settings = { ...given, [keptSockets]: sockets };
+    const tell: Tell = (event) => {
+      sockets.follow(event);
+      told(event);
+    };
+    return of(feed).pipe(
       tap(ticketRequested(tell)),
       requestTicket(settings), //                                   Feed   -> Ticket   POST /v1/wss/tickets
       tap(ticketIssued(tell)),
       openConnection(settings, opened(tell)), //                    Ticket -> Frame    handshake, then frames
       retryWhen(backoff(settings.backoff, reconnecting(tell))), //  what ended it -> when to resubscribe, or stop
-    ),
-  );
+      finalize(sockets.release),
+    );
+  });
 
 /**
  * Streams the frames of a feed and what happens around them, in order: see {@link FeedEvent}.
@@ -78,7 +94,7 @@ export const tradeFeedEvents$ = (feed: Feed = 'market', options?: TradeFeedOptio
 
 const settled = (feed: Feed, options?: TradeFeedOptions): TicketSettings => {
   checkFeed(feed);
-  return resolveTicketOptions(options);
+  return checkMovable(resolveTicketOptions(options));
 };
 
 type Tell = (event: LifecycleEvent) => void;

@@ -156,7 +156,24 @@ const options: Readonly<Record<keyof TradeFeedOptions, OptionCase>> = {
       { minVersion: marker },
     ],
   },
-  receiveIn: { byDefault: undefined, allowed: "'main'", good: ['main'], bad: ['', marker, 'Main', null, 1, ['main']] },
+  standby: {
+    byDefault: undefined,
+    allowed: 'true or false',
+    good: [true, false],
+    bad: ['true', marker, 0, 1, null, {}],
+  },
+  receiveIn: {
+    byDefault: undefined,
+    allowed: "'main' or 'worker'",
+    good: ['main', 'worker'],
+    bad: ['', marker, 'Main', null, 1, ['main']],
+  },
+  receiveBufferBytes: {
+    byDefault: undefined,
+    allowed: 'a whole number, 1 or more',
+    good: [1, 2 ** 40],
+    bad: [0, -1, 1.5, NaN, Infinity, marker, '5', null, true, {}],
+  },
   dispatcher: {
     byDefault: undefined,
     allowed: 'a Dispatcher of undici 7',

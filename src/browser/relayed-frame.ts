@@ -17,7 +17,7 @@ export interface FrameFields {
  * @throws TypeError for what is no frame
  */
 export const relayedFrame = ({ feed, connection, receivedAt, isBinary, encoding, data }: FrameFields): AnyFrame => {
-  if (typeof feed !== 'string' || typeof data !== 'string') throw new TypeError('no frame');
+  if (typeof feed !== 'string' || typeof data !== 'string') throw new TypeError('data');
   return new Frame<Uint8Array>(feed, decoders[encoding](data), isBinary, receivedAt, connection);
 };
 

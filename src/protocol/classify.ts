@@ -211,7 +211,7 @@ export const meanings: readonly Meaning[] = [
     code: 'client-too-slow',
     verdict: 'backoff',
     meaning: 'This process did not read the stream as fast as it came.',
-    advice: 'Do less in each `next`, or move heavy work off this thread: a blocked event loop reads nothing.',
+    advice: "Do less in each `next`, or set `receiveIn: 'worker'`: a blocked event loop reads nothing.",
   },
   {
     stage: 'stream',

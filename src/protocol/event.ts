@@ -56,7 +56,7 @@ export interface Reconnecting {
 
 /**
  * Frames may be missing here: the service replays nothing (contract, section 6). Emitted after `opened` and before the first
- * frame of the new connection, never before the first connection. Over a relay also where it had to let frames go by.
+ * frame of the new connection, never before the first connection. Over a relay, and out of a worker, also where frames had to go by.
  */
 export interface Gap {
   readonly type: 'gap';
@@ -68,7 +68,7 @@ export interface Gap {
   readonly durationMs: number;
   /** The failure that began the outage. */
   readonly failure: TradeFeedError;
-  /** How many frames are missing, where that is known: of what a relay let go by, never of an outage of the service. */
+  /** How many frames are missing, where that is known: of what a relay or a worker let go by, never of an outage of the service. */
   readonly missed?: number;
 }
 

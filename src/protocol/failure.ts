@@ -54,8 +54,11 @@ export type RelayFailureCode =
   | 'relay-behind'
   | 'relay-source-failed';
 
+/** Names every failure between the main thread and a worker that receives for it. */
+export type ReceiverFailureCode = 'receiver-too-slow' | 'receiver-failed';
+
 /** Names every failure. Branch on these, never on a message. */
-export type FailureCode = ServiceFailureCode | RelayFailureCode;
+export type FailureCode = ServiceFailureCode | RelayFailureCode | ReceiverFailureCode;
 
 /**
  * What was observed when an attempt ended. An HTTP status or a close code says it all; what the client saw by itself (a

@@ -1,4 +1,4 @@
-import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import { asapScheduler, type SchedulerLike } from 'rxjs';
 import { TradeFeedError } from '../protocol/failure.js';
 import { errorBy } from '../protocol/meaning.js';
 import { retriesExhausted } from '../protocol/own-meanings.js';
@@ -32,7 +32,7 @@ export interface BackoffPolicy {
   readonly maxAttempts: number;
   /** Gives a number from 0 up to 1, for the jitter. @defaultValue `Math.random` */
   readonly random: () => number;
-  /** Keeps the waits. @defaultValue `asyncScheduler` */
+  /** Keeps the waits. @defaultValue `asapScheduler`: a timer for each wait, but none for a wait of 0 ms */
   readonly scheduler: SchedulerLike;
 }
 
@@ -48,7 +48,7 @@ export const defaultBackoff: BackoffPolicy = Object.freeze({
   stableAfterMs: 5_000,
   maxAttempts: Infinity,
   random: Math.random,
-  scheduler: asyncScheduler,
+  scheduler: asapScheduler,
 });
 
 const rules: Readonly<Record<keyof BackoffPolicy, Rule>> = {

@@ -9,6 +9,7 @@ import { redactorOf, type Ticket } from '../protocol/ticket.js';
 import { connectSocket } from './connect-socket.js';
 import { deadline } from './deadline.js';
 import { judgedFailure } from './judged-failure.js';
+import { type Keeping, keptSockets } from './kept-sockets.js';
 import { networkFailure } from './network-failure.js';
 import { TappedSocket } from './tapped-socket.js';
 import { withOwnCheck } from './tls.js';
@@ -92,15 +93,16 @@ const open = (
 
 const connect = (
   ticket: Ticket,
-  { tls, agent, maxFrameBytes }: Settings,
+  { tls, agent, maxFrameBytes, [keptSockets]: kept }: Settings & Keeping,
   fail: (facts: FailureFacts) => void,
 ): WebSocket | undefined => {
+  const connectTo = kept?.connect ?? ((url) => connectSocket(url, tls));
   try {
     return new WebSocket(ticket.wss_url, [ticket.subprotocol], {
       ...withOwnCheck(tls),
       agent,
       // An agent makes sockets of its own.
-      createConnection: () => new TappedSocket(connectSocket(new URL(ticket.wss_url), tls)),
+      createConnection: () => new TappedSocket(connectTo(new URL(ticket.wss_url))),
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: maxFrameBytes,

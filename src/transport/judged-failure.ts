@@ -10,8 +10,11 @@ const verdicts: readonly Verdict[] = ['stop', 'renew', 'wait', 'backoff'];
  *
  * What that function throws is the consumer's own exception, and is given back as it is.
  */
-export const judgedFailure = ({ classify }: Pick<Settings, 'classify'>, facts: FailureFacts): unknown => {
-  const error = tradeFeedError(facts);
+export const judgedFailure = (settings: Pick<Settings, 'classify'>, facts: FailureFacts): unknown =>
+  judged(settings, tradeFeedError(facts));
+
+/** Does the same with a failure that is made already. */
+export const judged = ({ classify }: Pick<Settings, 'classify'>, error: TradeFeedError): unknown => {
   if (classify === undefined) return error;
   try {
     const verdict = classify(error, error.verdict);

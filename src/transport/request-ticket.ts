@@ -24,6 +24,7 @@ import { parseTicket, parseTimestamp, type Ticket } from '../protocol/ticket.js'
 import { apiKey$ } from './api-key.js';
 import { deadline } from './deadline.js';
 import { judgedFailure } from './judged-failure.js';
+import { type Keeping, keptSockets } from './kept-sockets.js';
 import { networkFailure } from './network-failure.js';
 import { post$ } from './post.js';
 
@@ -63,13 +64,13 @@ export const requestTicket = (options?: TradeFeedOptions): OperatorFunction<Feed
 
 type Answer = { readonly ticket: Ticket } | { readonly refusal: FailureFacts };
 
-const ticket$ = (settings: TicketSettings, feed: Feed, key: Secret): Observable<Ticket> => {
-  const { baseUrl, ticketTimeoutMs, dispatcher, tls } = settings;
+const ticket$ = (settings: TicketSettings & Keeping, feed: Feed, key: Secret): Observable<Ticket> => {
+  const { baseUrl, ticketTimeoutMs, dispatcher, tls, [keptSockets]: kept } = settings;
   const url = new URL(`${baseUrl.replace(/\/+$/, '')}/v1/wss/tickets`);
   const headers = { 'x-api-key': key.reveal(), 'content-type': 'application/json', accept: 'application/json' };
   const body = JSON.stringify({ feed });
   const sentMs = performance.now();
-  return post$({ url, headers, body, dispatcher, tls }, (response) => answer$(response, sentMs)).pipe(
+  return post$({ url, headers, body, dispatcher, tls, kept }, (response) => answer$(response, sentMs)).pipe(
     deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
     catchError((error: unknown) => of({ refusal: networkFailure('ticket', error, redactor(key)) })),
     last(),

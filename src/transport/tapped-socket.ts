@@ -14,10 +14,12 @@ export class TappedSocket extends Duplex {
   #read: (bytes: Buffer) => void = (bytes) => this.#passLines(bytes);
 
   readonly #socket: Socket;
+  readonly #isGone: Promise<void>;
 
   constructor(socket: Socket) {
     super();
     this.#socket = socket;
+    this.#isGone = new Promise((resolve) => socket.once('close', () => resolve()));
     socket
       // ws does it where it can: an answer to a ping must not wait for more to send.
       .setNoDelay()
@@ -76,6 +78,7 @@ export class TappedSocket extends Duplex {
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#socket.destroy();
-    done(error);
+    // Then ws says that the connection is closed: so it has to be. A socket calls itself closed before it is.
+    void this.#isGone.then(() => done(error));
   }
 }

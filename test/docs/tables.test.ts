@@ -9,6 +9,7 @@ import type {
   TradeFeedOptions,
   Verdict,
 } from 'rx-trade-feed';
+import { asapScheduler, asyncScheduler } from 'rxjs';
 import { serviceDefaults } from 'rx-trade-feed/testing';
 import { exitCodeMeanings } from '../../src/cli/exit-code.js';
 import { resolveOptions } from '../../src/options.js';
@@ -36,10 +37,15 @@ const seen = ({ status, closeCode, reason, code }: Meaning): string => {
 };
 
 // 10 000 and 'main' and Math.random, as a document writes them.
+const wellKnown = new Map<unknown, string>([
+  [Math.random, 'Math.random'],
+  [asyncScheduler, 'asyncScheduler'],
+  [asapScheduler, 'asapScheduler'],
+]);
 const written = (value: unknown): string => {
   if (typeof value === 'number') return String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
   if (typeof value === 'string') return `'${value}'`;
-  return value === Math.random ? 'Math.random' : value === defaultBackoff.scheduler ? 'asyncScheduler' : '–';
+  return wellKnown.get(value) ?? '–';
 };
 
 describe('the failure table of the README', () => {
@@ -123,7 +129,9 @@ describe('the options of the README', () => {
       backoff: true,
       classify: true,
       tls: true,
+      standby: true,
       receiveIn: true,
+      receiveBufferBytes: true,
       dispatcher: true,
       agent: true,
     });
@@ -136,8 +144,9 @@ describe('the options of the README', () => {
       baseUrl: 'environment `TRADE_FEED_BASE_URL`',
       apiKey: 'environment `TRADE_FEED_API_KEY`',
       backoff: 'see below',
-      // The only value there is, so far.
+      // What is not given is not filled in: it is the absence of a worker.
       receiveIn: "'main'",
+      receiveBufferBytes: '268 435 456',
     };
     for (const { option = '', default: shown } of options) {
       const value = (defaults as Readonly<Record<string, unknown>>)[option];
@@ -227,8 +236,8 @@ it('every file that docs/how-it-works.md names exists, and it names every file t
   const withoutRule = [
     ...['src/transport/judged-failure.ts', 'src/protocol/loopback.ts', 'src/protocol/check-feed.ts'],
     ...['meaning', 'own-meanings', 'read-failure'].map((name) => `src/protocol/${name}.ts`),
-    // The relay is no part of the contract.
-    ...['relay-failure', 'relay-told', 'relay-wire'].map((name) => `src/protocol/${name}.ts`),
+    // Neither the relay nor a worker is part of the contract.
+    ...['relay-failure', 'relay-told', 'relay-wire', 'receiver-told'].map((name) => `src/protocol/${name}.ts`),
   ];
   const client = ['protocol', 'transport', 'reconnect'].flatMap((folder) => filesIn(`src/${folder}`, '.ts'));
   expect(client.filter((path) => !named.includes(path) && !withoutRule.includes(path))).toEqual([]);

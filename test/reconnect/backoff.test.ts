@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { asyncScheduler, VirtualTimeScheduler } from 'rxjs';
+import { asapScheduler, VirtualTimeScheduler } from 'rxjs';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import { type Stage, TradeFeedError, type Verdict } from '../../src/protocol/failure.js';
 import {
@@ -517,7 +517,7 @@ describe('resolveBackoff', () => {
       stableAfterMs: 5_000,
       maxAttempts: Infinity,
       random: Math.random,
-      scheduler: asyncScheduler,
+      scheduler: asapScheduler,
     });
     expect(Object.isFrozen(defaultBackoff)).toBe(true);
   });

@@ -27,7 +27,9 @@ export const all = {
     return failure.code === 'client-too-slow' ? 'stop' : verdict;
   },
   tls: { ca: 'pem', servername: 'x', rejectUnauthorized: true, checkServerIdentity: () => undefined },
+  standby: true,
   receiveIn: 'main',
+  receiveBufferBytes: 1_000_000,
   dispatcher: new UndiciAgent(),
   agent: new Agent(),
 } satisfies Required<TradeFeedOptions>;

@@ -58,7 +58,7 @@ export const moment = (at: number, now: number): string =>
 /** What the library says to a developer, where somebody who watches the page would ask what is meant. */
 const wordsHere: readonly (readonly [there: string, here: string])[] = [
   [
-    'Do less in each `next`, or move heavy work off this thread: a blocked event loop reads nothing.',
+    "Do less in each `next`, or set `receiveIn: 'worker'`: a blocked event loop reads nothing.",
     'Give the relay less to do, or more of the processor.',
   ],
   ['This process did not read', 'The relay did not read'],

@@ -1,0 +1,102 @@
+import type { Frame } from '../protocol/frame.js';
+import { type Block, type Rows, rowBytes, rowsOf } from './block.js';
+
+/** Collects frames for a block. Until it is sealed they stay where they were read. */
+export interface OpenBlock {
+  /**
+   * Adds a frame; all of a block are of one connection. Gives the block that was before it, when that keeps enough and this one was read
+   * into another buffer.
+   */
+  add(frame: Frame): Block | undefined;
+  /** Copies what was added into a block, and begins anew; gives `undefined` when nothing was. */
+  seal(): Block | undefined;
+  /** How much memory it keeps. */
+  readonly heldBytes: number;
+  readonly isEmpty: boolean;
+}
+
+/** What is between two frames of one read at the most: the head of a WebSocket frame (RFC 6455, 5.2). */
+const headBytes = 14;
+const firstRows = 256;
+
+/** Payloads that lie one behind the other: they are copied in one go, with the few bytes between them. */
+interface Run {
+  readonly buffer: ArrayBufferLike;
+  readonly start: number;
+  end: number;
+}
+
+/**
+ * Makes it.
+ *
+ * @param enoughBytes - how much memory it may keep before it is sealed
+ */
+export const createOpenBlock = (enoughBytes: number): OpenBlock => {
+  let rows = rowsOf(new ArrayBuffer(firstRows * rowBytes), firstRows);
+  let runs: Run[] = [];
+  let run: Run | undefined;
+  let count = 0;
+  let payloadBytes = 0;
+  let heldBytes = 0;
+  let first: Frame | undefined;
+
+  const seal = (): Block | undefined => {
+    if (first === undefined) return undefined;
+    const { feed, connection, receivedAt: from } = first;
+    const to = rows.times[count * 2 - 1] as number;
+    const bytes = written(rows, count, runs, payloadBytes);
+    const block: Block = { type: 'frames', feed, connection, count, bytes, from, to };
+    [runs, run, first] = [[], undefined, undefined];
+    [count, payloadBytes, heldBytes] = [0, 0, 0];
+    return block;
+  };
+
+  return {
+    add: (frame) => {
+      const { data, isBinary, receivedAt } = frame;
+      const { buffer, byteOffset, length } = data;
+      const isElsewhere = run?.buffer !== buffer;
+      const full = isElsewhere && heldBytes >= enoughBytes ? seal() : undefined;
+      if (isElsewhere) heldBytes += buffer.byteLength;
+
+      const between = isElsewhere || run === undefined ? -1 : byteOffset - run.end;
+      if (run !== undefined && between >= 0 && between <= headBytes) payloadBytes += between;
+      else runs.push((run = { buffer, start: byteOffset, end: byteOffset }));
+      run.end = byteOffset + length;
+
+      if (count * 4 === rows.words.length) rows = doubled(rows);
+      rows.words[count * 4] = payloadBytes;
+      rows.words[count * 4 + 1] = length * 2 + Number(isBinary);
+      rows.times[count * 2 + 1] = receivedAt;
+      payloadBytes += length;
+      count += 1;
+      first ??= frame;
+      return full;
+    },
+    seal,
+    get heldBytes() {
+      return heldBytes;
+    },
+    get isEmpty() {
+      return count === 0;
+    },
+  };
+};
+
+const doubled = ({ times }: Rows): Rows => {
+  const bytes = new ArrayBuffer(times.byteLength * 2);
+  new Float64Array(bytes).set(times);
+  return rowsOf(bytes, times.length);
+};
+
+const written = (rows: Rows, count: number, runs: readonly Run[], payloadBytes: number): ArrayBuffer => {
+  // Nothing of it is left as it was.
+  const target = Buffer.allocUnsafeSlow(count * rowBytes + payloadBytes);
+  target.set(new Uint8Array(rows.times.buffer, 0, count * rowBytes));
+  let at = count * rowBytes;
+  for (const { buffer, start, end } of runs) {
+    target.set(new Uint8Array(buffer, start, end - start), at);
+    at += end - start;
+  }
+  return target.buffer;
+};

@@ -1,0 +1,58 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { benchModule } from './library.js';
+
+interface Guard {
+  readonly id: string;
+  readonly over: readonly (string | number)[];
+  readonly under: readonly (string | number)[];
+  readonly atLeast: number;
+}
+
+interface Guards {
+  readonly MARGIN: number;
+  readonly guards: readonly Guard[];
+  readonly contendersOf: (some: readonly Guard[]) => readonly (readonly (string | number)[])[];
+  readonly brokenOf: (
+    some: readonly Guard[],
+    ratioOf: (guard: Guard) => { readonly median: number },
+  ) => readonly Guard[];
+}
+
+let check: Guards;
+beforeAll(async () => {
+  check = (await benchModule('check/guards.mjs')) as Guards;
+});
+
+describe('bench:check', () => {
+  it('guards the goals of the receive path and of the decode guard', () => {
+    expect(check.guards.map(({ id, atLeast }) => [id, atLeast])).toEqual([
+      ['rxjs/ours/200', 3],
+      ['rxjs/ours/1024', 2.3],
+      ['ws/ours6/200', 1.3],
+      ['ws/ours6/1024', 1.3],
+      ['parse/guard', 20],
+      ['decode/guard', 20],
+    ]);
+  });
+
+  it('passes what falls short of its goal by the margin, and breaks below', () => {
+    const [guard] = check.guards as [Guard];
+    const least = guard.atLeast * (1 - check.MARGIN);
+    const broken = (median: number) => check.brokenOf([guard], () => ({ median })).length;
+    expect([broken(least), broken(least + 1), broken(least - 0.01), broken(NaN)]).toEqual([0, 0, 1, 1]);
+  });
+
+  it('breaks each guard by its own ratio', () => {
+    const broken = check.brokenOf(check.guards, ({ id, atLeast }) => ({
+      median: id === 'ws/ours6/200' ? atLeast / 2 : atLeast,
+    }));
+    expect(broken.map(({ id }) => id)).toEqual(['ws/ours6/200']);
+  });
+
+  it('measures each contender once, whoever is compared with it', () => {
+    const names = check.contendersOf(check.guards).map((each) => each.join(' '));
+    expect(new Set(names).size).toBe(names.length);
+    for (const { over, under } of check.guards)
+      expect(names).toEqual(expect.arrayContaining([over.join(' '), under.join(' ')]));
+  });
+});

@@ -1,0 +1,147 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import * as ws from 'ws';
+import { benchModule } from './library.js';
+
+type Kind = 'text' | 'unicode' | 'binary';
+interface Batch {
+  readonly bytes: Buffer;
+  readonly frames: number;
+  readonly frameBytes: number;
+}
+interface Session {
+  readonly origin: string;
+  readonly write: (bytes: Buffer) => void;
+  readonly start: (path: string) => void;
+  readonly hangUp?: (answer: Buffer) => void;
+}
+
+let batch: (of: { size: number; kind: Kind; protocol: string }) => Batch;
+let session: (of: Session) => (bytes: Buffer) => void;
+let stampedFrames: (size: number) => (seq: number, sentUs?: number) => Buffer;
+let readStamp: (data: Buffer | string) => { seq: number; sentUs: number };
+beforeAll(async () => {
+  ({ batch } = (await benchModule('support/frames.mjs')) as { batch: typeof batch });
+  ({ session } = (await benchModule('support/session.mjs')) as { session: typeof session });
+  ({ stampedFrames, readStamp } = (await benchModule('support/stamp.mjs')) as {
+    stampedFrames: typeof stampedFrames;
+    readStamp: typeof readStamp;
+  });
+});
+
+// Its types leave it out.
+const { Receiver } = ws as unknown as { Receiver: new () => Writable };
+
+/** Reads frames as `ws` does. */
+const messagesOf = async (bytes: Buffer): Promise<readonly { data: Buffer; isBinary: boolean }[]> => {
+  const receiver = new Receiver();
+  const messages: { data: Buffer; isBinary: boolean }[] = [];
+  receiver.on('message', (data: Buffer, isBinary: boolean) => messages.push({ data, isBinary }));
+  receiver.end(bytes);
+  await once(receiver, 'finish');
+  return messages;
+};
+
+describe('a batch', () => {
+  it.each([200, 1024, 4096, 65_536])('is whole frames of JSON of exactly %d bytes, as ws reads them', async (size) => {
+    const { bytes, frames, frameBytes } = batch({ size, kind: 'text', protocol: 'plain' });
+    const messages = await messagesOf(bytes);
+    expect(messages.length).toBe(frames);
+    expect(bytes.length).toBe(frames * frameBytes);
+    expect(new Set(messages.map(({ data }) => data.length))).toEqual(new Set([size]));
+    expect(messages.some(({ isBinary }) => isBinary)).toBe(false);
+    for (const { data } of messages.slice(0, 8))
+      expect(JSON.stringify(JSON.parse(data.toString()))).toBe(data.toString());
+  });
+
+  it('is binary, or text beyond ASCII, when it is asked for, of the same size', async () => {
+    const [binary] = await messagesOf(batch({ size: 200, kind: 'binary', protocol: 'plain' }).bytes);
+    const [unicode] = await messagesOf(batch({ size: 200, kind: 'unicode', protocol: 'plain' }).bytes);
+    expect([binary?.isBinary, binary?.data.length]).toEqual([true, 200]);
+    expect([unicode?.isBinary, unicode?.data.length, unicode?.data.toString().length]).toEqual([false, 200, 199]);
+  });
+
+  it.each([
+    ['graphql', (message: { payload: { data: { feed: unknown } } }) => message.payload.data.feed],
+    ['centrifuge', (message: { push: { pub: { data: unknown } } }) => message.push.pub.data],
+  ])('holds in the protocol of %s a payload of the same size', async (protocol, payloadOf) => {
+    const [message] = await messagesOf(batch({ size: 1024, kind: 'text', protocol }).bytes);
+    const payload = payloadOf(JSON.parse(String(message?.data)) as never);
+    expect(JSON.stringify(payload).length).toBe(1024);
+  });
+});
+
+describe('a session', () => {
+  const opened = () => {
+    const told: { written: string; started: string[]; hungUp: number } = { written: '', started: [], hungUp: 0 };
+    const read = session({
+      origin: 'ws://127.0.0.1:1',
+      write: (bytes) => (told.written += bytes.toString('latin1')),
+      start: (path) => told.started.push(path),
+      hangUp: () => (told.hungUp += 1),
+    });
+    return { told, read };
+  };
+  const upgrade = (path: string) =>
+    Buffer.from(
+      `GET ${path} HTTP/1.1\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: a, b\r\n\r\n`,
+    );
+
+  it('answers an upgrade, cut anywhere, and lets the frames of its path begin', () => {
+    const { told, read } = opened();
+    for (const byte of upgrade('/200/text/plain')) read(Buffer.from([byte]));
+    // The example of RFC 6455, 1.3.
+    expect(told.written).toMatch(/^HTTP\/1.1 101 [^]*Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=\r\n/);
+    expect(told.written).toMatch(/Sec-WebSocket-Protocol: a\r\n\r\n$/);
+    expect(told.started).toEqual(['/200/text/plain']);
+  });
+
+  it('answers a ticket request with a ticket for its own path', () => {
+    const { told, read } = opened();
+    read(Buffer.from('POST /200/text/plain/v1/wss/tickets HTTP/1.1\r\ncontent-length: 2\r\n\r\n{'));
+    expect(told.written).toBe('');
+    read(Buffer.from('}'));
+    expect(JSON.parse(told.written.split('\r\n\r\n')[1] ?? '')).toMatchObject({
+      wss_url: 'ws://127.0.0.1:1/200/text/plain',
+    });
+    expect(told.started).toEqual([]);
+  });
+
+  it('waits for the words of a protocol', () => {
+    const { told, read } = opened();
+    read(upgrade('/200/text/graphql'));
+    const said = (text: string) =>
+      Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)]);
+    const [head, tail] = [
+      said('{"type":"connection_init"}').subarray(0, 9),
+      said('{"type":"connection_init"}').subarray(9),
+    ];
+    read(head);
+    expect(told.written).not.toContain('connection_ack');
+    read(tail);
+    expect(told.written).toContain('connection_ack');
+    expect(told.started).toEqual([]);
+    // Two in one read.
+    read(Buffer.concat([said('{"type":"ping"}'), said('{"type":"subscribe"}')]));
+    expect(told.started).toEqual(['/200/text/graphql']);
+  });
+
+  it('hangs up on a close frame, and knows no other path', () => {
+    const { told, read } = opened();
+    read(upgrade('/200/text/plain'));
+    read(Buffer.from([0x88, 0x82, 0, 0, 0, 0, 3, 232]));
+    expect(told.hungUp).toBe(1);
+    expect(() => opened().read(upgrade('/200/text/soap'))).toThrow('No frames are at /200/text/soap');
+  });
+});
+
+it('a stamped frame says which it is and when it was sent', async () => {
+  const make = stampedFrames(512);
+  const messages = await messagesOf(Buffer.concat([make(0, 5), make(123_456, 1_763_671_234_567_890)]));
+  expect(messages.map(({ data }) => [data.length, readStamp(data), readStamp(data.toString())])).toEqual([
+    [512, { seq: 0, sentUs: 5 }, { seq: 0, sentUs: 5 }],
+    [512, { seq: 123_456, sentUs: 1_763_671_234_567_890 }, { seq: 123_456, sentUs: 1_763_671_234_567_890 }],
+  ]);
+  expect(() => JSON.parse(String(messages[0]?.data)) as unknown).not.toThrow();
+});

@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { describe, expect, it } from '@jest/globals';
+import { connectSocket, isReady, originOf, whenReady } from '../../src/transport/connect-socket.js';
+import { certificateFor } from '../support/certificate.js';
+import { portOf, startGate } from '../support/gate.js';
+import { startWire } from '../support/wire.js';
+
+describe('originOf', () => {
+  it.each([
+    ['https://feed.example.com/v1', 'wss://FEED.example.com:443/ws?x=1'],
+    ['http://127.0.0.1:8080/a', 'ws://127.0.0.1:8080/b'],
+    ['http://localhost/', 'ws://localhost:80'],
+    ['https://[::1]:8443/', 'wss://[::1]:8443/ws'],
+  ])('is the same of %s and %s', (a, b) => {
+    expect(originOf(new URL(a))).toBe(originOf(new URL(b)));
+  });
+
+  it.each([
+    ['wss://a.example/', 'wss://b.example/'],
+    ['wss://a.example/', 'wss://a.example:444/'],
+    ['wss://a.example:80/', 'ws://a.example/'],
+  ])('is not the same of %s and %s', (a, b) => {
+    expect(originOf(new URL(a))).not.toBe(originOf(new URL(b)));
+  });
+});
+
+describe('connectSocket', () => {
+  it.each([
+    ['ws:', false],
+    ['wss:', true],
+  ])('is ready once it may be written to: %s', async (_, isTls) => {
+    const tls = await certificateFor();
+    await using wire = await startWire(isTls ? { tls } : {});
+    const socket = connectSocket(new URL(wire.wssUrl), { ca: tls.cert });
+    expect(isReady(socket)).toBe(false);
+    await new Promise<void>((resolve) => whenReady(socket, resolve));
+    expect(isReady(socket)).toBe(true);
+    // Also for whoever asks when it is.
+    await new Promise<void>((resolve) => whenReady(socket, resolve));
+    socket.destroy();
+  });
+
+  it('is ready too when a certificate that is not trusted is put up with', async () => {
+    await using wire = await startWire({ tls: await certificateFor() });
+    const socket = connectSocket(new URL(wire.wssUrl), { rejectUnauthorized: false });
+    await new Promise<void>((resolve) => whenReady(socket, resolve));
+    expect(isReady(socket)).toBe(true);
+    socket.destroy();
+  });
+
+  it('is not ready when TCP is there and TLS is not', async () => {
+    await using gate = await startGate(['silence']);
+    const socket = connectSocket(new URL(`wss://127.0.0.1:${gate.port}`));
+    await once(socket, 'connect');
+    expect(isReady(socket)).toBe(false);
+    socket.destroy();
+  });
+
+  it.each<[string, string | undefined, string | false]>([
+    ['127.0.0.1', undefined, false],
+    ['localhost', undefined, 'localhost'],
+    ['127.0.0.1', 'feed.example', 'feed.example'],
+    ['localhost', 'feed.example', 'feed.example'],
+  ])('names %s to the server, with the servername %s, as %s', async (host, servername, named) => {
+    const tls = await certificateFor(servername);
+    await using wire = await startWire({ tls });
+    const url = new URL(`wss://${host}:${portOf(wire.wssUrl)}`);
+    const socket = connectSocket(url, { ca: tls.cert, ...(servername && { servername }) });
+    await once(socket, 'secureConnect');
+    while (wire.open.size === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect([...wire.open]).toMatchObject([{ servername: named }]);
+    socket.destroy();
+  });
+});

@@ -1,0 +1,117 @@
+import { describe, expect, it } from '@jest/globals';
+import { noop } from 'rxjs';
+import { Agent } from 'undici';
+import { tradeFeedEvents$ } from '../../src/index.js';
+import { certificateFor } from '../support/certificate.js';
+import { optionsFor, until } from '../support/feed.js';
+import { dropped, expired, failuresOf, frames, opened, stable, startTwoOrigins } from '../support/two-origins.js';
+import { issue, refuse, startWire, type TicketStep } from '../support/wire.js';
+
+const tls = await certificateFor();
+const ca = { tls: { ca: tls.cert } };
+
+/** What both sides of a feed with TLS, or without, have in common. */
+const transports = [
+  ['TCP', {}],
+  ['TLS', { tls }],
+] as const;
+
+describe('the connection of the ticket requests', () => {
+  it.each(transports)('is one, as long as the service leaves it open: %s', async (_, script) => {
+    await using service = await startTwoOrigins({ ...script, handshake: [expired, expired, frames] });
+    await opened(service, 3, ca);
+    expect(service.tickets.tickets).toHaveLength(3);
+    expect(service.tickets.connections).toBe(1);
+    expect(service.gate.connections).toBe(3);
+  });
+
+  const leaving: readonly (readonly [string, TicketStep])[] = [
+    ['says that it will close it', issue({}, { connection: 'close' })],
+    ['keeps no idle connection', issue({}, { 'keep-alive': 'timeout=1' })],
+    [
+      'closes it',
+      (response, wire, n) => {
+        response.once('close', () => response.req.socket.end());
+        issue()(response, wire, n);
+      },
+    ],
+  ];
+  it.each(leaving)('is made anew where the service %s', async (_, step) => {
+    await using wire = await startWire({ ticket: [step, issue()], handshake: [expired, frames] });
+    const events$ = tradeFeedEvents$('market', optionsFor(wire, { backoff: stable }));
+    const events = await until(events$, (event) => event.type === 'opened' && event.connection === 2);
+    expect(failuresOf(events)).toEqual(['access-expired']);
+    expect(wire.tickets).toHaveLength(2);
+    expect(wire.connections).toBe(4);
+  });
+
+  it('is made anew after a refusal: another server may be behind the same address', async () => {
+    await using wire = await startWire({ ticket: [refuse(503), issue()], handshake: [frames] });
+    await until(tradeFeedEvents$('market', optionsFor(wire)), ({ type }) => type === 'opened');
+    expect(wire.connections).toBe(3);
+  });
+
+  it('is made anew after an answer that never ended', async () => {
+    const endless: TicketStep = (response) => void response.writeHead(200).write('{');
+    await using wire = await startWire({ ticket: [endless, issue()], handshake: [frames] });
+    const events$ = tradeFeedEvents$('market', optionsFor(wire, { ticketTimeoutMs: 500 }));
+    const events = await until(events$, ({ type }) => type === 'opened');
+    expect(failuresOf(events)).toEqual(['ticket-endpoint-unreachable']);
+    expect(wire.connections).toBe(3);
+  });
+
+  it("is not kept beside a user's dispatcher, which has its own", async () => {
+    await using service = await startTwoOrigins({ handshake: [expired, frames] });
+    const dispatcher = new Agent({ pipelining: 0 });
+    await opened(service, 2, { dispatcher });
+    expect(service.tickets.connections).toBe(2);
+    await dispatcher.close();
+  });
+});
+
+describe('a request on a kept connection that is closed before any byte of an answer', () => {
+  it.each(transports)('is sent once more, on a fresh one, in the same attempt: %s', async (_, script) => {
+    await using service = await startTwoOrigins({
+      ...script,
+      tickets: (granted) => [granted, dropped, granted],
+      handshake: [expired, frames],
+    });
+    const events = await opened(service, 2, ca);
+    expect(failuresOf(events)).toEqual(['access-expired']);
+    expect(events.filter(({ type }) => type === 'ticket-requested')).toHaveLength(2);
+    expect(service.tickets.tickets).toHaveLength(3);
+    expect(service.tickets.connections).toBe(2);
+  });
+
+  const notAgain: readonly (readonly [string, readonly TicketStep[], number])[] = [
+    ['when the fresh one is closed as well', [dropped, dropped], 3],
+    ['when an answer had begun', [(response) => response.socket?.write('HTTP', () => response.socket?.destroy())], 2],
+    [
+      'when its head was there',
+      [(response) => void response.writeHead(200).write('{', () => response.socket?.destroy())],
+      2,
+    ],
+  ];
+  it.each(notAgain)('is not sent again %s', async (_, steps, requests) => {
+    await using service = await startTwoOrigins({
+      tickets: (granted) => [granted, ...steps, granted],
+      handshake: [expired, frames],
+    });
+    const events = await opened(service, 2);
+    expect(failuresOf(events)).toEqual(['access-expired', 'ticket-endpoint-unreachable']);
+    expect(service.tickets.tickets).toHaveLength(requests + 1);
+  });
+
+  it('keeps its one deadline', async () => {
+    const late: TicketStep = (response, wire, n) => void setTimeout(() => dropped(response, wire, n), 1_500);
+    await using service = await startTwoOrigins({ tickets: (granted) => [granted, late, noop], handshake: [expired] });
+    let requestedMs = 0;
+    const events$ = tradeFeedEvents$('market', optionsFor(service, { backoff: stable, ticketTimeoutMs: 2_000 }));
+    await until(events$, (event) => {
+      if (event.type === 'ticket-requested') requestedMs = performance.now();
+      return event.type === 'disconnected' && event.failure.stage === 'ticket';
+    });
+    expect(service.tickets.tickets).toHaveLength(3);
+    expect(performance.now() - requestedMs).toBeLessThan(3_400);
+  });
+});

@@ -1,0 +1,116 @@
+import { once } from 'node:events';
+import { TLSSocket } from 'node:tls';
+import { describe, expect, it } from '@jest/globals';
+import type { TlsOptions } from '../../src/options.js';
+import type { Connect } from '../../src/transport/connect-socket.js';
+import { resumingConnect } from '../../src/transport/resuming-connect.js';
+import { certificateFor } from '../support/certificate.js';
+import { closed } from '../support/feed.js';
+import { portOf, startGate } from '../support/gate.js';
+import { startWire, type Wire } from '../support/wire.js';
+
+const tls = await certificateFor();
+const other = await certificateFor();
+
+/** Connects, waits for a session where a new one is made, and says whether an earlier one was resumed. */
+const resumes = async (connect: Connect, url: string): Promise<boolean> => {
+  const socket = connect(new URL(url));
+  if (!(socket instanceof TLSSocket)) throw new Error('There are no sessions without TLS.');
+  const session = once(socket, 'session');
+  await once(socket, 'secureConnect');
+  const isReused = socket.isSessionReused();
+  if (!isReused) await session;
+  // What is ready is told a turn later.
+  await new Promise((resolve) => setImmediate(resolve));
+  socket.destroy();
+  await closed(socket);
+  return isReused;
+};
+
+const errorOf = async (connect: Connect, url: string): Promise<unknown> => {
+  const [error] = (await once(connect(new URL(url)), 'error')) as unknown[];
+  return error;
+};
+
+const maxVersions = ['TLSv1.2', 'TLSv1.3'] as const;
+
+describe('resumingConnect', () => {
+  it.each(maxVersions)(
+    'resumes the last session with an origin, the path and the scheme apart: %s',
+    async (maxVersion) => {
+      await using wire = await startWire({ tls: { ...tls, maxVersion } as typeof tls });
+      const connect = resumingConnect({ ca: tls.cert });
+      expect(await resumes(connect, wire.wssUrl)).toBe(false);
+      expect(await resumes(connect, wire.wssUrl)).toBe(true);
+      expect(await resumes(connect, `${wire.baseUrl}/v1/wss/tickets`)).toBe(true);
+    },
+  );
+
+  it('resumes nothing of another origin, also of the same service', async () => {
+    await using wire = await startWire({ tls });
+    await using gate = await startGate([{ port: portOf(wire.wssUrl) }]);
+    const connect = resumingConnect({ ca: tls.cert });
+    await resumes(connect, wire.wssUrl);
+    expect(await resumes(connect, `wss://127.0.0.1:${gate.port}`)).toBe(false);
+    expect(await resumes(connect, `wss://localhost:${portOf(wire.wssUrl)}`)).toBe(false);
+  });
+
+  it('knows nothing of the sessions of another', async () => {
+    await using wire = await startWire({ tls });
+    await resumes(resumingConnect({ ca: tls.cert }), wire.wssUrl);
+    expect(await resumes(resumingConnect({ ca: tls.cert }), wire.wssUrl)).toBe(false);
+  });
+
+  it("resumes nothing where a check of the user's must be asked, and asks it each time", async () => {
+    await using wire = await startWire({ tls });
+    let asked = 0;
+    const options: TlsOptions = { ca: tls.cert, checkServerIdentity: () => void (asked += 1) };
+    const connect = resumingConnect(options);
+    expect(await resumes(connect, wire.wssUrl)).toBe(false);
+    expect(await resumes(connect, wire.wssUrl)).toBe(false);
+    expect(asked).toBe(2);
+  });
+
+  it('finds a certificate that is not trusted, though it has a session with its place', async () => {
+    await using first: Wire = await startWire({ tls });
+    await using second: Wire = await startWire({ tls: other });
+    await using gate = await startGate([{ port: portOf(first.wssUrl) }, { port: portOf(second.wssUrl) }]);
+    const connect = resumingConnect({ ca: tls.cert });
+    const url = `wss://127.0.0.1:${gate.port}`;
+    await resumes(connect, url);
+    await expect(errorOf(connect, url)).resolves.toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+    await expect(errorOf(connect, url)).resolves.toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+  });
+
+  it('never tries the session again of a connection that was refused, or of one that did not come about', async () => {
+    const named = await certificateFor('elsewhere.example');
+    await using elsewhere = await startWire({ tls: named });
+    await using wire = await startWire({ tls });
+    const [bad, good] = [{ port: portOf(elsewhere.wssUrl) }, { port: portOf(wire.wssUrl) }];
+    await using gate = await startGate([bad, good, 'reset', good]);
+    const connect = resumingConnect({ ca: [tls.cert, named.cert] });
+    const url = `wss://127.0.0.1:${gate.port}`;
+    await expect(errorOf(connect, url)).resolves.toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
+    expect(await resumes(connect, url)).toBe(false);
+    await errorOf(connect, url);
+    expect(await resumes(connect, url)).toBe(false);
+  });
+
+  it('keeps the sessions of the last few origins, however many there are', async () => {
+    await using wire = await startWire({ tls });
+    const gates = await Promise.all(Array.from({ length: 5 }, () => startGate([{ port: portOf(wire.wssUrl) }])));
+    const connect = resumingConnect({ ca: tls.cert });
+    const resumed = (gate: (typeof gates)[number]) => resumes(connect, `wss://127.0.0.1:${gate.port}`);
+    for (const gate of gates) expect(await resumed(gate)).toBe(false);
+    for (const gate of gates.slice(1)) expect(await resumed(gate)).toBe(true);
+    expect(await resumed(gates[0] as (typeof gates)[number])).toBe(false);
+    for (const gate of gates) await gate[Symbol.asyncDispose]();
+  });
+
+  it('leaves plain TCP as it is', async () => {
+    await using wire = await startWire();
+    const socket = resumingConnect(undefined)(new URL(wire.wssUrl));
+    await once(socket, 'connect');
+    socket.destroy();
+  });
+});

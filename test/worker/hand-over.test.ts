@@ -1,0 +1,99 @@
+import { describe, expect, it } from '@jest/globals';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Frame } from '../../src/protocol/frame.js';
+import { createHandOver } from '../../src/worker/hand-over.js';
+import type { Item } from '../../src/worker/messages.js';
+import { countHandled, createProgress } from '../../src/worker/progress.js';
+
+const frame = (bytes = 100): Frame => new Frame('market', Buffer.from(new ArrayBuffer(bytes)), false, 1, 1);
+const failed = { type: 'error', error: { kind: 'kept', id: 1, message: undefined } } as const;
+
+const start = (capacityBytes = 2 ** 28) => {
+  const progress = createProgress();
+  const batches: (readonly Item[])[] = [];
+  const handOver = createHandOver(
+    (items, buffers) => {
+      expect(buffers).toEqual(items.flatMap((item) => (item.type === 'frames' ? [item.bytes] : [])));
+      batches.push(items);
+    },
+    progress,
+    capacityBytes,
+  );
+  const counts = () =>
+    batches.map((items) => items.reduce((sum, item) => sum + (item.type === 'frames' ? item.count : 0), 0));
+  return {
+    progress,
+    batches,
+    handOver,
+    counts,
+    put: (count: number, bytes?: number) => Array.from({ length: count }, () => handOver.put(frame(bytes))),
+  };
+};
+
+describe('the hand-over', () => {
+  it('sends what one turn brought at its end, while the main thread keeps up', async () => {
+    const { put, counts, handOver, batches, progress } = start();
+    put(3);
+    expect(counts()).toEqual([]);
+    await turn();
+    expect(counts()).toEqual([3]);
+    expect(countHandled(progress)).toBe(false);
+    put(1);
+    handOver.tell(failed);
+    await turn();
+    expect(counts()).toEqual([3, 1]);
+    expect(batches[1]?.at(-1)).toBe(failed);
+  });
+
+  it('sends two batches ahead, and the rest together when it is told that one was handled', async () => {
+    const { put, counts, handOver, progress } = start();
+    for (const count of [1, 2, 3, 4]) {
+      put(count);
+      await turn();
+    }
+    expect(counts()).toEqual([1, 2]);
+    expect(countHandled(progress)).toBe(true);
+    handOver.goOn();
+    expect(counts()).toEqual([1, 2, 7]);
+    expect(countHandled(progress)).toBe(false);
+    put(1);
+    await turn();
+    expect(counts()).toEqual([1, 2, 7, 1]);
+  });
+
+  it('sends blocks before the turn is over, in batches of a bounded size', () => {
+    const { put, batches } = start();
+    put(90, 100_000);
+    expect(batches).toHaveLength(2);
+    const bytes = batches.flat().map((item) => (item.type === 'frames' ? item.bytes.byteLength : 0));
+    expect(Math.max(...bytes)).toBeLessThan(201_000);
+  });
+
+  it('has its whole room again once all was handled', async () => {
+    const { put, counts, handOver, progress, batches } = start(640_000);
+    for (let round = 0; round < 10; round += 1) {
+      put(10, 50_000);
+      await turn();
+      while (batches.length > Atomics.load(progress, 0)) countHandled(progress);
+      handOver.goOn();
+      while (batches.length > Atomics.load(progress, 0)) countHandled(progress);
+    }
+    expect(counts().reduce((a, b) => a + b)).toBe(100);
+    expect(batches.flat().filter(({ type }) => type === 'missed')).toEqual([]);
+  });
+
+  it('holds what is under way against the bound, and not what was handled', async () => {
+    const { put, counts, handOver, progress, batches } = start(640_000);
+    put(30, 50_000);
+    await turn();
+    const [ahead] = [counts().reduce((a, b) => a + b)];
+    countHandled(progress);
+    countHandled(progress);
+    handOver.goOn();
+    const missed = batches.flat().find(({ type }) => type === 'missed');
+    expect(missed).toMatchObject({ type: 'missed' });
+    const all = counts().reduce((a, b) => a + b);
+    expect(all - ahead).toBeGreaterThan(0);
+    expect(all + (missed as { readonly missed: number }).missed).toBe(30);
+  });
+});

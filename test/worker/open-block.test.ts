@@ -1,0 +1,121 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Observable, take } from 'rxjs';
+import { Frame } from '../../src/protocol/frame.js';
+import { type Block, emitFrames, rowBytes } from '../../src/worker/block.js';
+import { createOpenBlock } from '../../src/worker/open-block.js';
+
+const frame = (data: Buffer, isBinary = false, receivedAt = 1): Frame =>
+  new Frame('raw', data, isBinary, receivedAt, 3);
+
+const frames$ = (block: Block, connection = 3): Observable<Frame> =>
+  new Observable((subscriber) => emitFrames(block, connection, subscriber));
+
+const framesOf = (block: Block | undefined, connection = 3): readonly Frame[] => {
+  const frames: Frame[] = [];
+  if (block) frames$(block, connection).subscribe((each) => frames.push(each));
+  return frames;
+};
+
+/** Frames as a socket gives them: views of chunks, some one behind the other, some with holes, some before others. */
+const chunks = fc.array(
+  fc.record({
+    bytes: fc.uint8Array({ minLength: 0, maxLength: 80 }),
+    cuts: fc.array(fc.tuple(fc.nat(80), fc.nat(20), fc.boolean(), fc.nat()), { maxLength: 12 }),
+  }),
+  { maxLength: 6 },
+);
+const framesIn = ({
+  bytes,
+  cuts,
+}: {
+  readonly bytes: Uint8Array;
+  readonly cuts: readonly [number, number, boolean, number][];
+}) =>
+  cuts.map(([start, length, isBinary, at]) =>
+    frame(
+      Buffer.from(
+        bytes.buffer,
+        bytes.byteOffset + Math.min(start, bytes.length),
+        Math.min(length, Math.max(0, bytes.length - start)),
+      ),
+      isBinary,
+      at,
+    ),
+  );
+
+describe('a block', () => {
+  it('gives the frames that were added, whatever they are views of, and bytes of its own', () => {
+    fc.assert(
+      fc.property(chunks, (all) => {
+        const frames = all.flatMap(framesIn);
+        const open = createOpenBlock(Infinity);
+        const contents = frames.map(({ data, isBinary, receivedAt }) => ({
+          text: data.toString('latin1'),
+          isBinary,
+          receivedAt,
+        }));
+        for (const each of frames) open.add(each);
+        const block = open.seal();
+        for (const { bytes } of all) bytes.fill(0);
+        expect(open).toMatchObject({ isEmpty: true, heldBytes: 0 });
+        expect(block?.count ?? 0).toBe(frames.length);
+        expect(
+          framesOf(block).map(({ data, isBinary, receivedAt }) => ({
+            text: data.toString('latin1'),
+            isBinary,
+            receivedAt,
+          })),
+        ).toEqual(contents);
+        if (block) expect(block).toMatchObject({ from: frames[0]?.receivedAt, to: frames.at(-1)?.receivedAt });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('holds a payload and a row for each frame, and the few bytes between those of one read', () => {
+    const read = Buffer.from('..aaaa..bbbb....................cc');
+    const open = createOpenBlock(Infinity);
+    for (const [start, end] of [
+      [2, 6],
+      [8, 12],
+      [32, 34],
+    ])
+      open.add(frame(read.subarray(start, end)));
+    const { bytes } = open.seal() as Block;
+    expect(Buffer.from(bytes, 3 * rowBytes).toString()).toBe('aaaa..bbbbcc');
+  });
+
+  it('takes any number of frames', () => {
+    const open = createOpenBlock(Infinity);
+    const data = Buffer.from('x');
+    for (let n = 0; n < 5_000; n += 1) open.add(frame(data, n % 2 === 0, n));
+    expect(framesOf(open.seal()).map(({ receivedAt }) => receivedAt)).toEqual(
+      Array.from({ length: 5_000 }, (_, n) => n),
+    );
+  });
+
+  it('is full when enough is kept alive and the next frame was read elsewhere; what is empty is none', () => {
+    const open = createOpenBlock(100);
+    const [first, second] = [Buffer.alloc(100), Buffer.alloc(100)];
+    expect(open.seal()).toBeUndefined();
+    expect(open.add(frame(first.subarray(0, 1)))).toBeUndefined();
+    expect(open.heldBytes).toBe(first.buffer.byteLength);
+    expect(open.add(frame(first.subarray(1, 3)))).toBeUndefined();
+    expect(open.add(frame(second))?.count).toBe(2);
+    expect(open.isEmpty).toBe(false);
+    expect(open.seal()?.count).toBe(1);
+    open.add(frame(Buffer.from(new ArrayBuffer(0))));
+    expect(open).toMatchObject({ isEmpty: false, heldBytes: 0 });
+  });
+
+  it('emits nothing more to who has left', () => {
+    const open = createOpenBlock(Infinity);
+    for (const word of ['a', 'b', 'c']) open.add(frame(Buffer.from(word)));
+    const words: string[] = [];
+    frames$(open.seal() as Block)
+      .pipe(take(2))
+      .subscribe((each) => words.push(each.text()));
+    expect(words).toEqual(['a', 'b']);
+  });
+});
