@@ -112,6 +112,8 @@ const besides = [
   ['package', script('check:package')],
 ];
 const alone = [
+  // On a machine that does nothing else.
+  ['bench', script('bench:check')],
   ['jest', covered],
   ...(options.apps ? [['apps', apps]] : []),
   ...(options.nodes ? nodeVersions.map((version) => [`node ${version.split('.')[0]}`, onNode(version)]) : []),

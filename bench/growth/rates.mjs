@@ -1,0 +1,42 @@
+// One sample: the share of a core that receiving takes at a rate. `node --expose-gc bench/growth/rates.mjs <framesPerSecond> <bytes>`
+import { setTimeout } from 'node:timers/promises';
+import { tradeFeed$ } from '../../dist/index.js';
+import { startSender } from '../support/start.mjs';
+
+const [asked, size] = process.argv.slice(2).map(Number);
+const COUNTED_MS = 1_200;
+const settings = { framesPerSecond: asked, frameBytes: size, backlogBytes: 2 ** 20 };
+const { baseUrl, stop } = await startSender('paced-sender', [JSON.stringify(settings)]);
+let frames = 0;
+let failures = 0;
+const subscription = tradeFeed$('market', {
+  baseUrl,
+  apiKey: 'bench',
+  classify: (failure) => {
+    failures += 1;
+    return failure.verdict;
+  },
+}).subscribe((frame) => {
+  frames += frame.data.length > 0 ? 1 : 0;
+});
+await setTimeout(800);
+globalThis.gc();
+const from = { cpu: process.cpuUsage(), wall: performance.now(), frames };
+await setTimeout(COUNTED_MS);
+const { user, system } = process.cpuUsage(from.cpu);
+const wallMs = performance.now() - from.wall;
+const received = frames - from.frames;
+subscription.unsubscribe();
+await stop();
+const share = (user + system) / 1e3 / wallMs;
+console.log(
+  JSON.stringify({
+    asked,
+    size,
+    rate: (received * 1e3) / wallMs,
+    share,
+    ns: ((user + system) * 1e3) / received,
+    failures,
+  }),
+);
+process.exit();

@@ -1,0 +1,41 @@
+// What a bench found, as text for the guide: between `<!-- bench:NAME -->` and `<!-- /bench -->`, and nowhere else.
+import { machineLine } from './machine.mjs';
+import { goalTable, table } from './table.mjs';
+
+const notes = (goals) => goals.filter(({ met, note }) => !met && note).map(({ what, note }) => `- ${what}: ${note}`);
+
+/** The section of one bench: how it was run, its goals, its charts and tables, its facts. */
+export const sectionOf = (name, result) => {
+  if (result === undefined) return `Not measured yet: \`npm run bench:${name}\`.`;
+  const { command, rounds, machine, goals, charts, tables, facts } = result;
+  const parts = [
+    `\`${command}\`: ${machineLine(machine)}; ${rounds} rounds.`,
+    goals.length > 0 && goalTable(goals),
+    notes(goals).join('\n'),
+    ...charts.map(({ id, title }) => `![${title}](performance/${id}.svg)`),
+    ...tables.map((each) => `${each.title}:\n\n${table(each.columns, each.rows)}`),
+    Object.entries(facts)
+      .map(([fact, value]) => `- ${fact}: ${value}`)
+      .join('\n'),
+  ];
+  return parts.filter(Boolean).join('\n\n');
+};
+
+/** What became of the goals, in a sentence, and each that is missed with what it was missed by. */
+export const summaryOf = (results) => {
+  const goals = results.flatMap((result) => result.goals);
+  const missed = goals.filter(({ met }) => !met);
+  if (goals.length === 0) return 'Not measured yet: `npm run bench`.';
+  if (missed.length === 0) return `All ${goals.length} goals are met.`;
+  return `${goals.length - missed.length} of ${goals.length} goals are met. Missed:\n\n${goalTable(missed)}`;
+};
+
+/** Puts each section between its marks; refuses a document that lacks them. */
+export const fill = (document, sections) =>
+  Object.entries(sections).reduce((text, [name, section]) => {
+    const [open, close] = [`<!-- bench:${name} -->`, '<!-- /bench -->'];
+    const from = text.indexOf(open);
+    const to = text.indexOf(close, from);
+    if (from === -1 || to === -1) throw new Error(`The document has no place for ${name}: ${open} … ${close}`);
+    return `${text.slice(0, from + open.length)}\n\n${section}\n\n${text.slice(to)}`;
+  }, document);

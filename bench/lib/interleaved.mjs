@@ -1,0 +1,25 @@
+// A B C A B C …: what slows the machine down for a while slows all contenders down.
+import { loadavg } from 'node:os';
+import { ROUNDS } from './options.mjs';
+
+/**
+ * Measures the contenders in turn, `rounds` times; resolves with the samples of each, round by round. Progress is on stderr.
+ */
+export const interleaved = async ({ contenders, rounds = ROUNDS, title = 'bench' }) => {
+  const names = Object.keys(contenders);
+  const samples = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const name of names) {
+      progress(`${title}: round ${round + 1} of ${rounds}, ${name}, load ${loadavg()[0].toFixed(1)}`);
+      samples[name].push(await contenders[name]());
+    }
+  }
+  progress(`${title}: ${rounds} rounds of ${names.length}`);
+  process.stderr.write('\n');
+  return samples;
+};
+
+const progress = (text) => {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+  else if (/round \d+ of \d+, /.test(text) === false) process.stderr.write(text);
+};

@@ -1,0 +1,48 @@
+// One sample: CPU time a frame that care for what is held costs. `node --expose-gc bench/memory/cost.mjs <none|window|queue> <size> <keep>`
+import { setImmediate as turn } from 'node:timers/promises';
+import { Holding } from '../../dist/operators/stream/holding.js';
+import { keeper } from '../../dist/operators/stream/keeper.js';
+import { reader } from './chunks.mjs';
+
+const [kind, size, keep] = process.argv.slice(2);
+const HELD = 4_096;
+const frames = Math.round(Math.min(400_000, 3e8 / Number(size)));
+
+const hold = {
+  // As an operator without care: the newest are in an array.
+  none: () => {
+    const slots = new Array(HELD);
+    return (frame, n) => (slots[n % HELD] = frame);
+  },
+  window: () => {
+    const slots = new Array(HELD);
+    const held = keeper();
+    return (frame, n) => (slots[n % HELD] = held(frame));
+  },
+  queue: () => {
+    const slots = new Array(HELD);
+    const holding = new Holding();
+    return (frame, n) => {
+      const last = slots[n % HELD];
+      if (last !== undefined) holding.release(last);
+      slots[n % HELD] = holding.hold(frame);
+    };
+  },
+}[kind]();
+
+const read = reader(Number(size));
+const pass = async (many) => {
+  let held = 0;
+  for (let seen = 0; seen < many;) {
+    for (const frame of read()) if (seen++ % Number(keep) === 0) hold(frame, held++);
+    await turn();
+  }
+  return held;
+};
+await pass(frames);
+globalThis.gc();
+const begun = process.cpuUsage();
+const held = await pass(frames);
+globalThis.gc();
+const { user, system } = process.cpuUsage(begun);
+console.log(JSON.stringify({ kind, ns: ((user + system) * 1e3) / frames, nsPerHeld: ((user + system) * 1e3) / held }));

@@ -1,0 +1,54 @@
+// One sample: a queue that nobody reads while a million frames are dropped. `node --expose-gc bench/memory/ring.mjs <size> <capacity> <capacityBytes>`
+import { setImmediate as turn } from 'node:timers/promises';
+import { NEVER, Subject } from 'rxjs';
+import { mergeMapBounded } from '../../dist/index.js';
+import { alive, feed, reader } from './chunks.mjs';
+
+const [size, capacity, capacityBytes] = process.argv.slice(2).map(Number);
+const DROPS = 1_000_000;
+const LOOKS = 10;
+
+await feed(new Subject(), { size, keep: 1, wanted: 2_000 });
+let dropped = 0;
+const subject = new Subject();
+const subscription = subject
+  .pipe(mergeMapBounded(() => NEVER, { capacity, capacityBytes, onDrop: ({ total }) => (dropped = total) }))
+  .subscribe();
+
+const before = await alive();
+const read = reader(size);
+const points = [];
+let sent = 0;
+const sendUntil = async (many) => {
+  while (sent < many) {
+    for (const frame of read()) {
+      subject.next(frame);
+      sent += 1;
+    }
+    await turn();
+  }
+};
+// Full, and compiled.
+const full = Math.min(capacity, Math.ceil(capacityBytes / size)) + 20_000;
+for (let look = 0; look <= LOOKS; look += 1) {
+  await sendUntil(full + (DROPS / LOOKS) * look);
+  const { buffers, heap } = await alive();
+  points.push({ dropped: (DROPS / LOOKS) * look, buffers: buffers - before.buffers, heap: heap - before.heap });
+}
+subscription.unsubscribe();
+
+const totals = points.map(({ buffers, heap }) => buffers + heap);
+const buffers = points.map((each) => each.buffers);
+console.log(
+  JSON.stringify({
+    size,
+    dropped,
+    points,
+    /** The last look over the first, and the greatest over the least. */
+    growth: totals.at(-1) / totals[0],
+    spread: Math.max(...totals) / Math.min(...totals),
+    /** Of the bytes that may wait: what is there, at most and at least. */
+    most: Math.max(...buffers) / capacityBytes,
+    least: Math.min(...buffers) / capacityBytes,
+  }),
+);

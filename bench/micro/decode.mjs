@@ -1,0 +1,72 @@
+// What it costs to check a transaction of 12 fields that fits, against its JSON.parse and against others.
+import { goal, interleaved, median, pairedRatio, sample } from '../lib/bench.mjs';
+
+const file = new URL('decode-sample.mjs', import.meta.url);
+
+/** As `decode-sample.mjs` names them. */
+const always = {
+  parse: 'JSON.parse of its text',
+  'io-ts decode': 'io-ts, codec.decode',
+  'io-ts is': 'io-ts, codec.is',
+  'zod safeParse': 'zod, safeParse',
+  'arktype allows': 'arktype, allows',
+  guard: 'the guard that decodeWith compiles',
+  map: 'an operator that only reads: map',
+  decodeWith: 'decodeWith',
+  'map, from bytes': 'bytes, text and JSON: map',
+  'decodeWith, from bytes': 'bytes, text and JSON: decodeWith',
+};
+const ifInstalled = { 'ajv validate': 'ajv, validate' };
+
+const isInstalled = () => {
+  try {
+    return import.meta.resolve('ajv') !== undefined;
+  } catch {
+    return false;
+  }
+};
+
+const key = 'nsPerDocument';
+
+// What an operator adds to one that only reads the frame.
+const added = (over, under) => over.map((each, round) => ({ [key]: each[key] - under[round][key] }));
+
+/** Measures the ways to check a document; gives the goals and the table of the report. */
+export const decodeBench = async ({ rounds } = {}) => {
+  const names = { ...always, ...(isInstalled() && ifInstalled) };
+  const contenders = Object.fromEntries(Object.keys(names).map((name) => [name, () => sample(file, [name])]));
+  const samples = await interleaved({ contenders, ...(rounds && { rounds }), title: 'decode' });
+  const ratio = (over, under) => pairedRatio(samples[over], samples[under], key);
+  const goals = [
+    goal({
+      id: 'micro/decode/guard-of-parse',
+      what: 'guard of a transaction / its JSON.parse',
+      ratio: ratio('guard', 'parse'),
+      atMost: 0.05,
+    }),
+    goal({
+      id: 'micro/decode/operator-of-parse',
+      what: 'what decodeWith adds to an operator that only reads / its JSON.parse',
+      ratio: pairedRatio(added(samples.decodeWith, samples.map), samples.parse, key),
+      atMost: 0.05,
+    }),
+    goal({
+      id: 'micro/decode/faster-than-decode',
+      what: 'codec.decode / guard of a transaction',
+      ratio: ratio('io-ts decode', 'guard'),
+      atLeast: 20,
+    }),
+  ];
+  const rows = Object.entries(names).map(([name, label]) => {
+    const { median: ofParse, min, max } = ratio(name, 'parse');
+    return [label, median(samples[name].map((each) => each[key])), ofParse, min, max];
+  });
+  const tables = [
+    {
+      title: 'A transaction of 12 fields that fits: CPU time, and what it is of its JSON.parse',
+      columns: ['way', 'ns', 'of JSON.parse', 'min', 'max'],
+      rows,
+    },
+  ];
+  return { goals, tables };
+};

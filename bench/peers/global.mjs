@@ -1,0 +1,6 @@
+// The WebSocket that Node 22 and later have built in.
+export const open = ({ origin, path, take }) => {
+  const socket = new WebSocket(origin + path);
+  socket.binaryType = 'arraybuffer';
+  socket.addEventListener('message', ({ data }) => take(data.length ?? data.byteLength));
+};

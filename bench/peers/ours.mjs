@@ -1,0 +1,41 @@
+// Ours, by its public entry: ticket, handshake, reconnects, and RxJS operators behind it.
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { filter, map, scan, tap } from 'rxjs';
+import { tradeFeed$ } from '../../dist/index.js';
+
+const read = { text: (frame) => frame.text(), bytes: (frame) => frame.data };
+
+/** Operators as a program has them: none of them costs more than its own layer. */
+const pipes = {
+  0: (frames$, mode, take) => frames$.subscribe((frame) => take(read[mode](frame).length)),
+  3: (frames$, mode, take) =>
+    frames$
+      .pipe(
+        filter((frame) => frame.connection > 0),
+        map(read[mode]),
+        filter((payload) => payload.length > 2),
+      )
+      .subscribe((payload) => take(payload.length)),
+  6: (frames$, mode, take) => {
+    let seen = 0;
+    frames$
+      .pipe(
+        filter((frame) => frame.connection > 0),
+        tap(() => (seen += 1)),
+        map(read[mode]),
+        filter((payload) => payload.length > 2),
+        map((payload) => payload.length),
+        scan((last, length) => (seen > 0 ? length : last), 0),
+      )
+      .subscribe(take);
+  },
+};
+
+export const open = ({ origin, path, mode, take, operators = 0, isPlain = false }) => {
+  const baseUrl = origin.replace('ws', 'http') + path;
+  // An agent of the user's rules the fast path out.
+  const Agent = origin.startsWith('wss:') ? HttpsAgent : HttpAgent;
+  const frames$ = tradeFeed$('market', { baseUrl, apiKey: 'bench-key', ...(isPlain && { agent: new Agent() }) });
+  pipes[operators](frames$, mode, take);
+};

@@ -1,0 +1,18 @@
+// The limit: a socket whose bytes are counted and not looked at.
+import net from 'node:net';
+import tls from 'node:tls';
+
+export const open = ({ origin, path, takeBytes }) => {
+  const { protocol, hostname: host, port } = new URL(origin);
+  const socket =
+    protocol === 'wss:' ? tls.connect({ host, port: Number(port) }) : net.connect({ host, port: Number(port) });
+  const lines = [
+    `GET ${path} HTTP/1.1`,
+    `Host: ${host}`,
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    'Sec-WebSocket-Version: 13',
+  ];
+  socket.write(`${[...lines, 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=='].join('\r\n')}\r\n\r\n`);
+  socket.once('data', () => socket.on('data', (chunk) => takeBytes(chunk.length)));
+};

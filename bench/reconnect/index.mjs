@@ -1,0 +1,142 @@
+// From the close frame to the first new frame, in round trips: what an outage costs, since missed frames are never replayed.
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { goal, interleaved, pairedRatio, report, sample, summary } from '../lib/bench.mjs';
+import { roundTripOf } from './echo.mjs';
+
+const ROUND_TRIPS_MS = [20, 50, 100];
+/** How long each connection lives: long enough for a connection beside it to be made. */
+const lifeOf = (roundTripMs) => 150 + 3 * roundTripMs;
+const RECONNECTS = 2;
+/** A stream that outlives the idle connection of the ticket requests, which the service closes. */
+const LONG_LIFE_MS = 700;
+const IDLE_MS = 50;
+
+const fileOf = (name) => fileURLToPath(new URL(`${name}.mjs`, import.meta.url));
+
+const started = (name, args = []) =>
+  new Promise((resolve, reject) => {
+    const child = fork(fileOf(name), args.map(String), {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      execArgv: [],
+    });
+    process.once('exit', () => child.kill('SIGKILL'));
+    child.once('error', reject).once('exit', (code) => reject(new Error(`${name} ended with ${code}`)));
+    child.once('message', (message) => resolve({ ...message, child }));
+  });
+
+const service = await started('service');
+const relay = await started('relay', [ROUND_TRIPS_MS.join(), ...service.ports]);
+
+const { port: echoPort, roundTripMs: echoMs } = relay.echo;
+relay.child.send({ takesMs: Math.max(0, (await roundTripOf(echoPort)).least - echoMs) });
+const settled = await roundTripOf(echoPort);
+
+/** Runs one client over a line: `[round trip, how long each connection lives, how long the idle ticket connection is kept]`. */
+const run = (name, roundTripMs, { lifeMs = lifeOf(roundTripMs), idleMs = 0, reconnects = RECONNECTS } = {}) => {
+  const [ticketPort, streamPort] = relay.lines[roundTripMs];
+  const baseUrl = `https://127.0.0.1:${ticketPort}/${streamPort}/${lifeMs}/${idleMs}`;
+  return sample(fileOf('sample'), [name, baseUrl, roundTripMs, reconnects], {
+    env: { NODE_EXTRA_CA_CERTS: service.caFile },
+  });
+};
+
+const over = (key, samples) => summary(samples.map((each) => each[key]));
+const middle = (key, samples) => over(key, samples).median;
+const names = { naive: 'naive', ours: 'ours', standby: 'ours, standby' };
+
+const measured = {};
+for (const roundTripMs of ROUND_TRIPS_MS) {
+  const contenders = Object.fromEntries(Object.keys(names).map((name) => [name, () => run(name, roundTripMs)]));
+  measured[roundTripMs] = await interleaved({ contenders, title: `reconnect, ${roundTripMs} ms` });
+}
+
+const OTHERS_AT_MS = 50;
+const long = { lifeMs: LONG_LIFE_MS, idleMs: IDLE_MS, reconnects: 1 };
+const others = await interleaved({
+  title: 'reconnect, others',
+  contenders: {
+    pooled: () => run('pooled', OTHERS_AT_MS),
+    ours: () => run('ours', OTHERS_AT_MS, long),
+    standby: () => run('standby', OTHERS_AT_MS, long),
+  },
+});
+
+const goals = ROUND_TRIPS_MS.flatMap((roundTripMs) => {
+  const { naive, ours, standby } = measured[roundTripMs];
+  const at = `at a round trip of ${roundTripMs} ms`;
+  return [
+    goal({ id: `reconnect/${roundTripMs}/ours`, what: `Round trips ${at}`, ratio: over('gap', ours), atMost: 3.2 }),
+    goal({
+      id: `reconnect/${roundTripMs}/standby`,
+      what: `Round trips with standby ${at}`,
+      ratio: over('gap', standby),
+      atMost: 2.15,
+    }),
+    goal({
+      id: `reconnect/${roundTripMs}/naive`,
+      what: `Gap of the naive client to ours ${at}`,
+      ratio: pairedRatio(naive, ours, 'gap'),
+      atLeast: 2.2,
+    }),
+  ];
+});
+
+const row = (first, name, samples) => [
+  first,
+  name,
+  ...['asked', 'begun', 'upgrading', 'gap', 'first'].map((key) => middle(key, samples)),
+];
+const columns = [
+  'round trip',
+  'client',
+  'ticket asked for',
+  'connection begun',
+  'upgrade sent',
+  'first frame',
+  'of the first reconnect',
+];
+
+await report({
+  bench: 'reconnect',
+  command: 'npm run bench:reconnect',
+  goals,
+  tables: [
+    {
+      title: 'Round trips after the close frame was read, until …',
+      columns,
+      rows: ROUND_TRIPS_MS.flatMap((ms) =>
+        Object.entries(names).map(([name, shown]) => row(`${ms} ms`, shown, measured[ms][name])),
+      ),
+    },
+    {
+      title: `The same at ${OTHERS_AT_MS} ms, otherwise`,
+      columns,
+      rows: [
+        row('fetch, its pool still warm', 'naive', others.pooled),
+        row('the idle ticket connection was closed', 'ours', others.ours),
+        row('the idle ticket connection was closed', 'ours, standby', others.standby),
+      ],
+    },
+  ],
+  charts: [
+    {
+      id: 'reconnect',
+      title: 'From the close frame to the first new frame',
+      kind: 'bars',
+      x: 'round trip',
+      y: 'round trips',
+      log: false,
+      series: Object.entries(names).map(([name, shown]) => ({
+        name: shown,
+        points: ROUND_TRIPS_MS.map((ms) => [`${ms} ms`, middle('gap', measured[ms][name])]),
+      })),
+    },
+  ],
+  facts: {
+    'a sample': `a fresh process that is cut off ${RECONNECTS} times with 4003 "access expired" after 150 ms and three round trips; the mean of its gaps`,
+    'an echo through the relay': `${settled.median.toFixed(2)} ms (at least ${settled.least.toFixed(2)}) for ${echoMs} ms, once what the relay itself takes was taken off`,
+    TLS: 'on both origins; the certificate is of an EC key',
+  },
+});
+process.exit(0);

@@ -1,0 +1,40 @@
+// One client that is cut off a few times: how long it takes from the close frame to the first frame after it, and for what.
+//
+// The close frame counts as read when it can be: half a round trip after it was written, whatever the client does about it.
+import { nowUs } from '../support/stamp.mjs';
+import { median } from '../lib/stats.mjs';
+import { naive } from './naive.mjs';
+import { ours } from './ours.mjs';
+
+const clients = {
+  naive: naive('own'),
+  pooled: naive('pooled'),
+  ours: ours({}),
+  standby: ours({ standby: true }),
+};
+
+const [name, baseUrl, roundTrip, reconnects] = process.argv.slice(2);
+const roundTripUs = Number(roundTrip) * 1000;
+const gaps = [];
+let isFirst = false;
+
+const onFrame = (data) => {
+  if (!isFirst) return;
+  isFirst = false;
+  const readUs = nowUs();
+  const { closedUs, requestUs, begunUs, upgradeUs } = JSON.parse(data.toString());
+  if (closedUs === undefined) return;
+  // In round trips after the close frame was read; the service sees a request half of one after it was sent.
+  const after = (us) => (us - closedUs) / roundTripUs - 0.5;
+  gaps.push({
+    asked: after(requestUs) - 0.5,
+    begun: after(begunUs),
+    upgrading: after(upgradeUs) - 0.5,
+    gap: after(readUs),
+  });
+  if (gaps.length < Number(reconnects)) return;
+  const result = Object.fromEntries(Object.keys(gaps[0]).map((key) => [key, median(gaps.map((each) => each[key]))]));
+  process.stdout.write(`${JSON.stringify({ ...result, first: gaps[0].gap })}\n`, () => process.exit(0));
+};
+
+clients[name]({ baseUrl, onFrame, onOpen: () => (isFirst = true) });

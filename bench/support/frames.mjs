@@ -1,0 +1,50 @@
+// Frames as a server writes them (RFC 6455, 5.2): unmasked, in one piece.
+import { beyondAscii, payloads } from './payloads.mjs';
+
+const lengthOf = (bytes) => {
+  if (bytes < 126) return Buffer.from([bytes]);
+  const wide = Buffer.alloc(bytes < 65_536 ? 3 : 9);
+  wide[0] = bytes < 65_536 ? 126 : 127;
+  if (bytes < 65_536) wide.writeUInt16BE(bytes, 1);
+  else wide.writeBigUInt64BE(BigInt(bytes), 1);
+  return wide;
+};
+
+const opcodes = { text: 1, unicode: 1, binary: 2, close: 8 };
+
+/** One frame: `text`, `unicode` (a text that is not ASCII alone), `binary` or `close`. */
+export const frame = (data, kind = 'text') =>
+  Buffer.concat([Buffer.from([0x80 | opcodes[kind]]), lengthOf(data.length), data]);
+
+/** A close frame. */
+export const closeFrame = (code, reason = '') => {
+  const data = Buffer.alloc(2 + Buffer.byteLength(reason));
+  data.writeUInt16BE(code);
+  data.write(reason, 2);
+  return frame(data, 'close');
+};
+
+const surrounded = (before, after) => (data) => Buffer.concat([Buffer.from(before), data, Buffer.from(after)]);
+
+/** How a protocol wraps a payload; the plain feed does not. */
+const wraps = {
+  plain: (data) => data,
+  graphql: surrounded('{"id":"1","type":"next","payload":{"data":{"feed":', '}}}'),
+  centrifuge: surrounded('{"push":{"channel":"feed","pub":{"data":', '}}}'),
+};
+
+/** The protocols that can be spoken. */
+export const protocols = Object.keys(wraps);
+
+/**
+ * Builds about a megabyte of whole frames to be written again and again.
+ *
+ * @returns `bytes`, and of how many `frames` of how many `frameBytes` they are
+ */
+export const batch = ({ size, kind, protocol }) => {
+  const count = Math.max(4, Math.round(2 ** 20 / size));
+  const made = payloads(size, Math.min(count, 256)).map((data) => (kind === 'unicode' ? beyondAscii(data) : data));
+  const distinct = made.map((data) => frame(wraps[protocol](data), kind));
+  const all = Array.from({ length: count }, (_, n) => distinct[n % distinct.length]);
+  return { bytes: Buffer.concat(all), frames: count, frameBytes: distinct[0].length };
+};

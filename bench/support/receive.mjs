@@ -1,0 +1,14 @@
+// What a sample of receiving does: opens one peer, counts, says what it measured.
+import { open, peers } from '../peers/index.mjs';
+import { batch } from './frames.mjs';
+import { counter } from './measure.mjs';
+
+/** Receives until the counter has enough, prints the figures, and ends the process. */
+export const receive = async ({ name, origin, size, mode, kind = 'text', windows }) => {
+  const protocol = peers[name].protocol ?? 'plain';
+  const { frameBytes } = batch({ size, kind, protocol });
+  const { take, takeBytes, result } = counter({ frameBytes, ...windows });
+  await open(name, { origin, path: `/${size}/${kind}/${protocol}`, mode, size, take, takeBytes });
+  console.log(JSON.stringify({ peer: name, size, mode, kind, ...(await result) }));
+  process.exit();
+};

@@ -1,0 +1,101 @@
+// The server's side of one connection, by hand: ticket requests, the upgrade, the few words that a protocol wants first.
+import { createHash } from 'node:crypto';
+import { frame, protocols } from './frames.mjs';
+import { ticketResponse } from './ticket-body.mjs';
+
+const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+
+/** Reads where frames are asked for: `/200/text/plain`, a size, a kind and a protocol. */
+export const wantedOf = (path) => {
+  const [, size, kind, protocol] = /^\/(\d+)\/(text|unicode|binary)\/(\w+)/.exec(path) ?? [];
+  if (!protocols.includes(protocol)) throw new RangeError(`No frames are at ${path}`);
+  return { size: Number(size), kind, protocol };
+};
+
+const upgradeResponse = (headers) => {
+  const accept = createHash('sha1')
+    .update(headers['sec-websocket-key'] + GUID)
+    .digest('base64');
+  const asked = headers['sec-websocket-protocol']?.split(',')[0].trim();
+  const lines = [
+    'HTTP/1.1 101 Switching Protocols',
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    `Sec-WebSocket-Accept: ${accept}`,
+  ];
+  return Buffer.from([...lines, ...(asked ? [`Sec-WebSocket-Protocol: ${asked}`] : []), '', ''].join('\r\n'));
+};
+
+const json = (value) => frame(Buffer.from(JSON.stringify(value)));
+
+/** What is answered to a client's message, and whether frames may come after it. */
+const answers = {
+  graphql: ({ type }) =>
+    type === 'connection_init' ? { answer: json({ type: 'connection_ack' }) } : { isStart: type === 'subscribe' },
+  centrifuge: ({ id, connect }) =>
+    connect
+      ? { answer: json({ id, connect: { client: 'bench', version: '1', subs: { feed: {} } } }), isStart: true }
+      : {},
+};
+
+/** Reads the client's first frame: short and masked. Gives nothing while some of it is missing. */
+const frameIn = (bytes) => {
+  if (bytes.length < 6) return undefined;
+  const isLonger = (bytes[1] & 0x7f) === 126;
+  const head = isLonger ? 8 : 6;
+  const end = head + (isLonger ? bytes.readUInt16BE(2) : bytes[1] & 0x7f);
+  if (bytes.length < end) return undefined;
+  const mask = bytes.subarray(head - 4, head);
+  const data = Buffer.from(bytes.subarray(head, end).map((byte, n) => byte ^ mask[n % 4]));
+  return { opcode: bytes[0] & 0x0f, data, end };
+};
+
+/**
+ * Gives the reader of a connection's bytes.
+ *
+ * @param origin - where it listens: `ws://127.0.0.1:1234`
+ * @param write - takes the answers
+ * @param start - is called with the path when frames may be sent
+ * @param hangUp - is called with the answer to the client's close frame
+ */
+export const session = ({ origin, write, start, hangUp = () => {} }) => {
+  let protocol;
+  let path = '';
+  let head = '';
+  let rest = Buffer.alloc(0);
+  const greet = (bytes) => {
+    rest = Buffer.concat([rest, bytes]);
+    for (let next = frameIn(rest); next; next = frameIn(rest)) {
+      rest = rest.subarray(next.end);
+      if (next.opcode === 8) hangUp(frame(next.data, 'close'));
+      if (next.opcode !== 1) continue;
+      const { answer, isStart } = answers[protocol]?.(JSON.parse(next.data.toString())) ?? {};
+      if (answer) write(answer);
+      if (isStart) start(path);
+    }
+  };
+  const request = (text) => {
+    const [first, ...lines] = text.split('\r\n');
+    const [method, target] = first.split(' ');
+    if (method === 'POST') return write(ticketResponse(origin + target.replace(/\/v1\/wss\/tickets$/, '')));
+    const headers = Object.fromEntries(
+      lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+    );
+    path = target;
+    ({ protocol } = wantedOf(path));
+    write(upgradeResponse(headers));
+    if (protocol === 'plain') start(path);
+  };
+  return (bytes) => {
+    if (protocol !== undefined) return greet(bytes);
+    head += bytes.toString('latin1');
+    const end = head.indexOf('\r\n\r\n');
+    if (end === -1) return undefined;
+    const text = head.slice(0, end);
+    // A request's body is small and of no interest: what came with its head is dropped.
+    const length = Number(/^content-length: *(\d+)/im.exec(text)?.[1] ?? 0);
+    if (head.length < end + 4 + length) return undefined;
+    head = '';
+    return request(text);
+  };
+};

@@ -1,0 +1,16 @@
+// The answer to a ticket request (contract, section 2.1), for a sender that lets everybody in.
+export const SUBPROTOCOL = 'mmp.trade-batch.v1';
+
+/** The response, head and body, as bytes. */
+export const ticketResponse = (wssUrl) => {
+  const body = JSON.stringify({
+    ticket: 'bench-ticket',
+    token_type: 'Bearer',
+    expires_at: new Date(Date.now() + 60_000).toISOString(),
+    wss_url: wssUrl,
+    feed: 'market',
+    subprotocol: SUBPROTOCOL,
+  });
+  const head = ['HTTP/1.1 200 OK', 'Content-Type: application/json', `Date: ${new Date().toUTCString()}`];
+  return Buffer.from(`${[...head, `Content-Length: ${body.length}`].join('\r\n')}\r\n\r\n${body}`);
+};
