@@ -6,6 +6,7 @@ import { interleaved, pairedRatio, sample } from '../lib/bench.mjs';
 import { machine, machineLine } from '../lib/machine.mjs';
 import { figure, table } from '../lib/table.mjs';
 import { brokenOf, contendersOf, guards, leastOf, MARGIN } from './guards.mjs';
+import { nodeArgs } from '../support/receiving.mjs';
 
 const isPlain = process.argv.includes('--plain');
 const files = {
@@ -17,7 +18,7 @@ const keys = { replay: 'ns', decode: 'nsPerDocument' };
 const run = ([file, name, ...args]) => {
   const measured = isPlain && name.startsWith('ours') ? 'oursPlain' : name;
   const rest = file === 'replay' ? [...args, 'text', 'short'] : args;
-  return sample(files[file], [measured, ...rest], { nodeArgs: ['--expose-gc'] });
+  return sample(files[file], [measured, ...rest], { nodeArgs });
 };
 
 /** Measures what some guards need; gives the ratio of each. */

@@ -2,7 +2,7 @@
 import { goal, interleaved, median, pairedRatio, report, sample } from '../lib/bench.mjs';
 import { missingPeers, peers } from '../peers/index.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
-import { checkUnits, contendersAt, idOf, receivingTables, sizeChart } from '../support/receiving.mjs';
+import { checkUnits, contendersAt, idOf, receivingTables, sizeChart, nodeArgs } from '../support/receiving.mjs';
 import { startSender } from '../support/start.mjs';
 
 const file = new URL('sample.mjs', import.meta.url);
@@ -17,7 +17,7 @@ const run =
     const { port, caFile } = senders[way];
     const origin = `${way === 'tls' ? 'wss' : 'ws'}://127.0.0.1:${port}`;
     const env = caFile ? { NODE_EXTRA_CA_CERTS: caFile } : {};
-    return sample(file, [peer, size, mode, origin], { nodeArgs: ['--expose-gc'], env });
+    return sample(file, [peer, size, mode, origin], { nodeArgs, env });
   };
 const all = await interleaved({
   title: 'e2e',

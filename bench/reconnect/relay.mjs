@@ -12,22 +12,21 @@ const nowMs = () => Number(process.hrtime.bigint() / 1000n) / 1000;
 // A timer of Node is up to 2 ms late, a tenth of the shortest round trip here: the last moment is waited for turn by turn.
 const LAST_MOMENT_MS = 1.5;
 const queue = [];
-let isWaiting = false;
+let [timer, turn] = [];
 const run = () => {
-  isWaiting = false;
+  clearTimeout(timer);
+  clearImmediate(turn);
   while (queue.length > 0 && queue[0].dueMs <= nowMs()) queue.shift().act();
   if (queue.length === 0) return;
-  isWaiting = true;
   const leftMs = queue[0].dueMs - nowMs() - LAST_MOMENT_MS;
-  if (leftMs >= 1) setTimeout(run, floor(leftMs));
-  else setImmediate(run);
+  if (leftMs >= 1) timer = setTimeout(run, floor(leftMs));
+  else turn = setImmediate(run);
 };
 const at = (dueMs, act) => {
   let place = queue.length;
   while (place > 0 && queue[place - 1].dueMs > dueMs) place -= 1;
   queue.splice(place, 0, { dueMs, act });
-  // What waits for something later would be too late for this.
-  if (!isWaiting || place === 0) run();
+  if (place === 0) run();
 };
 
 const piped = (from, to, writtenMs, delayMs) => {

@@ -3,10 +3,12 @@
 // The close frame counts as read when it can be: half a round trip after it was written, whatever the client does about it.
 import { nowUs } from '../support/stamp.mjs';
 import { median } from '../lib/stats.mjs';
+import { limit } from './limit.mjs';
 import { naive } from './naive.mjs';
 import { ours } from './ours.mjs';
 
 const clients = {
+  limit,
   naive: naive('own'),
   pooled: naive('pooled'),
   ours: ours({}),

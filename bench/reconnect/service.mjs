@@ -1,61 +1,75 @@
-// The service behind the relay: tickets on one origin, streams on another, both over TLS. It closes each connection with 4003
-// "access expired" once it is old enough, and says in the first frame of each what it has seen since the close before it.
-import { createServer } from 'node:https';
-import { WebSocketServer } from 'ws';
+// The service behind the relay: tickets on one origin, streams on another, both over TLS and by hand, so that little of what is
+// measured is its own. It closes each connection with 4003 "access expired" once it is old enough, and says in the first frame
+// of each what it has seen since the close before it.
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:tls';
 import { certificate } from '../support/certificate.mjs';
+import { closeFrame, frame } from '../support/frames.mjs';
 import { nowUs } from '../support/stamp.mjs';
-import { SUBPROTOCOL } from '../support/ticket-body.mjs';
+import { SUBPROTOCOL, ticketResponse } from '../support/ticket-body.mjs';
 
+const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const FRAME_EVERY_MS = 10;
 const { cert, key, caFile } = await certificate();
+const aFrame = frame(Buffer.from('{"tx":"0x00"}'));
 let seen = {};
-let tickets = 0;
+
+/** Calls back with the head of each request; what follows it is a short body, or a WebSocket's close frame. */
+const onRequest = (socket, answer) => {
+  let text = '';
+  socket.setNoDelay();
+  socket
+    .on('error', () => {})
+    .on('data', (bytes) => {
+      text += bytes.toString('latin1');
+      const end = text.indexOf('\r\n\r\n');
+      if (end === -1) return;
+      const head = text.slice(0, end);
+      const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0);
+      if (text.length < end + 4 + length) return;
+      text = '';
+      answer(head);
+    });
+};
 
 // The path of the base address says how the service behaves: `/<stream port>/<ms until a close>/<ms that an idle connection is kept>`.
-const ticketServer = createServer({ cert, key, noDelay: true }, (request, response) => {
-  seen.requestUs = nowUs();
-  const [, port, lifeMs, idleMs] = request.url.split('/').map(Number);
-  tickets += 1;
-  request.resume().once('end', () => {
-    response.setHeader('content-type', 'application/json').end(
-      JSON.stringify({
-        ticket: `bench-ticket-${tickets}`,
-        token_type: 'Bearer',
-        expires_at: new Date(Date.now() + 60_000).toISOString(),
-        wss_url: `wss://127.0.0.1:${port}/ws/${lifeMs}`,
-        feed: 'market',
-        subprotocol: SUBPROTOCOL,
-      }),
-    );
-    if (idleMs > 0) response.once('close', () => setTimeout(() => request.socket.end(), idleMs).unref());
-  });
-});
-ticketServer.keepAliveTimeout = 60_000;
+const tickets = createServer({ cert, key }, (socket) =>
+  onRequest(socket, (head) => {
+    seen.requestUs = nowUs();
+    const [, port, lifeMs, idleMs] = head.split(' ')[1].split('/').map(Number);
+    socket.write(ticketResponse(`wss://127.0.0.1:${port}/ws/${lifeMs}`));
+    if (/^connection: *close/im.test(head)) socket.end();
+    else if (idleMs > 0) setTimeout(() => socket.end(), idleMs);
+  }),
+);
 
-const streamServer = createServer({ cert, key, noDelay: true });
-streamServer.on('connection', (socket) => (socket.begunUs = nowUs()));
-streamServer.on('secureConnection', (socket) => (socket.securedUs = nowUs()));
-const webSockets = new WebSocketServer({ noServer: true, perMessageDeflate: false });
-streamServer.on('upgrade', (request, socket, head) => {
-  seen.upgradeUs = nowUs();
-  seen.begunUs = socket._parent?.begunUs;
-  webSockets.handleUpgrade(request, socket, head, (webSocket) => {
-    webSocket.send(JSON.stringify(seen));
+const upgraded = (head) => {
+  const accept = createHash('sha1')
+    .update(/^sec-websocket-key: *(\S+)/im.exec(head)[1] + GUID)
+    .digest('base64');
+  return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: ${SUBPROTOCOL}\r\n\r\n`;
+};
+
+const streams = createServer({ cert, key }, (socket) =>
+  onRequest(socket, (head) => {
+    seen.upgradeUs = nowUs();
+    seen.begunUs = socket._parent.begunUs;
+    socket.write(Buffer.concat([Buffer.from(upgraded(head)), frame(Buffer.from(JSON.stringify(seen)))]));
     seen = {};
-    const flow = setInterval(() => webSocket.send('{"tx":"0x00"}'), FRAME_EVERY_MS);
-    const expiry = setTimeout(
-      () => {
-        clearInterval(flow);
-        seen.closedUs = nowUs();
-        webSocket.close(4003, 'access expired');
-      },
-      Number(request.url.split('/')[2]),
-    );
-    webSocket.on('error', () => {}).on('close', () => [clearInterval(flow), clearTimeout(expiry)]);
-  });
-});
+    const flow = setInterval(() => socket.write(aFrame), FRAME_EVERY_MS);
+    const expire = () => {
+      clearInterval(flow);
+      seen.closedUs = nowUs();
+      socket.write(closeFrame(4003, 'access expired'));
+      // The client says nothing else than the answer to that.
+      socket.once('data', () => socket.end());
+    };
+    const expiry = setTimeout(expire, Number(head.split(' ')[1].split('/')[2]));
+    socket.on('close', () => [clearInterval(flow), clearTimeout(expiry)]);
+  }),
+);
+streams.on('connection', (socket) => (socket.begunUs = nowUs()));
 
 const listening = (server) =>
   new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)));
-const ports = [await listening(ticketServer), await listening(streamServer)];
-process.send({ type: 'listening', ports, caFile });
+process.send({ type: 'listening', ports: [await listening(tickets), await listening(streams)], caFile });

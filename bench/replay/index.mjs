@@ -10,6 +10,7 @@ import {
   kindTable,
   receivingTables,
   sizeChart,
+  nodeArgs,
 } from '../support/receiving.mjs';
 
 const file = new URL('sample.mjs', import.meta.url);
@@ -24,8 +25,7 @@ const contenders = [
   ...contendersAt({ small, large: [4096, 65_536], few: ['raw', 'ws', 'rxjs', 'undici', 'ours', 'ours6', 'oursPlain'] }),
   ...kinds.flatMap(({ kind, mode }) => small.flatMap((size) => names.map((peer) => ({ peer, size, mode, kind })))),
 ];
-const run = ({ peer, size, mode, kind = 'text' }) =>
-  sample(file, [peer, size, mode, kind], { nodeArgs: ['--expose-gc'] });
+const run = ({ peer, size, mode, kind = 'text' }) => sample(file, [peer, size, mode, kind], { nodeArgs });
 const samples = await interleaved({
   title: 'replay',
   contenders: Object.fromEntries(contenders.map((each) => [idOf(each), () => run(each)])),

@@ -22,6 +22,8 @@ export type ByteReader<Result> = Generator<void, Result, Buffer>;
 /** `ws` pauses for a turn after 16 KiB (Node 20) in one piece, and would not read what comes then within the call. */
 const PIECE_BYTES = 8 * 1024;
 
+const POOL_BYTES = 64 * 1024;
+
 // How whole frames begin: final, without reserved bits.
 const TEXT = 0x80 | Opcode.Text;
 const BINARY = 0x80 | Opcode.Binary;
@@ -32,6 +34,8 @@ interface Cursor {
   at: number;
   /** Where the heads and the payloads begin of the frames that lie whole in them. */
   readonly heads: number[];
+  /** Room for frames that are read in several turns. */
+  pool: Buffer;
 }
 
 /**
@@ -47,12 +51,12 @@ interface Cursor {
  * @returns the bytes that were read, and not told or passed
  */
 export function* frameTap(tap: Tap, pass: (bytes: Buffer) => void): ByteReader<Buffer> {
-  const cursor: Cursor = { bytes: yield, at: 0, heads: [] };
+  const cursor: Cursor = { bytes: yield, at: 0, heads: [], pool: Buffer.alloc(0) };
   let toldAtFragment = -1;
   for (;;) {
     const isJoining = tap.told() === toldAtFragment;
     if (!isJoining) tellWholeFrames(cursor, tap);
-    const head = yield* headOf(cursor);
+    const head = frameHead(cursor.bytes, cursor.at) ?? (yield* headOf(cursor));
     const { opcode, length, isFinal } = head;
     if (length > tap.maxFrameBytes || tap.isClosed()) break;
     if (isControl(opcode)) {
@@ -160,9 +164,17 @@ function* headOf(cursor: Cursor): ByteReader<FrameHead> {
   }
 }
 
-// A frame that is read in several turns gets bytes of its own.
+// A frame that is read in several turns gets other bytes; small ones share a buffer, for a buffer costs more than what is in it.
+const bytesFor = (cursor: Cursor, length: number): Buffer => {
+  if (length > POOL_BYTES / 4) return Buffer.allocUnsafeSlow(length);
+  if (length > cursor.pool.length) cursor.pool = Buffer.allocUnsafeSlow(POOL_BYTES);
+  const data = cursor.pool.subarray(0, length);
+  cursor.pool = cursor.pool.subarray(length);
+  return data;
+};
+
 function* payloadOf(cursor: Cursor, head: FrameHead): ByteReader<Buffer> {
-  const data = Buffer.allocUnsafeSlow(head.length);
+  const data = bytesFor(cursor, head.length);
   cursor.at += head.bytes;
   for (let filled = 0; ;) {
     const copied = cursor.bytes.copy(data, filled, cursor.at);

@@ -60,7 +60,6 @@ export const keepSockets = ({ tls, standby, backoff }: Settings): KeptSockets =>
       else client = answered;
     },
     follow: (event) => {
-      if (isReleased) return;
       if (event.type === 'ticket-requested') spare.open();
       if (event.type === 'disconnected' && event.failure.stage !== 'stream') drop();
       if (event.type === 'opened' && standby) {

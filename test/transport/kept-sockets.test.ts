@@ -3,11 +3,13 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, it } from '@jest/globals';
 import { noop, VirtualTimeScheduler } from 'rxjs';
-import { Agent } from 'undici';
+import { Agent, Client } from 'undici';
 import { type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { resolveOptions } from '../../src/options.js';
+import { keepSockets } from '../../src/transport/kept-sockets.js';
 import { certificateFor } from '../support/certificate.js';
 import { closed, optionsFor, until } from '../support/feed.js';
-import type { Fate } from '../support/gate.js';
+import { type Fate, startGate } from '../support/gate.js';
 import {
   after,
   expired,
@@ -30,6 +32,54 @@ const transports = [
   ['TCP', {}],
   ['TLS', { tls }],
 ] as const;
+
+describe('what is kept', () => {
+  const clientOf = () => {
+    const dispatcher = new Client('http://127.0.0.1:1');
+    return {
+      dispatcher,
+      socket: () => undefined,
+      get isDestroyed() {
+        return dispatcher.destroyed;
+      },
+      destroy: () => void dispatcher.destroy(),
+    };
+  };
+  const kept = () => keepSockets(resolveOptions());
+
+  it('is given away once, and not if it is over', () => {
+    const [sockets, client] = [kept(), clientOf()];
+    expect(sockets.takeClient()).toBeUndefined();
+    sockets.keepClient(client);
+    expect(sockets.takeClient()).toBe(client);
+    expect(sockets.takeClient()).toBeUndefined();
+    client.destroy();
+    sockets.keepClient(client);
+    expect(sockets.takeClient()).toBeUndefined();
+  });
+
+  it('goes with the subscription, also what is given back later', () => {
+    const [sockets, idle, late] = [kept(), clientOf(), clientOf()];
+    sockets.keepClient(idle);
+    sockets.release();
+    expect(idle.isDestroyed).toBe(true);
+    sockets.keepClient(late);
+    expect(late.isDestroyed).toBe(true);
+  });
+
+  it('is made no more once it is released', async () => {
+    await using gate = await startGate(['silence']);
+    const sockets = keepSockets(resolveOptions({ standby: true }));
+    const socket = sockets.connect(new URL(`ws://127.0.0.1:${gate.port}`));
+    sockets.release();
+    sockets.follow({ type: 'ticket-requested', at: 0, feed: 'market' });
+    sockets.follow({ type: 'opened', at: 0, feed: 'market', connection: 1 });
+    await when(() => gate.connections === 1);
+    await turns();
+    expect(gate.connections).toBe(1);
+    socket.destroy();
+  });
+});
 
 describe('the spare connection', () => {
   it.each(transports)('is made while the ticket is requested, and used by the handshake: %s', async (_, script) => {
