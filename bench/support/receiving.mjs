@@ -3,11 +3,8 @@ import { median } from '../lib/bench.mjs';
 import { peers } from '../peers/index.mjs';
 import { sizeLabel } from './payloads.mjs';
 
-/**
- * For Node: V8's young generation at its greatest for everybody, as in an application that runs. Left alone it grows with what a package
- * allocates as it is loaded, and the first second of a receiver says more of that than of its frames.
- */
-export const nodeArgs = ['--expose-gc', '--min-semi-space-size=16', '--max-semi-space-size=16'];
+/** For Node, whose defaults are left as a user has them. */
+export const nodeArgs = ['--expose-gc'];
 
 /** A contender: a peer at a size, its frames read as text or left as bytes; `kind` is of the frames: text, unicode, binary. */
 export const idOf = ({ peer, size, mode, kind = 'text' }) =>
