@@ -1,8 +1,9 @@
-import { defer, type Observable, retryWhen } from 'rxjs';
+import { catchError, defer, type Observable, retryWhen, switchMap } from 'rxjs';
 import type { TicketSettings } from '../options.js';
 import type { LifecycleEvent } from '../protocol/event.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
+import { notStarted } from './lost-worker.js';
 import { worker$ } from './worker.js';
 
 /**
@@ -25,5 +26,12 @@ export const feedInWorker$ = (
       if (event.type === 'opened') ({ connection: connections } = event);
       tell(event);
     };
-    return defer(() => worker$(feed, settings, count, connections)).pipe(retryWhen(again));
+    // Loaded when it is needed: a test runner that makes CommonJS of this package cannot load a file that knows its own address.
+    return defer(() => import('./start-worker.js')).pipe(
+      catchError((cause: unknown) => {
+        throw notStarted(settings, cause);
+      }),
+      switchMap(({ startWorker }) => worker$(feed, settings, count, connections, startWorker)),
+      retryWhen(again),
+    );
   });

@@ -13,7 +13,7 @@ import { networkDefaults } from './network-defaults.js';
 import { countHandled, createProgress } from './progress.js';
 import { openQuestions } from './questions.js';
 import { createReceiver } from './receiver.js';
-import { startWorker } from './start-worker.js';
+import type { startWorker } from './start-worker.js';
 import { workerEnvironment } from './worker-environment.js';
 
 /** A closing handshake is cut after a second; a worker that has not ended some time later never will by itself. */
@@ -26,12 +26,14 @@ const graceMs = 3_000;
  * end; before it is up, it is ended at once.
  *
  * @param connectionsBefore - how many connections earlier workers of this subscription had
+ * @param start - starts the thread
  */
 export const worker$ = (
   feed: Feed,
   settings: TicketSettings,
   tell: (event: LifecycleEvent) => void,
   connectionsBefore: number,
+  start: typeof startWorker,
 ): Observable<Frame> =>
   new Observable((subscriber) => {
     const kept = keptValues();
@@ -39,7 +41,7 @@ export const worker$ = (
     const progress = createProgress();
     const questions = openQuestions((question) => answerTo(question, settings, kept), subscriber);
 
-    const worker = started({ ...questions.asked, progress, network: networkDefaults() });
+    const worker = started(start, { ...questions.asked, progress, network: networkDefaults() });
     if (!(worker instanceof Worker)) {
       questions.close();
       return subscriber.error(notStarted(settings, worker.cause));
@@ -88,9 +90,9 @@ export const worker$ = (
 const endOf = (worker: Worker): Promise<void> =>
   worker.threadId === -1 ? Promise.resolve() : new Promise((resolve) => worker.once('exit', () => resolve()));
 
-const started = (boot: Boot): Worker | { readonly cause: unknown } => {
+const started = (start: typeof startWorker, boot: Boot): Worker | { readonly cause: unknown } => {
   try {
-    return startWorker({
+    return start({
       name: 'rx-trade-feed',
       env: workerEnvironment(),
       execArgv: [],

@@ -25,6 +25,11 @@ const inWorker = (wire: { readonly baseUrl: string }, options: TradeFeedOptions 
 /** Waits for a worker's end; gives 0 if it ended by itself, and nothing if it had ended before. */
 const endOf = async (worker: Worker | undefined): Promise<unknown> =>
   worker && worker.threadId !== -1 ? new Promise((resolve) => worker.once('exit', resolve)) : undefined;
+/** Waits until the first worker was started: its file is loaded when it is needed. */
+const firstWorker = async (): Promise<Worker> => {
+  while (!workers.started[0]) await new Promise((resolve) => setImmediate(resolve));
+  return workers.started[0];
+};
 const errorOf = async (options: TradeFeedOptions): Promise<unknown> => {
   try {
     return await lastValueFrom(tradeFeed$('market', options));
@@ -63,8 +68,18 @@ describe('unsubscribing from a feed that a worker receives', () => {
 
   it('before the worker is up ends it at once, and nothing was ever connected', async () => {
     await using wire = await startWire();
+    const subscription = tradeFeed$('market', inWorker(wire)).subscribe();
+    const worker = await firstWorker();
+    subscription.unsubscribe();
+    await endOf(worker);
+    expect(wire.connections).toBe(0);
+  });
+
+  it('at once starts no worker', async () => {
+    await using wire = await startWire();
     tradeFeed$('market', inWorker(wire)).subscribe().unsubscribe();
-    await endOf(workers.started[0]);
+    for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(workers.started).toEqual([]);
     expect(wire.connections).toBe(0);
   });
 
@@ -88,8 +103,8 @@ describe('unsubscribing from a feed that a worker receives', () => {
     workers.instead = program('hang.mjs');
     await using wire = await startWire();
     const subscription = tradeFeed$('market', inWorker(wire)).subscribe();
-    const [worker] = workers.started;
-    await new Promise((resolve) => worker?.once('message', resolve));
+    const worker = await firstWorker();
+    await new Promise((resolve) => worker.once('message', resolve));
     subscription.unsubscribe();
     expect(await endOf(worker)).toBe(1);
   });
@@ -101,7 +116,8 @@ describe('unsubscribing from a feed that a worker receives', () => {
       words.push(event.type === 'frame' ? event.text() : event.type);
       if (words.at(-1) === 'b') subscription.unsubscribe();
     });
-    await new Promise((resolve) => void workers.started[0]?.once('exit', resolve));
+    const worker = await firstWorker();
+    await new Promise((resolve) => worker.once('exit', resolve));
     expect(words).toEqual(['ticket-requested', 'ticket-issued', 'opened', 'a', 'b']);
   });
 
