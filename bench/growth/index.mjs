@@ -19,42 +19,13 @@ const measured = async (title, points, compared, sampleOf) => {
 };
 
 /** Linear: a unit costs no more at the largest than at the middle, but for what no longer fits the caches. */
+const line = (name, unit, atMost, points, compared) => ({ name, unit, atMost, points, compared });
 const lines = [
-  {
-    name: 'subscribers',
-    points: [1, 2, 4, 8, 16, 32, 64],
-    compared: [8, 64],
-    atMost: 1.25,
-    unit: 'a frame and subscriber',
-  },
-  {
-    name: 'windows',
-    points: [1, 10, 100, 1_000, 10_000],
-    compared: [100, 10_000],
-    atMost: 1.25,
-    unit: 'a frame and window',
-  },
-  {
-    name: 'windows of frames',
-    points: [1, 10, 100, 1_000],
-    compared: [100, 1_000],
-    atMost: 1.5,
-    unit: 'a frame and window',
-  },
-  {
-    name: 'keys of conflate',
-    points: [1, 10, 100, 1_000, 10_000],
-    compared: [100, 10_000],
-    atMost: 3,
-    unit: 'a frame',
-  },
-  {
-    name: 'keys of an accumulator',
-    points: [1, 10, 100, 1_000, 10_000],
-    compared: [100, 10_000],
-    atMost: 3,
-    unit: 'a frame',
-  },
+  line('subscribers', 'a frame and subscriber', 1.25, [1, 2, 4, 8, 16, 32, 64], [8, 64]),
+  line('windows', 'a frame and window', 1.25, [1, 10, 100, 1_000, 10_000], [100, 10_000]),
+  line('windows of frames', 'a frame and window', 1.5, [1, 10, 100, 1_000], [100, 1_000]),
+  line('keys of conflate', 'a frame', 3, [1, 10, 100, 1_000, 10_000], [100, 10_000]),
+  line('keys of an accumulator', 'a frame', 3, [1, 10, 100, 1_000, 10_000], [100, 10_000]),
 ];
 const grown = {};
 for (const { name, points, compared } of lines)

@@ -1,20 +1,6 @@
-import { isAscii, isUtf8 } from 'node:buffer';
 import { frameHead, type FrameHead, isControl, Opcode } from './frame-head.js';
-
-/** What an open connection wants to hear of its bytes, and what has to be known for that. */
-export interface Tap {
-  /** Bytes were read: what is told up to the next call came in them. */
-  readonly read: () => void;
-  /** A data frame is whole; a text that is ASCII alone is told as such. */
-  readonly frame: (data: Buffer, isBinary: boolean, isAscii: boolean) => void;
-  /** `ws` was given a close frame with this payload. */
-  readonly close: (payload: Buffer) => void;
-  /** How many frames were told so far, by this tap and by `ws`. */
-  readonly told: () => number;
-  /** Whether nobody listens any more. */
-  readonly isClosed: () => boolean;
-  readonly maxFrameBytes: number;
-}
+import type { Tap } from './tap.js';
+import { kindOf, tellWholeFrames } from './whole-frames.js';
 
 /** Takes bytes as they are read, by `next(bytes)`, until it has what it returns. */
 export type ByteReader<Result> = Generator<void, Result, Buffer>;
@@ -22,18 +8,13 @@ export type ByteReader<Result> = Generator<void, Result, Buffer>;
 /** `ws` pauses for a turn after 16 KiB (Node 20) in one piece, and would not read what comes then within the call. */
 const PIECE_BYTES = 8 * 1024;
 
+/** Room for frames that are read in several turns. */
 const POOL_BYTES = 64 * 1024;
-
-// How whole frames begin: final, without reserved bits.
-const TEXT = 0x80 | Opcode.Text;
-const BINARY = 0x80 | Opcode.Binary;
 
 /** Bytes that are there, and how far they are read. */
 interface Cursor {
   bytes: Buffer;
   at: number;
-  /** Where the heads and the payloads begin of the frames that lie whole in them. */
-  readonly heads: number[];
   /** Room for frames that are read in several turns. */
   pool: Buffer;
 }
@@ -51,11 +32,11 @@ interface Cursor {
  * @returns the bytes that were read, and not told or passed
  */
 export function* frameTap(tap: Tap, pass: (bytes: Buffer) => void): ByteReader<Buffer> {
-  const cursor: Cursor = { bytes: yield, at: 0, heads: [], pool: Buffer.alloc(0) };
+  const cursor: Cursor = { bytes: yield, at: 0, pool: Buffer.alloc(0) };
   let toldAtFragment = -1;
   for (;;) {
     const isJoining = tap.told() === toldAtFragment;
-    if (!isJoining) tellWholeFrames(cursor, tap);
+    if (!isJoining) cursor.at = tellWholeFrames(cursor.bytes, cursor.at, tap);
     const head = frameHead(cursor.bytes, cursor.at) ?? (yield* headOf(cursor));
     const { opcode, length, isFinal } = head;
     if (length > tap.maxFrameBytes || tap.isClosed()) break;
@@ -82,72 +63,6 @@ export function* frameTap(tap: Tap, pass: (bytes: Buffer) => void): ByteReader<B
   }
   return cursor.bytes.subarray(cursor.at);
 }
-
-// The common case: texts, or binary frames, that lie whole in what was read.
-const tellWholeFrames = (cursor: Cursor, tap: Tap): void => {
-  const { bytes, heads, at } = cursor;
-  const first = bytes[at] === TEXT ? TEXT : BINARY;
-  const end = findWhole(cursor, first, tap.maxFrameBytes);
-  const kind = first === TEXT ? kindOfTexts(bytes, heads, end) : 'binary';
-  for (let i = 1; i < heads.length && !tap.isClosed(); i += 2) {
-    const start = heads[i] as number;
-    const next = heads[i + 1] ?? end;
-    const data = new View(bytes.buffer, bytes.byteOffset + start, next - start);
-    const own = kind === 'invalid' ? kindOf(data) : kind;
-    if (own === 'invalid') return;
-    cursor.at = next;
-    tap.frame(data, own === 'binary', own === 'ascii');
-  }
-};
-
-// Notes where their heads and their payloads begin; gives where the last one ends.
-const findWhole = ({ bytes, at: from, heads }: Cursor, first: number, maxFrameBytes: number): number => {
-  heads.length = 0;
-  for (let at = from; ;) {
-    if (bytes[at] !== first) return at;
-    let length = bytes[at + 1] ?? 127;
-    let start = at + 2;
-    if (length === 126) {
-      length = ((bytes[at + 2] ?? 255) << 8) | (bytes[at + 3] ?? 255);
-      start = at + 4;
-    }
-    if (length > maxFrameBytes || start + length > bytes.length || (bytes[at + 1] as number) > 126) return at;
-    heads.push(at, start);
-    at = start + length;
-  }
-};
-
-// To check each text by itself costs as much as all the rest of a frame. Zeros in the place of the heads part the texts, so that
-// together they are valid just when each of them is.
-const kindOfTexts = (bytes: Buffer, heads: readonly number[], end: number): Kind => {
-  for (let i = 0; i < heads.length; i += 2) zeroHead(bytes, heads[i] as number, heads[i + 1] as number);
-  const kind = kindOf(bytes.subarray(heads[0], end));
-  for (let i = 0; i < heads.length; i += 2)
-    writeHead(bytes, heads[i] as number, heads[i + 1] as number, heads[i + 2] ?? end);
-  return kind;
-};
-
-type Kind = 'binary' | 'ascii' | 'utf8' | 'invalid';
-
-const kindOf = (text: Buffer): Kind => (isAscii(text) ? 'ascii' : isUtf8(text) ? 'utf8' : 'invalid');
-
-const zeroHead = (bytes: Buffer, at: number, start: number): void => {
-  bytes[at] = 0;
-  if (start === at + 4) bytes[at + 2] = bytes[at + 3] = 0;
-};
-
-const writeHead = (bytes: Buffer, at: number, start: number, end: number): void => {
-  const length = end - start;
-  bytes[at] = TEXT;
-  if (start !== at + 4) return;
-  bytes[at + 2] = length >> 8;
-  bytes[at + 3] = length & 255;
-};
-
-// What `subarray` makes, without its checks: they cost more than all the rest.
-const { [Symbol.species]: View } = Buffer as unknown as {
-  [Symbol.species]: new (buffer: ArrayBufferLike, offset: number, length: number) => Buffer;
-};
 
 function* more(cursor: Cursor): ByteReader<void> {
   const rest = cursor.bytes.subarray(cursor.at);

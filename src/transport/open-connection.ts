@@ -11,7 +11,7 @@ import { judgedFailure } from './judged-failure.js';
 import { handshake$, type OpenSocket } from './handshake.js';
 import { stalled$ } from './liveness.js';
 import { plainCause } from './network-failure.js';
-import type { Tap } from './frame-tap.js';
+import type { Tap } from './tap.js';
 import { TappedSocket } from './tapped-socket.js';
 
 /** What a close frame without a code says (RFC 6455, 7.4.1). */

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { frameTap, type Tap } from './frame-tap.js';
+import { frameTap } from './frame-tap.js';
+import type { Tap } from './tap.js';
 
 const LINE_FEED = 10;
 
@@ -21,8 +22,6 @@ export class TappedSocket extends Duplex {
     this.#socket = socket;
     this.#isGone = new Promise((resolve) => socket.once('close', () => resolve()));
     socket
-      // ws does it where it can: an answer to a ping must not wait for more to send.
-      .setNoDelay()
       .on('data', (bytes: Buffer) => this.#read(bytes))
       .on('end', () => this.push(null))
       .on('error', (error) => this.destroy(error))

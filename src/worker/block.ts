@@ -1,6 +1,7 @@
 import type { Subscriber } from 'rxjs';
 import type { Feed } from '../protocol/feed.js';
 import { Frame } from '../protocol/frame.js';
+import { BufferView } from '../transport/buffer-view.js';
 
 /**
  * Frames of one connection in one buffer, which changes threads without a copy: first a row for each frame, then the payloads.
@@ -41,12 +42,7 @@ export const emitFrames = (block: Block, connection: number, subscriber: Subscri
   const first = count * rowBytes;
   for (let n = 0; n < count && !subscriber.closed; n += 1) {
     const word = words[n * 4 + 1] as number;
-    const data = new Bytes(bytes, first + (words[n * 4] as number), word >>> 1);
+    const data = new BufferView(bytes, first + (words[n * 4] as number), word >>> 1);
     subscriber.next(new Frame(feed, data, (word & 1) === 1, times[n * 2 + 1] as number, connection));
   }
-};
-
-// `Buffer.from` does the same after a look at each of its arguments, which takes as long again.
-const { [Symbol.species]: Bytes } = Buffer as unknown as {
-  [Symbol.species]: new (buffer: ArrayBuffer, offset: number, length: number) => Buffer;
 };

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { describe, expect, it } from '@jest/globals';
+import { Socket } from 'node:net';
+import { describe, expect, it, jest } from '@jest/globals';
 import { connectSocket, isReady, originOf, whenReady } from '../../src/transport/connect-socket.js';
 import { certificateFor } from '../support/certificate.js';
 import { portOf, startGate } from '../support/gate.js';
@@ -38,6 +39,14 @@ describe('connectSocket', () => {
     // Also for whoever asks when it is.
     await new Promise<void>((resolve) => whenReady(socket, resolve));
     socket.destroy();
+  });
+
+  it.each(['ws:', 'wss:'])('sends what is small at once: an answer to a ping, an upgrade: %s', (protocol) => {
+    const atOnce = jest.spyOn(Socket.prototype, 'setNoDelay');
+    const socket = connectSocket(new URL(`${protocol}//127.0.0.1:1`));
+    socket.on('error', () => undefined).destroy();
+    expect(atOnce.mock.contexts).toContain(socket);
+    atOnce.mockRestore();
   });
 
   it('is ready too when a certificate that is not trusted is put up with', async () => {

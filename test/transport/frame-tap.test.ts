@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { frameTap, type Tap } from '../../src/transport/frame-tap.js';
+import { frameTap } from '../../src/transport/frame-tap.js';
+import type { Tap } from '../../src/transport/tap.js';
 import { frameOf } from '../support/server-bytes.js';
 
 const sizes = [3, 125, 126, 127, 300, 65_000];

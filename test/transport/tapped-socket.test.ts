@@ -16,12 +16,6 @@ const limits = { maxPendingAutoPongs: 100_000 };
 class FakeSocket extends Duplex {
   request = '';
   readonly sent: Buffer[] = [];
-  hasNoDelay = false;
-
-  setNoDelay(): this {
-    this.hasNoDelay = true;
-    return this;
-  }
 
   /** Gives the client these bytes, and the time to read them. */
   async receives(bytes: Buffer): Promise<void> {
@@ -165,11 +159,6 @@ describe('as a socket', () => {
     maxFrameBytes,
   });
   const text = frameOf(1, Buffer.from('a'));
-
-  it('sends small answers at once, as ws has it', () => {
-    const { fake } = pair();
-    expect(fake.hasNoDelay).toBe(true);
-  });
 
   it('leaves all that comes after the tap is closed to ws', async () => {
     const { fake, socket, read, passed } = pair();
