@@ -21,7 +21,10 @@ export interface BackoffPolicy {
   readonly maxDelayMs: number;
   /** By how much the longest wait grows with each reconnect. @defaultValue 2 */
   readonly factor: number;
-  /** `full`: anywhere up to the longest wait; `equal`: in its upper half; `none`: just as long. @defaultValue `'full'` */
+  /**
+   * `full`: anywhere up to the longest wait; `equal`: in its upper half; `none`: just as long. Unless it is `none`, up to a first wait is
+   * added to a `Retry-After` as well. @defaultValue `'full'`
+   */
   readonly jitter: 'full' | 'equal' | 'none';
   /**
    * A connection that lived this long is stable, and resets the attempts. With 0 every connection is, and nothing brakes the
@@ -115,15 +118,16 @@ export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined
   // One reconnect at once per stable connection: a second zero in a row would be a loop without a brake.
   const mayRenewAtOnce = afterStable || (failure.stage !== 'stream' && last?.afterStable === true && last.delayMs > 0);
   const atOnce = failure.verdict === 'renew' && mayRenewAtOnce;
-  const floorMs = failure.retryAfterMs ?? 0;
-  const askedToWait = failure.verdict === 'wait' && floorMs > 0;
-  const ownMs = atOnce || askedToWait ? 0 : jitteredMs(policy, attempt);
-  return { failure, attempt, delayMs: clampMs(Math.max(floorMs, ownMs)), afterStable };
+  // Jitter holds on top of a floor, too: everybody who was told the same second would come back in the same moment.
+  const floorMs = failure.retryAfterMs && failure.retryAfterMs + (policy.jitter === 'none' ? 0 : jitteredMs(policy, 1));
+  const ownMs = atOnce || (floorMs && failure.verdict === 'wait') ? 0 : jitteredMs(policy, attempt);
+  return { failure, attempt, delayMs: clampMs(Math.max(floorMs ?? 0, ownMs)), afterStable };
 };
 
 const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: BackoffPolicy, attempt: number): number => {
   const longestMs = Math.min(clampMs(maxDelayMs), Math.max(1, initialDelayMs) * factor ** (attempt - 1));
-  const share = { full: () => random(), equal: () => (1 + random()) / 2, none: () => 1 }[jitter]();
+  const drawn = jitter === 'none' ? 1 : random();
+  const share = jitter === 'equal' ? (1 + drawn) / 2 : drawn;
   // A `random` that gives no number must not make the wait none.
   return Math.max(1, Math.round(share * longestMs) || 1);
 };
@@ -131,6 +135,6 @@ const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: Back
 const exhausted = ({ maxAttempts }: BackoffPolicy, failure: TradeFeedError): TradeFeedError => {
   const { stage, uptimeMs, framesReceived, endedAt, previous } = failure;
   const detail = `maxAttempts is ${maxAttempts}; the last failure was ${failure.code}`;
-  const error = errorBy(retriesExhausted, { stage, uptimeMs, framesReceived, endedAt, detail, cause: failure });
-  return previous ? error.with({ previous }) : error;
+  const facts = { stage, uptimeMs, framesReceived, endedAt, detail, cause: failure };
+  return errorBy(retriesExhausted, facts).with({ previous });
 };

@@ -307,8 +307,27 @@ describe('jitter', () => {
       throw new Error('asked');
     };
     const policy = resolveBackoff({ ...plain, jitter: 'full', random });
-    expect(reconnectsOf(fold(policy, [stable('renew'), refused('wait', 5_000)]))).toHaveLength(2);
-    expect(reconnectsOf(fold({ ...policy, jitter: 'none' }, [refused('backoff')]))).toHaveLength(1);
+    expect(reconnectsOf(fold(policy, [stable('renew')]))).toHaveLength(1);
+    expect(
+      reconnectsOf(fold({ ...policy, jitter: 'none' }, [refused('backoff'), refused('wait', 5_000)])),
+    ).toHaveLength(2);
+  });
+
+  it.each([
+    ['full', [1, 200, 400]],
+    ['equal', [200, 300, 400]],
+  ] as const)('spreads those who were told the same Retry-After over a first wait (%s)', (jitter, added) => {
+    const delaysAt = (random: number) =>
+      reconnectsOf(
+        fold(resolveBackoff({ ...plain, jitter, initialDelayMs: 400, random: () => random }), [
+          refused('wait', 5_000),
+          refused('backoff', 5_000),
+          failureOf({ stage: 'stream', verdict: 'renew', uptimeMs: 9_000, retryAfterMs: 5_000 }),
+        ]),
+      ).map(({ delayMs }) => delayMs);
+    expect([0, 0.5, 0.999_999].map(delaysAt)).toEqual(added.map((more) => Array<number>(3).fill(5_000 + more)));
+    // A `random` that is none does not undercut the service.
+    for (const wrong of [-9, NaN, -Infinity]) expect(delaysAt(wrong)).toEqual([5_001, 5_001, 5_001]);
   });
 
   it.each(['full', 'equal', 'none'] as const)('never makes a wait of 0 (%s)', (jitter) => {
@@ -391,9 +410,10 @@ describe('any policy, after any failures', () => {
         const floorMs = Math.min(failure.retryAfterMs ?? 0, MAX_TIMER_MS);
         expect(Number.isInteger(delayMs)).toBe(true);
         expect(delayMs).toBeGreaterThanOrEqual(floorMs);
-        expect(delayMs).toBeLessThanOrEqual(Math.max(1, policy.maxDelayMs, floorMs));
+        const spreadMs = floorMs > 0 && policy.jitter !== 'none' ? Math.max(1, policy.initialDelayMs) : 0;
+        expect(delayMs).toBeLessThanOrEqual(Math.max(1, policy.maxDelayMs, floorMs + spreadMs));
         expect(delayMs).toBeLessThanOrEqual(MAX_TIMER_MS);
-        if (failure.verdict === 'wait' && floorMs > 0) expect(delayMs).toBe(floorMs);
+        if (failure.verdict === 'wait' && floorMs > 0) expect(delayMs).toBeLessThanOrEqual(floorMs + spreadMs);
       }
     });
   });
