@@ -165,7 +165,7 @@ export const startWire = async ({
     })
     .on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       handshakes.push(seen(request, ''));
-      collectOpcodes(socket, head, (opcode) => {
+      clientFrames(socket, head, (opcode) => {
         opcodes.push(opcode);
         if (opcode === 8 && !ignoresClose) socket.end();
       });
@@ -208,14 +208,21 @@ const seen = ({ method, url, headers }: IncomingMessage, body: string): Request 
   at: performance.now(),
 });
 
-// Client frames are masked and, as control frames, short.
-const collectOpcodes = (socket: Duplex, head: Buffer, onFrame: (opcode: number) => void): void => {
+/** Reads the WebSocket frames of a client off its socket: masked and, as control frames are, short. */
+export const clientFrames = (
+  socket: Duplex,
+  head: Buffer,
+  onFrame: (opcode: number, payload: string) => void,
+): void => {
   let rest = head;
   socket.on('data', (chunk: Buffer) => {
     rest = Buffer.concat([rest, chunk]);
     while (rest.length >= 6 && rest.length >= 6 + ((rest[1] as number) & 127)) {
-      onFrame((rest[0] as number) & 15);
-      rest = rest.subarray(6 + ((rest[1] as number) & 127));
+      const end = 6 + ((rest[1] as number) & 127);
+      const mask = rest.subarray(2, 6);
+      const payload = rest.subarray(6, end).map((byte, i) => byte ^ (mask[i % 4] as number));
+      onFrame((rest[0] as number) & 15, Buffer.from(payload).toString('latin1'));
+      rest = rest.subarray(end);
     }
   });
 };

@@ -1,0 +1,61 @@
+import { writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { config } from 'rxjs';
+import { startHeldService } from '../support/held-service.js';
+import { sequences } from './commands.js';
+import { failures } from './expected.js';
+import type { Watched } from './watched.js';
+import { endAll, type Model, type World } from './world.js';
+
+/** How many sequences; 2,000 in `npm run model`. A failure prints its seed and path: `MODEL_SEED=… MODEL_PATH=…` repeat it. */
+const { MODEL_RUNS = '100', MODEL_SEED, MODEL_PATH, MODEL_REPORT } = process.env;
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'clearImmediate', 'queueMicrotask', 'hrtime'] });
+});
+afterEach(() => {
+  jest.useRealTimers();
+  config.onUnhandledError = null;
+});
+
+/** For the report of `npm run model`. */
+const writeTally = (tally: ReadonlyMap<string, number>): void => {
+  if (MODEL_REPORT !== undefined) writeFileSync(MODEL_REPORT, JSON.stringify(Object.fromEntries([...tally].sort())));
+};
+
+describe('the feed and its model', () => {
+  it(
+    'agree, and the ten rules hold, after each step of whatever service and consumer do',
+    async () => {
+      const tally = new Map<string, number>();
+      await fc.assert(
+        fc.asyncProperty(sequences(), async (commands) => {
+          jest.clearAllTimers();
+          const watched = new Map<number, Watched>();
+          const unhandled: unknown[] = [];
+          config.onUnhandledError = (error) => unhandled.push(error);
+          await using service = await startHeldService({ see: (id, seen) => watched.get(id)?.log.push(seen) });
+          const model: Model = { feeds: new Map(), isUp: true, unhandled: 0, tally };
+          const world: World = { service, watched, unhandled };
+          try {
+            await fc.asyncModelRun(() => ({ model, real: world }), commands);
+            await endAll(model, world);
+          } finally {
+            for (const { unsubscribe } of watched.values()) unsubscribe();
+          }
+        }),
+        {
+          numRuns: Number(MODEL_RUNS),
+          ...(MODEL_SEED === undefined ? {} : { seed: Number(MODEL_SEED) }),
+          ...(MODEL_PATH === undefined ? {} : { path: MODEL_PATH }),
+        },
+      );
+      writeTally(tally);
+      // What never happened was not tested.
+      expect(tally.get('steps')).toBeGreaterThan(Number(MODEL_RUNS));
+      if (Number(MODEL_RUNS) >= 1_000) expect(failures.filter(({ code }) => !tally.has(code))).toEqual([]);
+    },
+    30 * 60_000,
+  );
+});

@@ -1,0 +1,81 @@
+import { map, type Subscription } from 'rxjs';
+import { tradeFeedEvents$, type TradeFeedOptions } from 'rx-trade-feed';
+import { keyOf } from '../support/held-service.js';
+import { readNumbered } from '../support/numbered-payload.js';
+import type { Lifecycle, Seen, Subscribed } from '../support/ten-rules/seen.js';
+
+/** What the consumer does at the next event of a kind. */
+export interface Whim {
+  readonly on: Lifecycle['type'] | 'frame';
+  readonly does: 'unsubscribe' | 'throw in next' | 'throw in an operator' | 'block';
+}
+
+/** The consumer's own exception. */
+export class OwnError extends Error {
+  override readonly name = 'OwnError';
+}
+
+/** How long a consumer that blocks does so, in ms of the wall clock. */
+const BLOCK_MS = 15;
+const wallMs = performance.now.bind(performance);
+
+/** A subscription that is watched, with a consumer that may have whims. */
+export interface Watched {
+  readonly log: Seen[];
+  readonly facts: Subscribed;
+  readonly options: TradeFeedOptions;
+  whim: Whim | undefined;
+  readonly unsubscribe: () => void;
+}
+
+/** Subscribes, and writes down all that is told. */
+export const watch = (
+  subscription: number,
+  options: TradeFeedOptions & {
+    readonly backoff: { initialDelayMs: number; maxDelayMs: number; stableAfterMs: number };
+  },
+  earlyMs = 0,
+): Watched => {
+  const log: Seen[] = [{ what: 'subscribed', at: performance.now() }];
+  const { initialDelayMs, maxDelayMs, stableAfterMs } = options.backoff;
+  const apiKey = keyOf(subscription);
+  const isOwnError = (error: unknown) => error instanceof OwnError;
+  const facts: Subscribed = { subscription, apiKey, initialDelayMs, maxDelayMs, stableAfterMs, earlyMs, isOwnError };
+
+  const take = (type: Whim['on'], ...does: readonly Whim['does'][]): Whim['does'] | undefined => {
+    const { whim } = watched;
+    if (whim?.on !== type || !does.includes(whim.does)) return undefined;
+    watched.whim = undefined;
+    return whim.does;
+  };
+  let running: Subscription | undefined = undefined;
+  const unsubscribe = () => {
+    if (log.some(({ what }) => what === 'unsubscribed' || what === 'errored')) return;
+    log.push({ what: 'unsubscribed', at: performance.now() });
+    running?.unsubscribe();
+  };
+  const watched: Watched = { log, facts, options, whim: undefined, unsubscribe };
+
+  const feed$ = tradeFeedEvents$('market', { ...options, apiKey }).pipe(
+    map((event) => {
+      if (take(event.type, 'throw in an operator')) throw new OwnError('thrown in an operator');
+      return event;
+    }),
+  );
+  running = feed$.subscribe({
+    next: (event) => {
+      const at = performance.now();
+      if (event.type === 'frame')
+        log.push({ what: 'frame', at, connection: event.connection, payload: readNumbered(event.text()) });
+      else log.push({ what: 'event', at, event });
+      const does = take(event.type, 'unsubscribe', 'throw in next', 'block');
+      if (does === 'unsubscribe') unsubscribe();
+      if (does === 'throw in next') throw new OwnError('thrown in next');
+      if (does === 'block') for (const end = wallMs() + BLOCK_MS; wallMs() < end;);
+    },
+    error: (error: unknown) => log.push({ what: 'errored', at: performance.now(), error }),
+  });
+  // It may have unsubscribed before there was anything to unsubscribe.
+  if (log.some(({ what }) => what === 'unsubscribed')) running.unsubscribe();
+  return watched;
+};

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { jest } from '@jest/globals';
+import { TradeFeedError } from 'rx-trade-feed';
+import type { HeldService } from '../support/held-service.js';
+import type { Seen } from '../support/ten-rules/seen.js';
+import { violations } from '../support/ten-rules/violations.js';
+import { type Step, unreachableTicket } from './expected.js';
+import {
+  asked,
+  type End,
+  failed,
+  isAtOnce,
+  type ModelFeed,
+  type Outcome,
+  then,
+  waiting,
+  withWhim,
+} from './feed-model.js';
+import { OwnError, type Watched } from './watched.js';
+
+/** How long, on the wall clock, what is expected may take to show. */
+const LIMIT_MS = 8_000;
+
+/** What the commands work on: the real thing. */
+export interface World {
+  readonly service: HeldService;
+  readonly watched: Map<number, Watched>;
+  /** What the hook of RxJS for unhandled errors was given. */
+  readonly unhandled: unknown[];
+}
+
+/** What the commands predict with. */
+export interface Model {
+  readonly feeds: Map<number, ModelFeed>;
+  isUp: boolean;
+  unhandled: number;
+  /** How often what was told, over all sequences. */
+  readonly tally: Map<string, number>;
+}
+
+const wallMs = (): number => Number(process.hrtime.bigint()) / 1e6;
+
+const turns = async (count: number): Promise<void> => {
+  for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** Waits, on the wall clock, until something holds. */
+export const until = async (holds: () => boolean, what: () => string): Promise<void> => {
+  for (const end = wallMs() + LIMIT_MS; !holds();) {
+    assert.ok(wallMs() < end, what());
+    await turns(1);
+  }
+};
+
+/** Moves the virtual clock. */
+export const advance = (ms: number): void => {
+  jest.advanceTimersByTime(ms);
+};
+
+export const stepsOf = (log: readonly Seen[]): readonly Step[] =>
+  log.flatMap((seen): Step[] => {
+    if (seen.what === 'event') return [seen.event.type];
+    return seen.what === 'frame' || seen.what === 'errored' || seen.what === 'unsubscribed' ? [seen.what] : [];
+  });
+
+/** An attempt begins; a service that is down ends it there and then. */
+export const begins = (model: Readonly<Model>, feed: ModelFeed, now: number): Outcome =>
+  model.isUp ? asked(feed, now) : then(asked(feed, now), (next) => failed(next, now, unreachableTicket));
+
+// A wait of zero takes no timer.
+const withRenewal = (model: Readonly<Model>, outcome: Outcome, now: number): Outcome =>
+  isAtOnce(outcome) ? then(outcome, (feed) => begins(model, waiting(feed, now, 0), now)) : outcome;
+
+/** Does something, and sees that each feed tells just what the model says, that the service sees as much, and that all the rules hold. */
+export const expectOutcomes = async (
+  model: Model,
+  world: World,
+  outcomes: readonly Outcome[],
+  act: () => void | Promise<void>,
+  at = performance.now(),
+): Promise<void> => {
+  const before = new Map([...world.watched].map(([id, { log }]) => [id, log.length]));
+  const since = (id: number) => (world.watched.get(id)?.log ?? []).slice(before.get(id) ?? 0);
+  const whole = outcomes.map((outcome) => withWhim(withRenewal(model, outcome, at)));
+  const expected = new Map(whole.map((outcome) => [outcome.feed.subscription, outcome]));
+  await act();
+
+  for (const [id, { steps }] of expected)
+    await until(
+      () => stepsOf(since(id)).length >= steps.length,
+      () => `feed ${id} was to tell ${steps.join(', ')}, and told ${stepsOf(since(id)).join(', ') || 'nothing'}`,
+    );
+  for (const [id, outcome] of expected) {
+    model.feeds.set(id, told(since(id), outcome, performance.now()));
+    const codes = outcome.ends?.map(({ failure }) => failure.code) ?? [];
+    for (const what of ['steps', ...outcome.steps, ...codes]) model.tally.set(what, (model.tally.get(what) ?? 0) + 1);
+    if (outcome.unhandled) model.unhandled += 1;
+  }
+  await settle(model, world);
+  for (const id of world.watched.keys())
+    assert.deepEqual(stepsOf(since(id)), expected.get(id)?.steps ?? [], `what feed ${id} told`);
+  assert.ok(world.unhandled.length <= model.unhandled, 'an unhandled error that is not the consumer’s');
+};
+
+/** Holds what was told against what was expected beyond its kind; gives the feed with the wait that it was told. */
+const told = (seen: readonly Seen[], { feed, ends = [], endsWithOwn }: Outcome, now: number): ModelFeed => {
+  const events = seen.flatMap((each) => (each.what === 'event' ? [each.event] : []));
+  events.filter((event) => event.type === 'disconnected').forEach(({ failure }, n) => assertFailure(failure, ends[n]));
+  const waits = events.filter((event) => event.type === 'reconnecting');
+  waits.forEach(({ delayMs }, n) => {
+    const [least, most] = ends[n]?.waitMs ?? [NaN, NaN];
+    assert.ok(delayMs >= least && delayMs <= most, `a wait of ${delayMs} ms, expected ${least} to ${most}`);
+  });
+  const last = seen.at(-1);
+  if (last?.what === 'errored' && !endsWithOwn) assertFailure(last.error, ends.at(-1));
+  if (last?.what === 'errored' && endsWithOwn)
+    assert.ok(last.error instanceof OwnError, 'the error is the consumer’s own');
+  const wait = waits.at(-1);
+  if (feed.phase !== 'waiting' || wait === undefined) return feed;
+  assert.equal(wait.attempt, feed.last?.attempt, 'which attempt it is');
+  return waiting(feed, now, wait.delayMs);
+};
+
+const assertFailure = (error: unknown, end: End | undefined): void => {
+  assert.ok(error instanceof TradeFeedError, `expected a failure, got ${String(error)}`);
+  const { code, stage, verdict, uptimeMs } = error;
+  const wanted = { uptimeMs, ...end?.failure };
+  assert.deepEqual(
+    { code, stage, verdict, uptimeMs },
+    { code: wanted.code, stage: wanted.stage, verdict: wanted.verdict, uptimeMs: wanted.uptimeMs },
+  );
+};
+
+/** Waits until the service sees each feed where the model has it, and nothing is on its way; then holds the rules against what was seen. */
+const settle = async (model: Model, { service, watched }: World): Promise<void> => {
+  for (const { subscription: id, phase } of model.feeds.values()) {
+    const isThere = {
+      asking: service.tickets,
+      shaking: service.handshakes,
+      open: service.streams,
+      waiting: undefined,
+      over: undefined,
+    }[phase];
+    if (isThere !== undefined)
+      await until(
+        () => isThere.has(id),
+        () => `the service was to see feed ${id} ${phase}`,
+      );
+  }
+  await turns(6);
+  for (const [id, { log, facts }] of watched) {
+    log.push({ what: 'settled', at: performance.now() });
+    assert.deepEqual(violations(log, facts), [], `the rules, for feed ${id}`);
+  }
+};
+
+/** Ends everything, and sees that nothing is left: no socket, no timer. */
+export const endAll = async (model: Model, world: World): Promise<void> => {
+  const { service, watched } = world;
+  for (const { unsubscribe } of watched.values()) unsubscribe();
+  for (const feed of model.feeds.values()) model.feeds.set(feed.subscription, { ...feed, phase: 'over' });
+  // A closing handshake that is not answered is cut within a second.
+  for (let i = 0; i < 4; i += 1) {
+    await turns(3);
+    advance(500);
+  }
+  // RxJS hands over by a timer what a consumer threw.
+  assert.equal(world.unhandled.length, model.unhandled, 'unhandled errors');
+  await until(
+    () => service.open.size === 0,
+    () => `${service.open.size} sockets are left`,
+  );
+  await until(
+    () => jest.getTimerCount() === 0,
+    () => `${jest.getTimerCount()} timers are left`,
+  );
+  await settle(model, world);
+};

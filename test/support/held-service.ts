@@ -1,0 +1,151 @@
+import { once } from 'node:events';
+import { createServer as createHttp, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttps } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Certificate } from './certificate.js';
+import { heldHandshake, type HeldHandshake, type Stream } from './held-handshake.js';
+import { heldTicket, type HeldTicket } from './held-ticket.js';
+import type { Request, Seen } from './ten-rules/seen.js';
+
+/**
+ * A service that answers nothing by itself: what arrives is held until somebody says how it is answered. It tells, for each subscription
+ * (by its API key), all that it sees. Shares no code with src.
+ */
+export interface HeldService extends AsyncDisposable {
+  readonly baseUrl: string;
+  /** What waits for an answer, and what streams, by subscription. */
+  readonly tickets: ReadonlyMap<number, HeldTicket>;
+  readonly handshakes: ReadonlyMap<number, HeldHandshake>;
+  readonly streams: ReadonlyMap<number, Stream>;
+  /** TCP connections that are open now. */
+  readonly open: ReadonlySet<Socket>;
+  /** Refuses connections, and resets those that there are but for the ones that were closed with a close frame. */
+  readonly goDown: () => Promise<void>;
+  readonly comeBack: () => Promise<void>;
+}
+
+/** What a held service is made with. */
+export interface HeldServiceOptions {
+  /** Told of what is seen of a subscription. */
+  readonly see: (subscription: number, seen: Seen) => void;
+  readonly tls?: Certificate | undefined;
+  /** The port that clients connect to, when something stands in front. */
+  readonly publicPort?: () => number;
+  /** When a handshake or a request arrives: whoever answers by himself does it here. */
+  readonly onTicket?: (ticket: HeldTicket) => void;
+  readonly onHandshake?: (handshake: HeldHandshake) => void;
+}
+
+export const keyOf = (subscription: number): string => `planted-key-${subscription}-end`;
+const subscriptionOf = (text: unknown): number =>
+  Number(/^(?:Bearer )?planted-(?:key|ticket)-(\d+)-/.exec(String(text))?.[1]);
+
+/** Starts the held service on loopback. */
+export const startHeldService = async ({
+  see,
+  tls,
+  publicPort,
+  onTicket,
+  onHandshake,
+}: HeldServiceOptions): Promise<HeldService> => {
+  const tickets = new Map<number, HeldTicket>();
+  const handshakes = new Map<number, HeldHandshake>();
+  const streams = new Map<number, Stream>();
+  const open = new Set<Socket>();
+  let count = 0;
+  let port = 0;
+
+  const origin = () => `127.0.0.1:${publicPort?.() ?? port}`;
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => undefined);
+    request.on('end', () => {
+      const subscription = subscriptionOf(request.headers['x-api-key']);
+      see(subscription, {
+        what: 'ticket-request',
+        at: performance.now(),
+        request: asSeen(request, Buffer.concat(chunks)),
+      });
+      const address = `${tls ? 'wss' : 'ws'}://${origin()}`;
+      const held = heldTicket({
+        subscription,
+        n: (count += 1),
+        address,
+        response,
+        see: (seen) => see(subscription, seen),
+      });
+      tickets.set(subscription, held);
+      void held.done.then(() => tickets.get(subscription) === held && tickets.delete(subscription));
+      onTicket?.(held);
+    });
+  };
+  const onUpgrade = (request: IncomingMessage, duplex: Socket, head: Buffer) => {
+    const subscription = subscriptionOf(request.headers.authorization);
+    const socket = (count += 1);
+    const tell = (seen: Seen) => see(subscription, seen);
+    tell({ what: 'handshake', at: performance.now(), request: asSeen(request), socket });
+    const held = heldHandshake({ subscription, socket, request, duplex, head, see: tell });
+    handshakes.set(subscription, held);
+    void held.done.then((stream) => {
+      if (handshakes.get(subscription) === held) handshakes.delete(subscription);
+      if (stream === undefined) return;
+      streams.set(subscription, stream);
+      void stream.gone.then(() => streams.get(subscription) === stream && streams.delete(subscription));
+    });
+    onHandshake?.(held);
+  };
+
+  let server: Server;
+  const listen = async () => {
+    server = tls ? createHttps(tls) : createHttp();
+    // Held means held, whatever the clock says.
+    Object.assign(server, { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0, timeout: 0 });
+    server
+      .on('connection', (socket: Socket) => {
+        open.add(socket);
+        socket.on('close', () => open.delete(socket)).on('error', () => undefined);
+      })
+      .on('secureConnection', (socket: Socket) => socket.on('error', () => undefined))
+      .on('request', onRequest)
+      .on('upgrade', onUpgrade)
+      .listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    port = (server.address() as AddressInfo).port;
+  };
+  const goDown = async () => {
+    if (!server.listening) return;
+    const closed = once(server, 'close');
+    server.close();
+    const saidGoodbye = new Set(
+      [...streams.values()].filter((stream) => stream.isClosed).map((stream) => stream.duplex),
+    );
+    for (const socket of open) if (!saidGoodbye.has(socket)) socket.resetAndDestroy();
+    void closed;
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  await listen();
+
+  return {
+    get baseUrl() {
+      return `${tls ? 'https' : 'http'}://${origin()}`;
+    },
+    tickets,
+    handshakes,
+    streams,
+    open,
+    goDown,
+    comeBack: listen,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of open) socket.destroy();
+      if (!server.listening) return;
+      server.close();
+      await once(server, 'close');
+    },
+  };
+};
+
+const asSeen = ({ url = '', headers }: IncomingMessage, body: Buffer = Buffer.alloc(0)): Request => ({
+  url,
+  headers,
+  body: body.toString(),
+});

@@ -1,0 +1,47 @@
+import { inspect } from 'node:util';
+import { issued, of } from './of.js';
+import type { Issued, Request, Seen, Subscribed } from './seen.js';
+
+export const requestSecrets = (log: readonly Seen[], { apiKey }: Subscribed): readonly string[] => {
+  const tickets = issued(log).map(({ ticket }) => ticket);
+  const without = ({ url, headers, body }: Request, ...but: readonly string[]) =>
+    inspect({ url, body, ...Object.fromEntries(Object.entries(headers).filter(([name]) => !but.includes(name))) });
+  return of(log, 'ticket-request', 'handshake').flatMap(({ what, request }) => {
+    const [where, secret] = what === 'handshake' ? ['authorization', 'ticket'] : ['x-api-key', apiKey];
+    const rest = without(request, where);
+    return [
+      ...(what === 'ticket-request' && request.headers['x-api-key'] !== secret
+        ? ['a ticket request without the key']
+        : []),
+      ...(rest.includes(apiKey) ? [`the key is elsewhere in a ${what}`] : []),
+      ...(tickets.some((ticket) => rest.includes(ticket)) ? [`a ticket is elsewhere in a ${what}`] : []),
+    ];
+  });
+};
+
+export const toldSecrets = (log: readonly Seen[], { apiKey }: Subscribed): readonly string[] => {
+  const secrets = [apiKey, ...issued(log).map(({ ticket }) => ticket)];
+  return of(log, 'event', 'errored').flatMap((seen) => {
+    const told = seen.what === 'event' ? seen.event : seen.error;
+    const text = `${inspect(told, { depth: null, showHidden: true })}${JSON.stringify(told)}`;
+    return secrets.some((secret) => text.includes(secret)) ? [`a secret is in ${seen.what}`] : [];
+  });
+};
+
+/** Each ticket is used once, where and as it was returned. */
+export const ticketUse = (log: readonly Seen[]): readonly string[] => {
+  const wrong: string[] = [];
+  let fresh: Issued | undefined;
+  for (const seen of log) {
+    if (seen.what === 'ticket-answered') fresh = seen.ticket;
+    if (seen.what !== 'handshake') continue;
+    const { url, headers } = seen.request;
+    if (fresh === undefined) wrong.push('a handshake without a fresh ticket');
+    else if (headers['authorization'] !== `Bearer ${fresh.ticket}`) wrong.push('a handshake with another ticket');
+    else if (url !== fresh.path) wrong.push(`a handshake at ${url} instead of ${fresh.path}`);
+    else if (headers['sec-websocket-protocol'] !== fresh.subprotocol)
+      wrong.push('a handshake with another subprotocol');
+    fresh = undefined;
+  }
+  return wrong;
+};

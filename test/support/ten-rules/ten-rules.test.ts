@@ -1,0 +1,137 @@
+import { describe, expect, it } from '@jest/globals';
+import { tradeFeedError } from 'rx-trade-feed';
+import type { Lifecycle, Numbered, Seen, Subscribed } from './seen.js';
+import { violations } from './violations.js';
+
+const apiKey = 'planted-key-1-end';
+const facts: Subscribed = {
+  ...{ subscription: 1, apiKey, initialDelayMs: 100, maxDelayMs: 1_000, stableAfterMs: 50, earlyMs: 0 },
+  isOwnError: (error) => error instanceof RangeError,
+};
+const expired = tradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access expired', uptimeMs: 80 });
+
+const asked: Seen = {
+  what: 'ticket-request',
+  at: 0,
+  request: { url: '/v1/wss/tickets', headers: { 'x-api-key': apiKey }, body: '' },
+};
+const ticket = (n: number) => ({ ticket: `planted-ticket-1-${n}`, path: `/ws/${n}`, subprotocol: `p${n}` });
+const issued = (n: number): Seen => ({ what: 'ticket-answered', at: 0, ticket: ticket(n) });
+const shook = (n: number, given: object = {}): Seen => {
+  const headers = {
+    authorization: `Bearer ${ticket(n).ticket}`,
+    'sec-websocket-protocol': ticket(n).subprotocol,
+    ...given,
+  };
+  return { what: 'handshake', at: 0, socket: n, request: { url: ticket(n).path, headers, body: '' } };
+};
+const tells = (event: object, at = 0): Seen => ({ what: 'event', at, event: { at, ...event } as Lifecycle });
+const frame = (socket: number, seq: number, connection = socket): Seen => ({
+  ...{ what: 'frame', at: 0, connection },
+  payload: { subscription: 1, socket, seq } satisfies Numbered,
+});
+const sent = (socket: number, seq: number): Seen => ({ what: 'sent', at: 0, socket, seq });
+const settled: Seen = { what: 'settled', at: 0 };
+const gone = (socket: number): Seen => ({ what: 'gone', at: 0, socket });
+const again = (failure = expired, delayMs = 0): Seen[] => [
+  tells({ type: 'disconnected', failure }),
+  tells({ type: 'reconnecting', delayMs, attempt: 1, verdict: failure.verdict }),
+];
+const attempt = (n: number): Seen[] => [
+  tells({ type: 'ticket-requested' }),
+  ...[asked, issued(n)],
+  tells({ type: 'ticket-issued' }),
+  ...[shook(n), { what: 'handshake-answered', at: 0, isOpen: true } as const],
+  tells({ type: 'opened', connection: n }),
+];
+const first = [...attempt(1), sent(1, 1), frame(1, 1), settled];
+const gap = tells({ type: 'gap', from: 0, to: 0, durationMs: 0, failure: expired });
+const good: Seen[] = [
+  ...first,
+  { what: 'closed', at: 0, socket: 1 },
+  ...again(),
+  ...attempt(2),
+  gap,
+  gone(1),
+  sent(2, 1),
+  frame(2, 1),
+  settled,
+];
+const end: Seen = { what: 'unsubscribed', at: 0 };
+const refused = tradeFeedError({ stage: 'ticket', status: 503 });
+
+describe('the ten rules, held against what was seen', () => {
+  it('hold for a feed as it should be', () => {
+    expect(violations(good, facts)).toEqual([]);
+    expect(violations([...good, end, gone(2), { ...settled, at: 9_000 }], facts)).toEqual([]);
+  });
+
+  it.each<[string, string, readonly Seen[]]>([
+    ['1', 'no attempts one after another', [...first, ...attempt(2)]],
+    ['1', '2 connections at once', [...first, ...again(), ...attempt(2), gap, settled]],
+    ['1', '2 ticket requests at once', [tells({ type: 'ticket-requested' }), asked, asked, settled]],
+    ['2', 'a ticket request without the key', [{ ...asked, request: { url: '/', headers: {}, body: '' } }]],
+    ['2', 'the key is elsewhere in a handshake', [issued(1), shook(1, { 'x-api-key': apiKey })]],
+    ['2', 'a ticket is elsewhere in a handshake', [issued(1), shook(1, { cookie: ticket(1).ticket })]],
+    ['2', 'a secret is in event', [tells({ type: 'ticket-requested', feed: apiKey })]],
+    ['2', 'a secret is in errored', [{ what: 'errored', at: 0, error: new RangeError(apiKey) }]],
+    ['3', 'without a fresh ticket', [issued(1), shook(1), shook(1)]],
+    ['3', 'with another ticket', [issued(1), issued(2), shook(1)]],
+    [
+      '3',
+      'instead of /ws/1',
+      [
+        issued(1),
+        { ...shook(1), request: { ...(shook(1) as never as { request: object }).request, url: '/ws' } } as Seen,
+      ],
+    ],
+    ['3', 'with another subprotocol', [issued(1), shook(1, { 'sec-websocket-protocol': 'x' })]],
+    ['4', 'told of a frame after the end', [...first, end, frame(1, 2)]],
+    ['4', 'a ticket-request after the end', [...first, end, settled, asked]],
+    ['4', '1 sockets are left', [...first, end, { ...settled, at: 9_000 }]],
+    ['5', 'a frame was changed', [...attempt(1), { what: 'frame', at: 0, connection: 1, payload: undefined }]],
+    ['5', 'frame 1 after frame 1', [...first, frame(1, 1)]],
+    ['5', 'frame 3 after frame 1', [...first, frame(1, 3)]],
+    ['5', '2 frames were sent and 1 delivered', [...first, sent(1, 2), settled]],
+    ['5', '1 frames were lost before a close', [...first, sent(1, 2), ...again()]],
+    ['5', 'a reconnect without a gap', [...first, ...again(), ...attempt(2), frame(2, 1)]],
+    ['5', 'a gap before the first connection', [...attempt(1), gap]],
+    ['5', 'a frame of an earlier connection', [...good, frame(1, 2)]],
+    [
+      '5',
+      'a frame of another subscription',
+      [...attempt(1), { ...frame(1, 1), payload: { subscription: 2, socket: 1, seq: 1 } } as Seen],
+    ],
+    ['6', 'opcode 1', [{ what: 'client-frame', at: 0, socket: 1, opcode: 1 }]],
+    [
+      '7',
+      'waits 100 ms, was asked for 5000',
+      [{ what: 'ticket-answered', at: 0, retryAfterMs: 5_000 }, ...again(refused, 100)],
+    ],
+    ['7', 'waits 1001 ms, 1000 are the most', again(refused, 1_001)],
+    ['7', 'an attempt 40 ms too early', [...again(refused, 100), tells({ type: 'ticket-requested' }, 60)]],
+    ['7', 'a second wait of zero', [...again(), tells({ type: 'ticket-requested' }), ...again(refused, 0)]],
+    ['8', 'an exception of the consumer was taken for', again(expired.with({}), 0).map((seen) => ownCause(seen))],
+    ['contract', 'went on after connection-replaced', again(tradeFeedError({ stage: 'stream', closeCode: 4001 }))],
+    [
+      'contract',
+      'stopped with server-shutdown',
+      [{ what: 'errored', at: 0, error: tradeFeedError({ stage: 'stream', closeCode: 1001 }) }],
+    ],
+  ])('rule %s: %s', (rule, what, log) => {
+    const found = violations(log, facts).filter((violation) => violation.includes(what));
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatch(new RegExp(`^(${rule}:|.*${rule})`));
+  });
+});
+
+/** The same event, its failure caused by what the consumer threw. */
+function ownCause(seen: Seen): Seen {
+  if (seen.what !== 'event' || seen.event.type !== 'disconnected') return seen;
+  const failure = tradeFeedError({
+    stage: 'ticket',
+    code: 'ticket-endpoint-unreachable',
+    cause: new RangeError('own'),
+  });
+  return { ...seen, event: { ...seen.event, failure } };
+}
