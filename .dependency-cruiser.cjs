@@ -65,7 +65,11 @@ const rows = [
     from: folder('testing'),
     may: [folder('protocol'), packages('ws'), codecs, rxjs, node],
   },
-  { who: 'cli', from: folder('cli'), may: [file('index'), folder('testing'), rxjs, packages('selfsigned'), node] },
+  {
+    who: 'cli',
+    from: folder('cli'),
+    may: [file('index', 'protocol/printable'), folder('testing'), rxjs, packages('selfsigned'), node],
+  },
   { who: 'relay', from: folder('relay'), may: [folder('protocol', 'operators'), rxjs, node] },
   { who: 'browser', from: folder('browser'), may: [folder('protocol', 'reconnect', 'operators'), rxjs] },
   {

@@ -9,7 +9,7 @@ import { CliError, exitCodeOf } from './cli-error.js';
 import type { CliContext } from './context.js';
 import { ExitCode } from './exit-code.js';
 import { failureWords } from './view/failure-words.js';
-import { printable } from './view/printable.js';
+import { printable } from '../protocol/printable.js';
 
 /**
  * Runs the command that the arguments ask for.

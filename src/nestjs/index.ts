@@ -11,6 +11,7 @@ export type {
 export { TradeFeed } from './trade-feed.js';
 export { getTradeFeedToken, InjectTradeFeed } from './feed-token.js';
 export type { FeedStatus, Idle, Stopped } from './feed-status.js';
+export type { SseOptions } from './sse-options.js';
 export type { SseRequest } from './sse-request.js';
 export {
   type FeedHealth,

@@ -18,6 +18,7 @@ import { moduleSettings, type TradeFeedModuleOptions } from './module-options.js
 import { ended } from './shutdown.js';
 import { lastEventIdOf, responseOf, type SseRequest } from './sse-request.js';
 import { sseMessages$ } from './sse-messages.js';
+import { admission, type SseOptions } from './sse-options.js';
 
 /**
  * The feed of a module: one connection, for whoever injects it.
@@ -121,28 +122,33 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
    * Gives what a handler of `@Sse()` returns: the feed for one browser, which reads it with `relayFeed$` of `rx-trade-feed/browser`, or
    * with an `EventSource`. A browser that comes back goes on where it was. One that does not read holds nobody up.
    *
-   * Let a guard decide who may read. When there are `relay.maxClients` already, the answer is 503 with `Retry-After`.
+   * Let a guard decide who may read, and say so: without `authorize` nobody may. A page of another origin is answered with 403, unless it
+   * is named here. When there are `relay.maxClients` already, the answer is 503 with `Retry-After`.
    *
    * @param request - what `@Req()` gives, on Express and on Fastify
+   * @param options - see {@link SseOptions}
+   * @throws TradeFeedError with code `invalid-options`, from the call itself
    * @example
    * ```ts
    * import { Controller, Req, Sse } from '@nestjs/common';
    * import { type SseRequest, TradeFeed } from 'rx-trade-feed/nestjs';
    *
-   * @Controller()
+   * @Controller() // behind a guard of the application
    * export class FeedController {
    *   constructor(private readonly tradeFeed: TradeFeed) {}
    *
    *   @Sse('feed')
    *   feed(@Req() request: SseRequest) {
-   *     return this.tradeFeed.sse(request);
+   *     return this.tradeFeed.sse(request, { authorize: 'guard' });
    *   }
    * }
    * ```
    */
-  sse(request: SseRequest): Observable<MessageEvent> {
+  sse(request: SseRequest, options: SseOptions): Observable<MessageEvent> {
+    const admit = admission(request, options);
     const response = responseOf(request);
     return defer(() => {
+      admit();
       if (response) this.#keep(response);
       return sseMessages$(this.relay, lastEventIdOf(request), response);
     });

@@ -2,6 +2,7 @@ import { CloseCode, CloseReason } from './close-code.js';
 import type { FailureFacts, TradeFeedError, Verdict } from './failure.js';
 import { errorBy, type Meaning, meaningIn } from './meaning.js';
 import { invalidOptions, retriesExhausted } from './own-meanings.js';
+import { printable } from './printable.js';
 
 const untrustedCertificate = {
   code: 'untrusted-certificate',
@@ -287,4 +288,12 @@ export const classify = (failure: FailureFacts): Verdict => meaningIn(meanings, 
  * tradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' }).code; // 'server-shutdown'
  * ```
  */
-export const tradeFeedError = (facts: FailureFacts): TradeFeedError => errorBy(meaningIn(meanings, facts), facts);
+export const tradeFeedError = (facts: FailureFacts): TradeFeedError => {
+  const { reason, detail } = facts;
+  const shown = { ...facts, reason: reason && onOneLine(reason), detail: detail && onOneLine(detail) };
+  const error = errorBy(meaningIn(meanings, facts), shown);
+  return reason === undefined ? error : Object.assign(error, { reason });
+};
+
+// A close reason is the service's to write, and messages go to logs; the field has it as it was sent.
+const onOneLine = (text: string): string => printable(text.trim());

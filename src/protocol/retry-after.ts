@@ -23,7 +23,8 @@ export const parseHttpDate = (text: string | undefined): number | undefined => {
  */
 export const retryAfterMs = (value: string | undefined, date: string | undefined): number | undefined => {
   const text = value?.trim() ?? '';
-  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  // Seconds without end are still a number: JSON has no other, and a policy adds to them.
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, Number.MAX_SAFE_INTEGER);
   const at = parseHttpDate(text);
   return at === undefined ? undefined : Math.max(0, at - (parseHttpDate(date) ?? Date.now()));
 };

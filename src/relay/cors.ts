@@ -1,7 +1,16 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Rule } from '../protocol/rules.js';
 
 /** Whose pages may receive. */
 export type Origins = readonly string[] | '*';
+
+/** What they must be. */
+export const originsRule: Rule = {
+  allowed: "'*' or a list of origins such as 'https://app.example.com'",
+  is: (v) =>
+    v === '*' ||
+    (Array.isArray(v) && v.every((each) => URL.canParse(each as string) && new URL(each as string).origin === each)),
+};
 
 /** What CORS makes of a request (Fetch, 3.2). */
 export interface Cors {
@@ -11,7 +20,7 @@ export interface Cors {
 }
 
 /** Holds the origin of a request against the allowed ones; one without an origin, or of the server itself, is allowed. */
-export const corsOf = ({ headers }: IncomingMessage, allowed: Origins): Cors => {
+export const corsOf = ({ headers }: { readonly headers: IncomingHttpHeaders }, allowed: Origins): Cors => {
   const { origin, host } = headers;
   const varies = { vary: 'Origin' };
   if (origin === undefined || isOwn(origin, host)) return { isAllowed: true, headers: varies };

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { aFunction, checkGiven, type Rule, validated } from '../protocol/rules.js';
-import { type Cors, corsOf, type Origins } from './cors.js';
+import { type Cors, corsOf, type Origins, originsRule } from './cors.js';
 import type { Relay } from './relay.js';
 import { RelayFullError } from './relay-full-error.js';
 import { type RelayMessage, sseText } from './relay-message.js';
@@ -71,12 +71,7 @@ export const relayHandler = (
 
 const rules: Readonly<Record<keyof RelayHandlerOptions, Rule>> = {
   authorize: { ...aFunction, allowed: 'a function that says who is let in: `() => true` lets everybody in' },
-  allowOrigins: {
-    allowed: "'*' or a list of origins such as 'https://app.example.com'",
-    is: (v) =>
-      v === '*' ||
-      (Array.isArray(v) && v.every((each) => URL.canParse(each as string) && new URL(each as string).origin === each)),
-  },
+  allowOrigins: originsRule,
 };
 
 const isAuthorized = async (authorize: RelayHandlerOptions['authorize'], request: IncomingMessage): Promise<boolean> =>

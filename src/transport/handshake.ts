@@ -23,10 +23,10 @@ const limits = {
   closeTimeout: 1_000,
   /** Pings of one read that are answered; a read of 64 KiB holds 32 768 at the most. */
   maxPendingAutoPongs: 100_000,
-  /** Fragments of one frame, and chunks of one fragment; their bytes are bounded by `maxFrameBytes`. */
-  maxFragments: 1_000_000,
-  maxBufferedChunks: 1_000_000,
 };
+
+/** Fragments of one frame, and chunks of one fragment: each costs some 128 bytes, so that all of them cost no more than the largest frame. */
+const mostPieces = (maxFrameBytes: number): number => Math.max(32 * 1024, Math.floor(maxFrameBytes / 128));
 
 /** An open connection: the WebSocket, and the socket that its bytes are read from. */
 export interface OpenSocket {
@@ -106,6 +106,8 @@ const connect = (
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: maxFrameBytes,
+      maxFragments: mostPieces(maxFrameBytes),
+      maxBufferedChunks: mostPieces(maxFrameBytes),
       ...limits,
       // Set here and not in `headers`: an agent would be handed those, and Node's own debug log prints what it is handed.
       finishRequest: (request) => {

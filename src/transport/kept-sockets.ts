@@ -61,7 +61,13 @@ export const keepSockets = ({ tls, standby, backoff }: Settings): KeptSockets =>
     },
     follow: (event) => {
       if (event.type === 'ticket-requested') spare.open();
-      if (event.type === 'disconnected' && event.failure.stage !== 'stream') drop();
+      if (event.type === 'disconnected') {
+        const { stage, code } = event.failure;
+        const wasSilent = code === 'connection-stalled';
+        if (stage !== 'stream' || wasSilent) drop();
+        // What was kept on the same way may hang as well, for the whole of the next deadline.
+        if (wasSilent) client?.destroy();
+      }
       if (event.type === 'opened' && standby) {
         spare.standBy();
         spareForTicket.standBy(client?.socket());

@@ -1,6 +1,6 @@
-import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { everythingIn } from '../support/everything-in.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
 import {
@@ -17,24 +17,6 @@ import {
 } from '../support/wire.js';
 
 const plantedTicket = 'planted-ticket';
-
-/** Everything that can be reached from a value: own properties of any kind, prototypes excepted, and how it prints itself. */
-const everythingIn = (value: unknown, seen = new Set<unknown>()): string => {
-  if (typeof value === 'string') return value;
-  if (Buffer.isBuffer(value)) return value.toString('latin1');
-  if ((typeof value !== 'object' && typeof value !== 'function') || value === null || seen.has(value))
-    return String(value);
-  seen.add(value);
-  const own = Reflect.ownKeys(value).map(
-    (key) => `${String(key)}=${everythingIn((value as Record<PropertyKey, unknown>)[key], seen)}`,
-  );
-  return [
-    value instanceof Error ? String(value) : '',
-    JSON.stringify(value),
-    inspect(value, { depth: null, showHidden: true, getters: true }),
-    ...own,
-  ].join('\n');
-};
 
 /** Services that hand the secrets back, wherever they can put a text. */
 const hostile: readonly (WireScript & { readonly what: string; readonly options?: TradeFeedOptions })[] = [

@@ -27,13 +27,13 @@ class FeedController {
 
   @Sse('feed')
   feed(@Req() request: SseRequest) {
-    return this.#tradeFeed.sse(request);
+    return this.#tradeFeed.sse(request, { authorize: 'everybody' });
   }
 
   @Sse('guarded')
   @UseGuards(BearerGuard)
   guarded(@Req() request: SseRequest) {
-    return this.#tradeFeed.sse(request);
+    return this.#tradeFeed.sse(request, { authorize: 'guard' });
   }
 }
 
@@ -327,6 +327,6 @@ describe('a shutdown', () => {
     await start();
     const request = { headers: {} };
     await started.app.close();
-    await expect(firstValueFrom(feed.sse(request))).rejects.toMatchObject({ status: 503 });
+    await expect(firstValueFrom(feed.sse(request, { authorize: 'everybody' }))).rejects.toMatchObject({ status: 503 });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CloseCode, CloseReason } from '../../src/protocol/close-code.js';
+import { CloseCode, CloseReason, isCloseReason } from '../../src/protocol/close-code.js';
 
 // The table of the contract, section 7.3, word for word: code, reason, the names here.
 const table = [
@@ -20,5 +20,15 @@ describe('CloseCode and CloseReason', () => {
   it('name nothing that is not in the table', () => {
     expect(Object.keys(CloseCode).sort()).toEqual([...new Set(table.map(([, , name]) => name))].sort());
     expect(Object.keys(CloseReason).sort()).toEqual(table.map(([, , , name]) => name).sort());
+  });
+});
+
+describe('isCloseReason', () => {
+  it.each(Object.values(CloseReason))('knows "%s"', (reason) => {
+    expect(isCloseReason(reason)).toBe(true);
+  });
+
+  it.each(['', 'Server shutdown', 'server shutdown ', 'serverShutdown', 'toString'])('does not know %j', (reason) => {
+    expect(isCloseReason(reason)).toBe(false);
   });
 });

@@ -31,6 +31,20 @@ describe('Frame', () => {
     expect(frameOf(Buffer.from([0xff, 0x41]), true).text()).toBe('\ufffdA');
   });
 
+  it('reads ASCII, where its bytes are known to be that, one byte a letter', () => {
+    expect(new Frame('raw', Buffer.from('{"n":1}'), false, 0, 1, true).text()).toBe('{"n":1}');
+    // Nothing that is known to be ASCII looks like this: it shows which way was taken.
+    expect(new Frame('raw', Buffer.from([0xe9]), false, 0, 1, true).text()).toBe('é');
+  });
+
+  it('reads plain bytes, as a relay gives them, just as it reads a Buffer', () => {
+    for (const text of ['{"n":"€ 漢 🙂"}', '', '\ufeffwith a byte order mark']) {
+      const buffer = Buffer.from(text);
+      expect(new Frame('raw', new Uint8Array(buffer), false, 0, 1).text()).toBe(text);
+      expect(new Frame('raw', buffer, false, 0, 1).text()).toBe(text);
+    }
+  });
+
   it('parses JSON when asked, each time anew', () => {
     const frame = frameOf(Buffer.from('{"n":[1,null,"€"]}'));
     expect(frame.json()).toEqual({ n: [1, null, '€'] });

@@ -24,6 +24,8 @@ const notADate = [
   'Sun, 6 Nov 1994 08:49:37 GMT',
   'sun, 06 nov 1994 08:49:37 gmt',
   'Sun, 06 Xyz 1994 08:49:37 GMT',
+  // Each form with a word before it or after it: Date.parse passes over both.
+  ...Object.values(forms).flatMap((form) => [`x${form}`, `${form} (x)`]),
   'Sun, 06 Nov 1994 99:49:37 GMT',
   'Sun, 06 Nov 1994 08:49:37 GMT, Mon, 07 Nov 1994 08:49:37 GMT',
   '784111777',
@@ -42,6 +44,10 @@ const parsedIn = (tz: string, texts: readonly string[]): unknown => {
 };
 
 describe('parseHttpDate', () => {
+  it('reads a day of two digits in the form of asctime', () => {
+    expect(parseHttpDate('Wed Nov 16 08:49:37 1994')).toBe(at + 10 * 86_400_000);
+  });
+
   it.each(Object.entries(forms))('reads %s', (_name, text) => {
     expect(parseHttpDate(text)).toBe(at);
     expect(parseHttpDate(`  ${text} `)).toBe(at);
@@ -85,7 +91,8 @@ describe('retryAfterMs', () => {
     [' 7 ', 7_000],
     ['007', 7_000],
     ['31536000', 31_536_000_000],
-    ['9'.repeat(400), Infinity],
+    ['9007199254741', Number.MAX_SAFE_INTEGER],
+    ['9'.repeat(400), Number.MAX_SAFE_INTEGER],
   ])('reads %j as seconds', (value, ms) => {
     expect(retryAfterMs(value, undefined)).toBe(ms);
   });

@@ -1,8 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { asyncScheduler } from 'rxjs';
 import { TradeFeedError } from '../../src/protocol/failure.js';
 import {
+  aBoolean,
   aFunction,
+  anObject,
+  aScheduler,
+  checkGiven,
   clampMs,
   durationMs,
   invalidOption,
@@ -45,6 +50,14 @@ const holds = [
     yes: [{ go: () => 1 }, Object.create({ go: () => 1 }) as unknown],
     no: [{}, { go: 1 }, null, undefined, 'go', Object.assign(() => 1, { go: () => 1 })],
   },
+  { name: 'anObject', rule: anObject, yes: [{}, [], new Date()], no: [null, undefined, 'x', 1, () => 1] },
+  { name: 'aBoolean', rule: aBoolean, yes: [true, false], no: [null, undefined, 'true', 0, 1] },
+  {
+    name: 'aScheduler',
+    rule: aScheduler,
+    yes: [asyncScheduler, { schedule: () => 1 }],
+    no: [{}, { '': () => 1 }, { schedule: 1 }, null, undefined],
+  },
   { name: 'oneOf', rule: oneOf('a', 'b'), yes: ['a', 'b'], no: ['', 'c', 'A', ['a'], null, undefined, 0] },
 ] as const;
 
@@ -60,9 +73,18 @@ describe.each(holds)('$name', ({ rule, yes, no }) => {
 
 describe('the words of a rule', () => {
   it('say what is allowed', () => {
-    expect(
-      [durationMs, positiveMs, aFunction, objectWith('go', 'a goer'), oneOf('a', 'b')].map((r) => r.allowed),
-    ).toEqual(['a number of ms, 0 or more', 'a number of ms above 0', 'a function', 'a goer', "'a' or 'b'"]);
+    const words = {
+      'a number of ms, 0 or more': durationMs,
+      'a number of ms above 0': positiveMs,
+      'a whole number, 1 or more': positiveCount,
+      'an object': anObject,
+      'true or false': aBoolean,
+      'a function': aFunction,
+      'a goer': objectWith('go', 'a goer'),
+      'an RxJS scheduler': aScheduler,
+      "'a' or 'b'": oneOf('a', 'b'),
+    };
+    expect(Object.values(words).map((rule) => rule.allowed)).toEqual(Object.keys(words));
   });
 });
 
@@ -142,5 +164,27 @@ describe('validated', () => {
         }
       }),
     );
+  });
+});
+
+describe('checkGiven', () => {
+  const rules = { wait: durationMs, word: oneOf('a') };
+
+  it('takes what is there and right, and looks at nothing else', () => {
+    expect(() => {
+      checkGiven({ wait: 0, word: 'a', more: 5 }, rules);
+    }).not.toThrow();
+  });
+
+  it.each<[object, string]>([
+    [{ word: 'a' }, '`wait` must be a number of ms, 0 or more)'],
+    [{ wait: -1, word: 'b' }, '`wait` must be a number of ms, 0 or more, got -1)'],
+    [{ wait: 1, word: 'b' }, "`word` must be 'a')"],
+  ])('names the first that is missing or wrong in %j', (given, words) => {
+    const { code, message } = thrownBy(() => {
+      checkGiven(given, rules);
+    });
+    expect(code).toBe('invalid-options');
+    expect(message).toContain(words);
   });
 });

@@ -47,7 +47,7 @@ describe('Secret', () => {
   it.each(['', ' ', 'a b', 'a\r\nb', 'ключ', 7 as unknown as string])(
     'cannot be made of what no header carries: %j',
     (value) => {
-      expect(() => new Secret(value)).toThrow(TypeError);
+      expect(() => new Secret(value)).toThrow(new TypeError('A secret must be one or more visible ASCII characters.'));
     },
   );
 
@@ -66,6 +66,11 @@ describe('redactor', () => {
     const redact = redactor(secret, new Secret('tkt'));
     expect(redact(`a ${marker} b tkt c ${marker}`)).toBe('a [secret] b [secret] c [secret]');
     expect(redact('nothing here')).toBe('nothing here');
+  });
+
+  it('leaves no part of a secret that begins with another one, or is a part of it', () => {
+    const redact = redactor(new Secret('key-1'), new Secret('key-1.ticket'), new Secret('secret'));
+    expect(redact('key-1.ticket, key-1, a secret')).toBe('[secret], [secret], a [secret]');
   });
 
   it('takes a secret by the letter: no pattern in it means anything', () => {

@@ -3,7 +3,14 @@ import fc from 'fast-check';
 import * as E from 'fp-ts/lib/Either.js';
 import { inspect } from 'node:util';
 import { Secret } from '../../src/protocol/secret.js';
-import { invalidFields, parseTicket, parseTimestamp, Ticket, type WireTicket } from '../../src/protocol/ticket.js';
+import {
+  invalidFields,
+  parseTicket,
+  parseTimestamp,
+  redactorOf,
+  Ticket,
+  type WireTicket,
+} from '../../src/protocol/ticket.js';
 
 const wire: WireTicket = {
   ticket: 'tkt-planted-0815',
@@ -136,7 +143,15 @@ describe('Ticket', () => {
     expect(Ticket.is(wire)).toBe(false);
     expect(Ticket.is({ ...decoded(wire), wss_url: 'http://x' })).toBe(false);
     expect(Ticket.is({ ...decoded(wire), expires_at: 5 })).toBe(false);
+    expect(Ticket.is({ ...decoded(wire), subprotocol: 5 })).toBe(false);
     expect(Ticket.is(null)).toBe(false);
+  });
+
+  it('has a name, and so has each type of its own, for what reports a wrong body', () => {
+    const wrong = Ticket.decode({ ...wire, ticket: '', expires_at: '', wss_url: '', feed: '', subprotocol: '' });
+    const reported = E.isLeft(wrong) ? wrong.left.map(({ context }) => context.map(({ type }) => type.name)) : [];
+    expect(reported.map((names) => names.at(-1))).toEqual(['Secret', 'Timestamp', 'WssUrl', 'Feed', 'Subprotocol']);
+    expect(reported.map((names) => names[0])).toEqual(Array(5).fill('Ticket'));
   });
 
   it('is printed without its secret', () => {
@@ -208,6 +223,15 @@ describe('invalidFields', () => {
         expect(fields).toEqual(expect.arrayContaining([...names]));
       }),
     );
+  });
+});
+
+describe('redactorOf', () => {
+  it('hides the ticket, and by its own redactor whatever that hides', () => {
+    const ticket = decoded(wire);
+    expect(redactorOf(ticket)(`a ${wire.ticket} b`)).toBe('a [secret] b');
+    const redact = (text: string) => `${text}, looked through`;
+    expect(redactorOf({ ...ticket, redact })).toBe(redact);
   });
 });
 

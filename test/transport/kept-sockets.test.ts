@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { describe, expect, it } from '@jest/globals';
 import { noop, VirtualTimeScheduler } from 'rxjs';
 import { Agent, Client } from 'undici';
-import { type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { type FeedEvent, tradeFeedError, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { resolveOptions } from '../../src/options.js';
 import { keepSockets } from '../../src/transport/kept-sockets.js';
 import { certificateFor } from '../support/certificate.js';
@@ -56,6 +56,17 @@ describe('what is kept', () => {
     client.destroy();
     sockets.keepClient(client);
     expect(sockets.takeClient()).toBeUndefined();
+  });
+
+  it.each([
+    ['connection-stalled', true],
+    ['connection-lost', false],
+  ] as const)('is trusted no more after %s: %s', (code, isDestroyed) => {
+    const [sockets, client] = [kept(), clientOf()];
+    sockets.keepClient(client);
+    sockets.follow({ type: 'disconnected', at: 0, failure: tradeFeedError({ stage: 'stream', code }) });
+    expect(client.isDestroyed).toBe(isDestroyed);
+    expect(sockets.takeClient() === undefined).toBe(isDestroyed);
   });
 
   it('goes with the subscription, also what is given back later', () => {

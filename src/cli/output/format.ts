@@ -9,8 +9,9 @@ export type Format = (happening: Happening) => QueuedLine | undefined;
 
 /** Gives the format that stdout wants. */
 export const formatFor = ({ json }: { readonly json?: true }, context: CliContext): Format => {
-  if (json) return jsonFormat;
-  return isTerminal(context.stdout, context) ? shownFormat : plainFormat;
+  const isShown = isTerminal(context.stdout, context);
+  if (json) return isShown ? shownJsonFormat : jsonFormat;
+  return isShown ? shownFormat : plainFormat;
 };
 
 /** Frames alone, for a pipe or a file. */
@@ -26,3 +27,13 @@ export const jsonFormat: Format = (happening) => {
   if (happening.type !== 'ended') return `${eventRecord(happening)}\n`;
   return happening.ending.kind === 'failed' ? `${stoppedRecord(happening.ending.error)}\n` : undefined;
 };
+
+/** The same JSON for a terminal, which must not be steered by a payload: what JSON leaves as it is and could do so is written as an escape. */
+export const shownJsonFormat: Format = (happening) => {
+  const line = jsonFormat(happening);
+  return line === undefined ? undefined : String(line).replaceAll(steering, asEscape);
+};
+
+const steering = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
+
+const asEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

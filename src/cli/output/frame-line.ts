@@ -1,5 +1,5 @@
 import type { Frame } from '../../index.js';
-import { printable } from '../view/printable.js';
+import { printable } from '../../protocol/printable.js';
 
 const newline = Buffer.from('\n');
 

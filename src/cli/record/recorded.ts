@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { printable } from '../view/printable.js';
+import { printable } from '../../protocol/printable.js';
 import { bytes, counted } from '../view/units.js';
 
 /** Says how large a recording is by now, all its files together: `1.2 MB in feed.ndjson`, `2.1 GB in 3 files`. Never throws. */

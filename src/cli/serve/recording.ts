@@ -2,7 +2,7 @@ import { filter, lastValueFrom, map, type Observable, scan, switchMap, take, tak
 import { type Feed, type Replayed, replay$, type ReplayedFrame } from '../../index.js';
 import { CliError } from '../cli-error.js';
 import { ExitCode } from '../exit-code.js';
-import { printable } from '../view/printable.js';
+import { printable } from '../../protocol/printable.js';
 
 /** Where the frames of `serve --replay` come from, and how fast. */
 export interface ReplaySourceOptions {

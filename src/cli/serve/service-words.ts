@@ -1,5 +1,5 @@
 import type { ServiceEvent } from '../../testing/index.js';
-import { printable } from '../view/printable.js';
+import { printable } from '../../protocol/printable.js';
 import { counted } from '../view/units.js';
 
 type Words = { readonly [E in ServiceEvent as E['type']]: (event: E) => string };

@@ -1,5 +1,5 @@
 import { type FailureCode, TradeFeedError } from '../../index.js';
-import { printable } from './printable.js';
+import { printable } from '../../protocol/printable.js';
 
 /** What to do about a failure, where the library's advice names an option that the command calls otherwise. */
 const adviceHere: Partial<Readonly<Record<FailureCode, string>>> = {

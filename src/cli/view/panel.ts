@@ -3,7 +3,7 @@ import { currentRate, perTick, type Tally } from '../follow/tally.js';
 import { eventWords } from './event-words.js';
 import { type Line, type Span, spread } from './line.js';
 import { phaseWords } from './phase-words.js';
-import { printable } from './printable.js';
+import { printable } from '../../protocol/printable.js';
 import { sparkline } from './sparkline.js';
 import { gapWords, lastFrameWords, reconnectCauses } from './tally-words.js';
 import { amount, bytes, count, watch } from './units.js';

@@ -3,7 +3,7 @@ import type { Frame } from '../../index.js';
 import { tickMs } from '../follow/follow.js';
 import { printed } from './line.js';
 import { noticeView } from './notice-view.js';
-import { printable } from './printable.js';
+import { printable } from '../../protocol/printable.js';
 import { stamped } from './stamped.js';
 import { status } from './status.js';
 import { bytes } from './units.js';

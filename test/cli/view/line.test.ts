@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { printed, spread } from '../../../src/cli/view/line.js';
-import { printable } from '../../../src/cli/view/printable.js';
+import { printable } from '../../../src/protocol/printable.js';
 import { sparkline } from '../../../src/cli/view/sparkline.js';
 import { shortened, widthOf } from '../../../src/cli/view/width.js';
 

@@ -15,7 +15,7 @@ export class FeedController {
   /** The feed, for one browser. */
   @Sse()
   feed(@Req() request: SseRequest) {
-    return this.tradeFeed.sse(request);
+    return this.tradeFeed.sse(request, { authorize: 'guard' });
   }
 
   /** Begins again after a stop. A person asks for it: by itself, the backend would evict another client of the account. */

@@ -1,7 +1,7 @@
 /**
- * Makes a text of somebody else harmless on a terminal: control characters become pictures (`␛`), what has none becomes `�`.
+ * Makes a text of somebody else harmless in a log and on a terminal: control characters become pictures (`␛`), what has none becomes `�`.
  *
- * Without this a feed or a close reason could move the cursor, set the title, or turn the text around.
+ * Without this a feed or a close reason could begin a line of its own, move the cursor, set the title, or turn the text around.
  */
 export const printable = (text: string): string =>
   text

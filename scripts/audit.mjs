@@ -1,0 +1,33 @@
+// Asks the registry for known vulnerabilities of what users install (the dependencies of package.json, at their locked versions).
+//
+//   node scripts/audit.mjs           exit code 0: none; 1: there are some; 3: the registry could not be asked, so nothing is known
+//   node scripts/audit.mjs --dev     what developers install, too
+import { spawnSync } from 'node:child_process';
+
+const notAsked = 3;
+const args = ['audit', '--json', ...(process.argv.includes('--dev') ? [] : ['--omit=dev'])];
+const { stdout, stderr } = spawnSync('npm', args, { encoding: 'utf8' });
+
+const report = () => {
+  try {
+    return JSON.parse(stdout);
+  } catch {
+    return { message: stderr };
+  }
+};
+
+const { vulnerabilities, metadata, message = 'it gave no report', error } = report();
+
+if (vulnerabilities === undefined || metadata === undefined) {
+  const why = String(error?.summary || message).split('\n')[0];
+  console.error(`audit: NOT CHECKED, the registry did not answer: ${why}`);
+  process.exitCode = notAsked;
+} else {
+  const found = Object.values(vulnerabilities);
+  for (const { name, severity, range, via } of found) {
+    const titles = via.map((each) => (typeof each === 'string' ? `by ${each}` : `${each.title} ${each.url}`));
+    console.error(`audit: ${severity}: ${name} ${range}: ${titles.join(', ')}`);
+  }
+  console.log(`audit: ${found.length} vulnerable packages`);
+  process.exitCode = found.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+const script = join(import.meta.dirname, '../../scripts/audit.mjs');
+const locked = {
+  version: '1.0.0',
+  resolved: 'https://registry.example/left/-/left-1.0.0.tgz',
+  integrity: 'sha512-AA==',
+};
+
+let folder: string;
+let server: Server;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'audit-'));
+  const dependencies = { left: '^1.0.0' };
+  const packages = { '': { name: 'app', version: '1.0.0', dependencies }, 'node_modules/left': locked };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'app', version: '1.0.0', dependencies }));
+  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify({ name: 'app', lockfileVersion: 3, packages }));
+});
+
+afterEach(async () => {
+  rmSync(folder, { recursive: true });
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+});
+
+/** Runs the audit of a project with one dependency against a registry that answers so. */
+const audit = async (registry: RequestListener) => {
+  server = createServer(registry).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const child = spawn(process.execPath, [script], {
+    cwd: folder,
+    env: {
+      PATH: process.env['PATH'],
+      npm_config_registry: `http://127.0.0.1:${port}/`,
+      npm_config_cache: join(folder, 'cache'),
+      npm_config_fetch_retries: '0',
+      npm_config_update_notifier: 'false',
+    },
+  });
+  const [[code], said] = await Promise.all([
+    once(child, 'close') as Promise<[number]>,
+    Promise.all([text(child.stdout), text(child.stderr)]),
+  ]);
+  return { code, said: said.join('') };
+};
+
+const left = {
+  name: 'left',
+  'dist-tags': { latest: '1.0.0' },
+  versions: { '1.0.0': { name: 'left', version: '1.0.0' } },
+};
+const finding = {
+  id: 1,
+  url: 'https://advisories.example/1',
+  title: 'Leaks',
+  severity: 'high',
+  vulnerable_versions: '<2',
+};
+
+describe('the audit of what users install', () => {
+  it('passes when the registry knows of nothing', async () => {
+    const { code, said } = await audit((_, response) => response.end('{}'));
+    expect(said).toContain('audit: 0 vulnerable packages');
+    expect(code).toBe(0);
+  });
+
+  it('fails on a finding, and names it', async () => {
+    const { code, said } = await audit((request, response) =>
+      response.end(JSON.stringify(request.method === 'POST' ? { left: [finding] } : left)),
+    );
+    expect(said).toContain('audit: high: left');
+    expect(said).toContain('Leaks https://advisories.example/1');
+    expect(code).toBe(1);
+  });
+
+  it.each([405, 503])(
+    'says that nothing was checked when the registry answers %i, and does not pass',
+    async (status) => {
+      const { code, said } = await audit((_, response) => response.writeHead(status).end());
+      expect(said).toContain('NOT CHECKED');
+      expect(code).toBe(3);
+    },
+  );
+});

@@ -1,0 +1,71 @@
+import { describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+interface Entry {
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly link?: boolean;
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+  readonly hasInstallScript?: boolean;
+}
+
+interface Lockfile {
+  readonly lockfileVersion: number;
+  readonly packages: Readonly<Record<string, Entry>>;
+}
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly scripts: Readonly<Record<string, string>>;
+  readonly files: readonly string[];
+}
+
+const read = (path: string): unknown =>
+  JSON.parse(readFileSync(join(import.meta.dirname, '../..', path), 'utf8')) as unknown;
+
+const entriesOf = ({ packages }: Lockfile) => Object.entries(packages).filter(([path]) => path !== '');
+
+/** What is wrong with where an entry comes from, or with how it is known again. */
+const problemOf = ([path, { integrity, resolved, link }]: [string, Entry]): string | undefined => {
+  if (link) return `${path} is a link`;
+  if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? '')) return `${path} has no sha512`;
+  // Without an address it comes from the registry that the installer is told to use.
+  return resolved !== undefined && !resolved.startsWith('https://') ? `${path} does not come over https` : undefined;
+};
+
+describe.each(['package-lock.json', 'examples/nestjs-angular/package-lock.json'])('%s', (file) => {
+  const lockfile = read(file) as Lockfile;
+
+  it('is of version 3, knows every package by its hash, and fetches none but over https', () => {
+    expect(lockfile.lockfileVersion).toBe(3);
+    expect(entriesOf(lockfile).length).toBeGreaterThan(5);
+    // The app has this package itself as a tarball of its own, or from where it is published.
+    const own = ([path]: [string, Entry]) => path === 'node_modules/rx-trade-feed';
+    const others = entriesOf(lockfile).filter((entry) => !own(entry));
+    expect(others.flatMap((entry) => problemOf(entry) ?? [])).toEqual([]);
+  });
+});
+
+describe('what a user installs', () => {
+  const lockfile = read('package-lock.json') as Lockfile;
+  const manifest = read('package.json') as Manifest;
+  const installed = entriesOf(lockfile).filter(([, { dev, devOptional }]) => !dev && !devOptional);
+
+  it('is five packages, which depend on no further one', () => {
+    const names = ['@standard-schema/spec', 'fp-ts', 'io-ts', 'undici', 'ws'];
+    expect(Object.keys(manifest.dependencies)).toEqual(names);
+    expect(installed.map(([path]) => path)).toEqual(names.map((name) => `node_modules/${name}`));
+  });
+
+  it('runs no script when it is installed: none of its own, none of a dependency', () => {
+    expect(installed.filter(([, { hasInstallScript }]) => hasInstallScript)).toEqual([]);
+    const hooks = ['preinstall', 'install', 'postinstall'];
+    expect(Object.keys(manifest.scripts).filter((name) => hooks.includes(name))).toEqual([]);
+  });
+
+  it('is named one by one: what is built, and four documents', () => {
+    expect(manifest.files).toEqual(['dist', 'README.md', 'CHANGELOG.md', 'LICENSE']);
+  });
+});

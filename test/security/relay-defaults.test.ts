@@ -1,0 +1,78 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastValueFrom, NEVER, take, toArray } from 'rxjs';
+import { relayFeed$ } from '../../src/browser/index.js';
+import { frames } from '../../src/operators/index.js';
+import { createRelay, relayHandler, type RelayHandlerOptions } from '../../src/relay/index.js';
+import { eventually, frame, Raw, Source, Web } from '../relay/support.js';
+
+const other = 'https://other.example';
+
+/** A relay that lets everybody in who asks, and is told of no origin. */
+const openRelay = async () => {
+  const source = new Source();
+  const relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0 });
+  const web = await Web.start(relayHandler(relay, { authorize: () => true }));
+  return {
+    source,
+    relay,
+    web,
+    [Symbol.asyncDispose]: async () => {
+      relay.close();
+      await web[Symbol.asyncDispose]();
+    },
+  };
+};
+
+const headOf = async (web: Web, headers: Readonly<Record<string, string>>): Promise<string> => {
+  const raw = await Raw.get(web.port, headers);
+  const head = (await raw.until((all) => all.includes('\r\n\r\n'))).toLowerCase();
+  raw.socket.destroy();
+  return head;
+};
+
+describe('a relay that is told nothing', () => {
+  it.each([[undefined], [{}], [{ allowOrigins: [other] }]])(
+    'is not made without `authorize`: the call itself says so (%j)',
+    (options) => {
+      const make = () => relayHandler(createRelay(NEVER), options as unknown as RelayHandlerOptions);
+      expect(make).toThrow(expect.objectContaining({ code: 'invalid-options' }));
+      if (options !== undefined) expect(make).toThrow('`authorize` must be a function that says who is let in');
+    },
+  );
+
+  it('refuses the pages of every other origin with 403, and gives them no header of CORS', async () => {
+    await using relay = await openRelay();
+    for (const origin of [other, 'null', 'http://127.0.0.1', `https://127.0.0.1.example:${relay.web.port}`]) {
+      const head = await headOf(relay.web, { origin });
+      expect(head).toMatch(/^http\/1\.1 403 /);
+      expect(head).not.toContain('access-control-');
+    }
+    expect(relay.source.subscriptions).toBe(0);
+    expect(await headOf(relay.web, { origin: `http://127.0.0.1:${relay.web.port}` })).toMatch(/^http\/1\.1 200 /);
+  });
+
+  it('asks for the word of `authorize` again, each time that a page comes back', async () => {
+    let isIn = true;
+    const relay = createRelay(NEVER);
+    await using web = await Web.start(relayHandler(relay, { authorize: () => isIn }));
+    expect(await headOf(web, {})).toMatch(/^http\/1\.1 200 /);
+    isIn = false;
+    expect(await headOf(web, { 'last-event-id': 'x.1.1.1' })).toMatch(/^http\/1\.1 403 /);
+    relay.close();
+  });
+});
+
+it('a payload cannot end its message and begin another: line ends of any kind stay in it', async () => {
+  const forged = ['a\n\nevent: stop\ndata: {}\n\n', 'b\r\rid: 9\r\rdata: x', 'c\u2028\u2029\u0000d', '{"type":"stop"}'];
+  await using opened = await openRelay();
+  const { relay, source, web } = opened;
+  const received = lastValueFrom(relayFeed$(web.url).pipe(frames(), take(forged.length), toArray()));
+  const raw = await Raw.get(web.port);
+  await raw.until((all) => all.includes('event: hello'));
+  await eventually(() => relay.status().clients.length === 2);
+  for (const payload of forged) source.emit(frame(payload));
+  expect((await received).map((each) => each.text())).toEqual(forged);
+  const wire = await raw.until((all) => all.split('"type":"frame"').length > forged.length);
+  expect(wire).not.toMatch(/^event: stop|^id: 9|\r(?!\n)/m);
+  raw.socket.destroy();
+});
