@@ -4,6 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 
 const [entry, ...args] = process.argv.slice(2);
@@ -16,6 +17,15 @@ mkdirSync('temp', { recursive: true });
 const folder = mkdtempSync(join(resolve('temp'), 'run-ts-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 const outfile = join(folder, 'program.mjs');
+// Modules of JavaScript stay where they are: they find files by their own place.
+const modulesApart = {
+  name: 'modules-apart',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^\..*\.mjs$/ }, ({ path, resolveDir }) => ({
+      path: pathToFileURL(resolve(resolveDir, path)).href,
+      external: true,
+    })),
+};
 await build({
   entryPoints: [entry],
   outfile,
@@ -26,6 +36,7 @@ await build({
   packages: 'external',
   sourcemap: 'inline',
   logLevel: 'warning',
+  plugins: [modulesApart],
   // The paths of tsconfig.json lead to src; here the package as built is wanted.
   tsconfigRaw: {},
 });

@@ -19,7 +19,7 @@ import {
 import { OwnError, type Watched } from './watched.js';
 
 /** How long, on the wall clock, what is expected may take to show. */
-const LIMIT_MS = 8_000;
+const LIMIT_MS = 4_000;
 
 /** What the commands work on: the real thing. */
 export interface World {

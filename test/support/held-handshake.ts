@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { numberedPayload } from './numbered-payload.js';
 import type { Seen } from './ten-rules/seen.js';
+import { resetSocket } from './reset-socket.js';
 import { clientFrames, close, pong, switching, wsFrame } from './wire.js';
 
 /** A handshake that waits for its answer. */
@@ -91,7 +92,7 @@ export const heldHandshake = ({ subscription, socket, request, duplex, head, see
     },
     reset: () => {
       answered(false);
-      duplex.resetAndDestroy();
+      resetSocket(duplex);
       finish();
     },
     done,
@@ -134,7 +135,7 @@ const streamOver = ({ subscription, socket, duplex, head, see }: Held): Stream =
     },
     reset: () => {
       cut();
-      duplex.resetAndDestroy();
+      resetSocket(duplex);
     },
     end: () => {
       duplex.end();

@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Certificate } from './certificate.js';
 import { heldHandshake, type HeldHandshake, type Stream } from './held-handshake.js';
 import { heldTicket, type HeldTicket } from './held-ticket.js';
+import { resetSocket } from './reset-socket.js';
 import type { Request, Seen } from './ten-rules/seen.js';
 
 /**
@@ -13,6 +14,8 @@ import type { Request, Seen } from './ten-rules/seen.js';
  */
 export interface HeldService extends AsyncDisposable {
   readonly baseUrl: string;
+  /** Where it listens. */
+  readonly port: number;
   /** What waits for an answer, and what streams, by subscription. */
   readonly tickets: ReadonlyMap<number, HeldTicket>;
   readonly handshakes: ReadonlyMap<number, HeldHandshake>;
@@ -119,7 +122,7 @@ export const startHeldService = async ({
     const saidGoodbye = new Set(
       [...streams.values()].filter((stream) => stream.isClosed).map((stream) => stream.duplex),
     );
-    for (const socket of open) if (!saidGoodbye.has(socket)) socket.resetAndDestroy();
+    for (const socket of open) if (!saidGoodbye.has(socket)) resetSocket(socket);
     void closed;
     await new Promise((resolve) => setImmediate(resolve));
   };
@@ -128,6 +131,9 @@ export const startHeldService = async ({
   return {
     get baseUrl() {
       return `${tls ? 'https' : 'http'}://${origin()}`;
+    },
+    get port() {
+      return port;
     },
     tickets,
     handshakes,

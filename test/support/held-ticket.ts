@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { resetSocket } from './reset-socket.js';
 import type { Issued, Seen } from './ten-rules/seen.js';
 
 /** A ticket request that waits for its answer. */
@@ -78,7 +79,7 @@ export const heldTicket = ({ subscription, n, address, response, see }: Held): H
     },
     reset: () => {
       end();
-      socket?.resetAndDestroy();
+      if (socket) resetSocket(socket);
     },
     done,
   };

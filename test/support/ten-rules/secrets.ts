@@ -30,18 +30,16 @@ export const toldSecrets = (log: readonly Seen[], { apiKey }: Subscribed): reado
 
 /** Each ticket is used once, where and as it was returned. */
 export const ticketUse = (log: readonly Seen[]): readonly string[] => {
-  const wrong: string[] = [];
-  let fresh: Issued | undefined;
-  for (const seen of log) {
-    if (seen.what === 'ticket-answered') fresh = seen.ticket;
-    if (seen.what !== 'handshake') continue;
+  const fresh = new Map<string, Issued>();
+  return log.flatMap((seen) => {
+    if (seen.what === 'ticket-answered' && seen.ticket) fresh.set(`Bearer ${seen.ticket.ticket}`, seen.ticket);
+    if (seen.what !== 'handshake') return [];
     const { url, headers } = seen.request;
-    if (fresh === undefined) wrong.push('a handshake without a fresh ticket');
-    else if (headers['authorization'] !== `Bearer ${fresh.ticket}`) wrong.push('a handshake with another ticket');
-    else if (url !== fresh.path) wrong.push(`a handshake at ${url} instead of ${fresh.path}`);
-    else if (headers['sec-websocket-protocol'] !== fresh.subprotocol)
-      wrong.push('a handshake with another subprotocol');
-    fresh = undefined;
-  }
-  return wrong;
+    const given = String(headers['authorization']);
+    const ticket = fresh.get(given);
+    fresh.delete(given);
+    if (ticket === undefined) return ['a handshake without a fresh ticket'];
+    if (url !== ticket.path) return [`a handshake at ${url} instead of ${ticket.path}`];
+    return headers['sec-websocket-protocol'] === ticket.subprotocol ? [] : ['a handshake with another subprotocol'];
+  });
 };

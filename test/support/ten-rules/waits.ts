@@ -1,30 +1,35 @@
 import type { TradeFeedError } from 'rx-trade-feed';
-import { eventsOf, of } from './of.js';
+import { eventsOf } from './of.js';
 import type { Seen, Subscribed } from './seen.js';
 
+// What the service asked for counts where its answer arrived.
 export const floors = (log: readonly Seen[]): readonly string[] => {
   let askedMs = 0;
+  let wasAnswered = false;
   return log.flatMap((seen) => {
     if (seen.what === 'ticket-answered' || seen.what === 'handshake-answered') askedMs = seen.retryAfterMs ?? 0;
-    if (seen.what !== 'event' || seen.event.type !== 'reconnecting') return [];
-    const wrong = seen.event.delayMs < askedMs ? [`waits ${seen.event.delayMs} ms, was asked for ${askedMs}`] : [];
-    askedMs = 0;
-    return wrong;
+    if (seen.what !== 'event') return [];
+    if (seen.event.type === 'disconnected') wasAnswered = seen.event.failure.status !== undefined;
+    if (seen.event.type !== 'reconnecting' || !wasAnswered || seen.event.delayMs >= askedMs) return [];
+    return [`waits ${seen.event.delayMs} ms, was asked for ${askedMs}`];
   });
 };
 
-// The next attempt begins no sooner than was said, and nothing waits longer than the policy or the service says.
+// The next attempt begins no sooner than was said, and nothing waits longer than the policy or the service says. By the times of the
+// events themselves: those of a worker may be told together.
 export const kept = (log: readonly Seen[], { initialDelayMs, maxDelayMs, earlyMs }: Subscribed): readonly string[] => {
   let notBefore = -Infinity;
   let failure: TradeFeedError | undefined;
-  return of(log, 'event').flatMap(({ at, event }) => {
+  return eventsOf(log).flatMap((event) => {
     if (event.type === 'disconnected') failure = event.failure;
     if (event.type === 'reconnecting') {
-      notBefore = at + event.delayMs - earlyMs;
+      notBefore = event.at + event.delayMs - earlyMs;
       const most = Math.max(maxDelayMs, (failure?.retryAfterMs ?? 0) + initialDelayMs, 1);
       return event.delayMs > most ? [`waits ${event.delayMs} ms, ${most} are the most`] : [];
     }
-    return event.type === 'ticket-requested' && at < notBefore ? [`an attempt ${notBefore - at} ms too early`] : [];
+    return event.type === 'ticket-requested' && event.at < notBefore
+      ? [`an attempt ${notBefore - event.at} ms too early`]
+      : [];
   });
 };
 

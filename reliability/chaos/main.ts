@@ -1,0 +1,77 @@
+// Puts the client into a world where everything misbehaves, all of it from a seed, and holds what it does against the ten rules of the design.
+//
+//   npm run chaos -- --seed 7 --minutes 10
+//   npm run chaos -- --seed 7 --episode 3      one episode of a run again, with the logs of its feeds
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { config } from 'rxjs';
+import { OwnError } from '../../test/model/watched.js';
+import { certificateFor } from '../../test/support/certificate.js';
+import { runEpisode } from './episode.js';
+import { addTo, emptyTally, reportChaos } from './tally.js';
+
+const EPISODE_MS = 12_000;
+/** Episodes that run side by side, half of them over TLS. */
+const SIDE_BY_SIDE = 4;
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    minutes: { type: 'string', default: '1' },
+    episode: { type: 'string' },
+    report: { type: 'boolean', default: false },
+  },
+});
+const seed = Number(values.seed);
+const minutes = Number(values.minutes);
+if (!Number.isInteger(seed) || !(minutes > 0)) {
+  console.error('chaos: --seed is a whole number, --minutes a number above 0');
+  process.exit(2);
+}
+
+const certificate = await certificateFor();
+const seedOf = (episode: number): number => (seed * 100_003 + episode) >>> 0;
+const tally = emptyTally();
+let failed = 0;
+
+// Whoever it belongs to: nobody handled it.
+const stray = (error: unknown): void => {
+  if (error instanceof OwnError) return;
+  failed += 1;
+  console.log(`✗ nobody handled: ${error instanceof Error ? error.stack : String(error)}`);
+};
+config.onUnhandledError = stray;
+process.on('unhandledRejection', stray).on('uncaughtException', stray);
+
+const run = async (episode: number): Promise<void> => {
+  const isOverTls = episode % 2 === 0;
+  const { violations, logs } = await runEpisode(seedOf(episode), EPISODE_MS, isOverTls ? certificate : undefined);
+  addTo(tally, logs);
+  failed += violations.length;
+  for (const violation of violations) console.log(`✗ seed ${seed}, episode ${episode}: ${violation}`);
+  if (violations.length === 0 && values.episode === undefined) return;
+  mkdirSync('temp/chaos', { recursive: true });
+  const path = `temp/chaos/${seed}-${episode}.json`;
+  writeFileSync(path, JSON.stringify(Object.fromEntries(logs), undefined, 1));
+  console.log(`  what was seen: ${path}; again: npm run chaos -- --seed ${seed} --episode ${episode}`);
+};
+
+console.log(
+  `chaos: seed ${seed}, ${values.episode === undefined ? `${minutes} minutes` : `episode ${values.episode}`}`,
+);
+const startedAt = performance.now();
+const isOver = () => performance.now() - startedAt + EPISODE_MS > minutes * 60_000;
+let next = 1;
+if (values.episode !== undefined) await run(Number(values.episode));
+else
+  do {
+    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, () => run(next++)));
+    const seconds = Math.round((performance.now() - startedAt) / 1_000);
+    console.log(
+      `${String(seconds).padStart(4)} s  ${next - 1} episodes, ${tally.subscriptions} subscriptions, ${tally.frames} frames, ${tally.reconnects} reconnects, ${failed} violations`,
+    );
+  } while (!isOver());
+
+if (values.report) await reportChaos(tally, { seed, minutes, episodes: next - 1, failed });
+console.log(failed === 0 ? '✓ no rule was broken' : `✗ ${failed} violations`);
+process.exitCode = failed === 0 ? 0 : 1;

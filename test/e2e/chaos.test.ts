@@ -1,0 +1,21 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { config } from 'rxjs';
+import { runEpisode } from '../../reliability/chaos/episode.js';
+import { OwnError } from '../model/watched.js';
+
+beforeAll(() => {
+  config.onUnhandledError = (error) => {
+    if (!(error instanceof OwnError)) throw error;
+  };
+});
+afterAll(() => {
+  config.onUnhandledError = null;
+});
+
+it('breaks no rule in a short episode of chaos', async () => {
+  const { violations, logs } = await runEpisode(20_261_121, 1_500, undefined);
+  expect(violations).toEqual([]);
+  const told = [...logs.values()].flat();
+  expect(told.some(({ what }) => what === 'frame')).toBe(true);
+  expect(told.some((seen) => seen.what === 'event' && seen.event.type === 'reconnecting')).toBe(true);
+}, 20_000);
