@@ -13,25 +13,24 @@ const now = (): number => performance.now();
 const live = (model: Readonly<Model>): readonly Feed[] =>
   [...model.feeds.values()].filter(({ phase }) => phase !== 'over');
 
-/** Does to a feed what fits its phase; one that waits is waited for. */
+/** Does to a feed what fits its phase; for one that waits, or hears nothing any more, time goes on. */
 const happen = (pick: number, deeds: Deeds): Command => {
   const picked = (model: Readonly<Model>) => live(model)[pick % live(model).length];
+  const deedFor = ({ phase, isMute }: Feed) =>
+    phase === 'waiting' || phase === 'over' || (phase === 'open' && isMute) ? undefined : deeds[phase];
   let done = '';
   return {
     check: (model) => {
       const feed = picked(model);
-      if (feed === undefined || feed.phase === 'over') return false;
-      return feed.phase === 'waiting' || (deeds[feed.phase].may?.(feed) ?? true);
+      return feed !== undefined && (deedFor(feed)?.may?.(feed) ?? true);
     },
     run: (model, world) => {
       const feed = picked(model) as Feed;
-      if (feed.phase === 'waiting' || feed.phase === 'over') {
-        done = 'time goes on';
-        return time(1).run(model, world);
-      }
-      const { name, act, change } = deeds[feed.phase];
-      done = `${name} [${feed.phase} ${feed.subscription}]`;
-      return expectOutcomes(model, world, [change(feed, now(), world)], () => act(feed, world));
+      const fit = deedFor(feed);
+      done = fit ? `${fit.name} [${feed.phase} ${feed.subscription}]` : 'time goes on';
+      return fit
+        ? expectOutcomes(model, world, [fit.change(feed, now(), world)], () => fit.act(feed, world))
+        : time(1).run(model, world);
     },
     toString: () => done,
   };
