@@ -1,0 +1,121 @@
+import fc, { type Arbitrary } from 'fast-check';
+
+/** A frame as a client writes it (RFC 6455, 5.2); everything may be wrong. */
+export interface ClientFrame {
+  readonly opcode: number;
+  readonly payload: Uint8Array;
+  readonly isFinal: boolean;
+  readonly isMasked: boolean;
+  readonly reserved: number;
+  /** The length that is claimed, if it is another one. */
+  readonly claims?: bigint;
+}
+
+const mask = Buffer.from([1, 2, 3, 4]);
+
+/** Writes a frame. */
+export const writeFrame = ({ opcode, payload, isFinal, isMasked, reserved, claims }: ClientFrame): Buffer => {
+  const length = claims ?? BigInt(payload.length);
+  const head = Buffer.alloc(length < 126n ? 2 : length < 65_536n ? 4 : 10);
+  head[0] = (isFinal ? 0x80 : 0) | (reserved << 4) | opcode;
+  head[1] = (isMasked ? 0x80 : 0) | (head.length === 2 ? Number(length) : head.length === 4 ? 126 : 127);
+  if (head.length === 4) head.writeUInt16BE(Number(length), 2);
+  if (head.length === 10) head.writeBigUInt64BE(length, 2);
+  if (!isMasked) return Buffer.concat([head, payload]);
+  return Buffer.concat([head, mask, payload.map((byte, i) => byte ^ (mask[i % 4] as number))]);
+};
+
+const frame = (opcode: number, payload: Uint8Array | string = '', changes: Partial<ClientFrame> = {}): ClientFrame => ({
+  opcode,
+  payload: Buffer.from(payload),
+  isFinal: true,
+  isMasked: true,
+  reserved: 0,
+  ...changes,
+});
+
+const small = fc.uint8Array({ maxLength: 125 });
+const ping = small.map((payload) => frame(9, payload));
+const pong = small.map((payload) => frame(10, payload));
+
+/** Frames that a client may send: the pings get answers. */
+export const harmless: Arbitrary<readonly ClientFrame[]> = fc.array(fc.oneof(ping, pong), { maxLength: 6 });
+
+/** Frames with which a client breaks a rule, and the code with which it is closed. */
+export interface Abuse {
+  readonly frames: readonly ClientFrame[];
+  readonly closeCode: number;
+}
+
+const closedWith = (closeCode: number, ...abuses: readonly Arbitrary<readonly ClientFrame[]>[]): Arbitrary<Abuse> =>
+  fc.oneof(...abuses).map((frames) => ({ frames, closeCode }));
+
+const data = fc.constantFrom(1, 2);
+const sizes = fc.constantFrom(0, 1, 125, 126, 1_024, 1_025, 65_535, 65_536, 300_000);
+
+// The contract, section 3.2: any text or binary message closes with 1008; also one that is too large to be read, or no UTF-8.
+const messages = closedWith(
+  1008,
+  fc.tuple(data, small).map(([opcode, payload]) => [frame(opcode, payload)]),
+  fc.tuple(data, sizes).map(([opcode, size]) => [frame(opcode, Buffer.alloc(size, 'x'))]),
+  fc.constant([frame(1, Buffer.from([0xff, 0xc0]))]),
+  fc
+    .tuple(data, fc.array(fc.tuple(small, harmless), { minLength: 1, maxLength: 20 }))
+    .map(([opcode, parts]) => [
+      frame(opcode, 'begun', { isFinal: false }),
+      ...parts.flatMap(([part, between]) => [...between, frame(0, part, { isFinal: false })]),
+      frame(0, 'ended'),
+    ]),
+  fc.constant([
+    frame(1, '', { isFinal: false }),
+    ...Array<ClientFrame>(30).fill(frame(0, Buffer.alloc(100), { isFinal: false })),
+  ]),
+  data.map((opcode) => [frame(opcode, 'x', { claims: 2n ** 40n })]),
+);
+
+// RFC 6455: unmasked, unknown or reserved, a fragment out of its place, a control frame that is long or in parts, a bad close.
+const breaches = closedWith(
+  1002,
+  fc
+    .tuple(fc.constantFrom(0, 1, 2, 8, 9, 10), small)
+    .map(([opcode, payload]) => [frame(opcode, payload, { isMasked: false })]),
+  fc.constantFrom(3, 4, 5, 6, 7, 11, 12, 13, 14, 15).map((opcode) => [frame(opcode)]),
+  fc
+    .tuple(fc.constantFrom(1, 2, 9), fc.integer({ min: 1, max: 7 }))
+    .map(([opcode, reserved]) => [frame(opcode, '', { reserved })]),
+  fc.boolean().map((isFinal) => [frame(0, 'lost', { isFinal })]),
+  fc.tuple(data, data).map(([a, b]) => [frame(a, 'begun', { isFinal: false }), frame(b, 'begun again')]),
+  fc.constantFrom(8, 9, 10).map((opcode) => [frame(opcode, 'ab', { isFinal: false })]),
+  fc
+    .tuple(fc.constantFrom(8, 9, 10), fc.constantFrom(126, 65_536))
+    .map(([opcode, size]) => [frame(opcode, Buffer.alloc(size))]),
+  fc
+    .constantFrom(0, 999, 1004, 1005, 1006, 1015, 2999, 5000, 65_535)
+    .map((code) => [frame(8, Buffer.from([code >> 8, code & 255]))]),
+  fc.constant([frame(8, 'x')]),
+);
+
+const goodbyes: Arbitrary<Abuse> = fc
+  .tuple(fc.constantFrom(1000, 1001, 1011, 3000, 4001, 4999), fc.string({ maxLength: 40 }))
+  .map(([closeCode, reason]) => ({
+    frames: [
+      frame(8, Buffer.concat([Buffer.from([closeCode >> 8, closeCode & 255]), Buffer.from(reason)]).subarray(0, 125)),
+    ],
+    closeCode,
+  }));
+
+/** Everything after which a connection is closed, and how. */
+export const abuses: Arbitrary<Abuse> = fc.oneof(messages, breaches, goodbyes);
+
+/** The control frames that a service sent, and whether it sent anything else. */
+export const framesIn = (bytes: Buffer): { readonly opcode: number; readonly payload: Buffer }[] => {
+  const frames = [];
+  for (let at = 0; at < bytes.length;) {
+    const length = (bytes[at + 1] as number) & 127;
+    const end = at + 2 + length;
+    if (length > 125 || end > bytes.length) throw new Error('The service sent what is no control frame.');
+    frames.push({ opcode: (bytes[at] as number) & 15, payload: bytes.subarray(at + 2, end) });
+    at = end;
+  }
+  return frames;
+};

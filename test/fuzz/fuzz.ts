@@ -1,0 +1,82 @@
+import fc, { type Arbitrary } from 'fast-check';
+import { appendFileSync } from 'node:fs';
+
+const { FUZZ_SEED, FUZZ_PATH, FUZZ_RUNS, FUZZ_REPORT } = process.env;
+
+/** The seed of this file's run: put into the titles, so that whatever fails tells it. */
+export const seed = Number(FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+/** How many cases a property gets: `FUZZ_RUNS`, or a few. */
+export const runsOf = (byDefault: number): number => Number(FUZZ_RUNS ?? byDefault);
+
+/** How long a property of so many cases may take, in ms, on a machine that does other things, too. */
+export const timeoutFor = (byDefault: number): number => 60_000 + runsOf(byDefault) * 100;
+
+/** Cases that run at the same time: most of the time of one is spent waiting. */
+const LANES = 24;
+/** How many smaller cases are tried when one has failed. */
+const MOST_SHRINKS = 300;
+
+/**
+ * Tries a property with random values; `holds` gives a word for what came of a value, which is counted.
+ *
+ * What fails is reported with the seed and the path of the smallest case; both as `FUZZ_SEED` and `FUZZ_PATH` run that case alone.
+ */
+export const fuzz = async <T>(
+  property: string,
+  values: Arbitrary<T>,
+  byDefault: number,
+  holds: (value: T) => Promise<string>,
+): Promise<void> => {
+  const runs = runsOf(byDefault);
+  const outcomes: Record<string, number> = {};
+  const startedMs = performance.now();
+  let failing: number | undefined;
+  let shrinks = 0;
+  const count = async (n: number, value: T): Promise<void> => {
+    // One lane looks for its smallest failing case, for a while; the others pass the rest by.
+    if (failing !== undefined && (failing !== n || (shrinks += 1) > MOST_SHRINKS)) return;
+    try {
+      const outcome = await holds(value);
+      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+    } catch (error) {
+      if ((failing ??= n) === n) throw error;
+    }
+  };
+  const lanes = FUZZ_PATH === undefined ? Math.min(LANES, runs) : 1;
+  const lane = async (n: number) =>
+    fc.check(
+      fc.asyncProperty(values, (value) => count(n, value)),
+      {
+        seed: seed + n,
+        numRuns: Math.ceil(runs / lanes),
+        ...(FUZZ_PATH !== undefined && { path: FUZZ_PATH }),
+      },
+    );
+  const details = await Promise.all(Array.from({ length: lanes }, (_, n) => lane(n)));
+  const failed = details.find((one) => one.failed);
+  const cases = details.reduce((sum, { numRuns }) => sum + numRuns, 0);
+  report({ property, cases, seed, failures: Number(failed !== undefined), seconds: secondsSince(startedMs), outcomes });
+  if (failed) throw new Error(`${property}: ${fc.defaultReportMessage(failed)}\n${String(failed.errorInstance)}`);
+};
+
+/** Seconds since a time of `performance.now()`, to a tenth. */
+export const secondsSince = (startedMs: number): number => Math.round((performance.now() - startedMs) / 100) / 10;
+
+/** Adds a row to the report that test/fuzz/run.mjs makes. */
+export const report = (row: Readonly<Record<string, unknown>>): void => {
+  if (FUZZ_REPORT !== undefined) appendFileSync(FUZZ_REPORT, `${JSON.stringify(row)}\n`);
+};
+
+/** Gives what a promise gives, unless it takes longer than anything may: then something hangs. */
+export const within = async <T>(ms: number, what: string, promise: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`hangs: ${what} took more than ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};

@@ -1,0 +1,39 @@
+import fc, { type Arbitrary } from 'fast-check';
+
+/** A change of bytes at a place: a share of their length. */
+export interface Change {
+  readonly at: number;
+  readonly how: 'set' | 'insert' | 'delete' | 'repeat';
+  readonly byte: number;
+}
+
+const change: Arbitrary<Change> = fc.record({
+  at: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
+  how: fc.constantFrom('set', 'insert', 'delete', 'repeat'),
+  byte: fc.oneof(fc.nat(255), fc.constantFrom(0, 9, 10, 13, 32, 34, 58, 92, 123, 125, 127, 255)),
+});
+
+/** Makes changes of bytes: none, one, or a few. */
+export const changes = (most: number): Arbitrary<readonly Change[]> => fc.array(change, { maxLength: most });
+
+/** Applies changes, one after the other. */
+export const changed = (bytes: Buffer, all: readonly Change[]): Buffer =>
+  all.reduce<Buffer>((now, { at, how, byte }) => {
+    const place = Math.floor(at * now.length);
+    const [before, after] = [now.subarray(0, place), now.subarray(place)];
+    const rest = how === 'set' || how === 'delete' ? after.subarray(1) : after;
+    const added = how === 'repeat' ? after.subarray(0, byte) : how === 'delete' ? Buffer.alloc(0) : Buffer.of(byte);
+    return Buffer.concat([before, added, rest]);
+  }, bytes);
+
+/** Cuts bytes at some places, as a network does. */
+export const cutAt = (bytes: Buffer, places: readonly number[]): Buffer[] => {
+  const ends = [...places.map((share) => Math.floor(share * bytes.length)), bytes.length].sort((a, b) => a - b);
+  return ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end)).filter(({ length }) => length > 0);
+};
+
+/** Where bytes are cut: shares of their length. */
+export const places: Arbitrary<readonly number[]> = fc.array(
+  fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
+  { maxLength: 5 },
+);

@@ -1,0 +1,91 @@
+import { connect, type Socket } from 'node:net';
+import type { TradeFeedService } from 'rx-trade-feed/testing';
+import { connectAs, postTicket } from '../testing/bare-client.js';
+import { within } from './fuzz.js';
+
+/** No connection takes so long, in ms, unless something hangs. */
+const BOUND_MS = 20_000;
+
+/** Connects to a service; the socket never throws. */
+export const connectTo = ({ baseUrl }: Pick<TradeFeedService, 'baseUrl'>): Socket =>
+  connect({ port: Number(new URL(baseUrl).port), host: '127.0.0.1' })
+    .setNoDelay()
+    .on('error', () => undefined);
+
+/** Gives all bytes that came, once the connection is over. */
+export const receivedBy = (socket: Socket): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const isOver = new Promise<Buffer>((resolve) => socket.once('close', () => resolve(Buffer.concat(chunks))));
+  return within(BOUND_MS, 'the end of a connection to the service', isOver);
+};
+
+/** Sends bytes, each piece in a write of its own, and then what is asked for. */
+export const sendTo = async (
+  socket: Socket,
+  pieces: readonly Buffer[],
+  then: 'end' | 'reset' | 'stay',
+): Promise<void> => {
+  for (const piece of pieces) {
+    if (socket.destroyed) return;
+    socket.write(piece);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  if (then === 'end') socket.end();
+  if (then === 'reset') socket.resetAndDestroy();
+};
+
+/** An HTTP answer as it came. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Splits what a service sent into its answers; what is none of HTTP throws. */
+export const answersIn = (bytes: Buffer): RawAnswer[] => {
+  const answers: RawAnswer[] = [];
+  for (let rest = bytes.toString('latin1'); rest.length > 0;) {
+    const head = /^HTTP\/1\.1 (\d{3}) [^\r\n]*\r\n(?:[!-9;-~]+: [^\r\n]*\r\n)*\r\n/.exec(rest);
+    if (head === null) throw new Error(`This is no answer: ${JSON.stringify(rest.slice(0, 200))}`);
+    const length = Number(/\r\ncontent-length: (\d+)\r\n/i.exec(head[0])?.[1] ?? 0);
+    // Node's own refusals are chunked, and empty.
+    const isChunked = /\r\ntransfer-encoding: chunked\r\n/i.test(head[0]);
+    const end = head[0].length + (isChunked ? '0\r\n\r\n'.length : length);
+    answers.push({ status: Number(head[1]), body: rest.slice(head[0].length, end) });
+    rest = rest.slice(end);
+  }
+  return answers;
+};
+
+/** A good client beside the bad ones: a connection that must go on, and a key that must get tickets. */
+export interface GoodClient extends AsyncDisposable {
+  /** Proves that its connection still gets frames. */
+  readonly getsFrame: () => Promise<void>;
+  /** Proves that it is served: its connection gets a frame, and its key a ticket. */
+  readonly isServed: () => Promise<void>;
+}
+
+/** Connects a good client. */
+export const goodClient = async (service: TradeFeedService): Promise<GoodClient> => {
+  const key = service.createAccount({ plan: 'developer' }).createApiKey();
+  const client = await connectAs(service, key);
+  let sent = 0;
+  const getsFrame = async () => {
+    const n = (sent += 1);
+    service.push('market', `frame ${n}`);
+    const texts = await within(BOUND_MS, 'a frame for a good client', client.first(n));
+    if (texts.at(-1) !== `frame ${n}`) throw new Error('A good client got another frame.');
+  };
+  return {
+    getsFrame,
+    isServed: async () => {
+      await getsFrame();
+      const { status } = await within(BOUND_MS, 'a ticket for a good client', postTicket(service, key));
+      if (status !== 200) throw new Error(`A good client got no ticket, but ${status}.`);
+    },
+    [Symbol.asyncDispose]: async () => {
+      client.ws.close();
+      await client.closed;
+    },
+  };
+};
