@@ -1,4 +1,4 @@
-// What a bench found, as text for the guide: between `<!-- bench:NAME -->` and `<!-- /bench -->`, and nowhere else.
+// What was found, as text for a guide: between `<!-- bench:NAME -->` and `<!-- /bench -->`, and nowhere else.
 import { machineLine } from './machine.mjs';
 import { goalTable, table } from './table.mjs';
 
@@ -12,14 +12,19 @@ export const sectionOf = (name, result) => {
     `\`${command}\`: ${machineLine(machine)}; ${rounds} rounds.`,
     goals.length > 0 && goalTable(goals),
     notes(goals).join('\n'),
-    ...charts.map(({ id, title }) => `![${title}](performance/${id}.svg)`),
-    ...tables.map((each) => `${each.title}:\n\n${table(each.columns, each.rows)}`),
-    Object.entries(facts)
-      .map(([fact, value]) => `- ${fact}: ${value}`)
-      .join('\n'),
+    ...shown({ charts, tables, facts }, 'performance'),
   ];
   return parts.filter(Boolean).join('\n\n');
 };
+
+/** The charts, tables and facts of a result as text; the charts are in a folder beside the document. */
+export const shown = ({ charts, tables, facts }, folder) => [
+  ...charts.map(({ id, title }) => `![${title}](${folder}/${id}.svg)`),
+  ...tables.map((each) => `${each.title}:\n\n${table(each.columns, each.rows)}`),
+  Object.entries(facts)
+    .map(([fact, value]) => `- ${fact}: ${value}`)
+    .join('\n'),
+];
 
 /** What became of the goals, in a sentence, and each that is missed with what it was missed by. */
 export const summaryOf = (results) => {
@@ -30,10 +35,10 @@ export const summaryOf = (results) => {
   return `${goals.length - missed.length} of ${goals.length} goals are met. Missed:\n\n${goalTable(missed)}`;
 };
 
-/** Puts each section between its marks; refuses a document that lacks them. */
-export const fill = (document, sections) =>
+/** Puts each section between its marks, `<!-- MARK:NAME -->` and `<!-- /MARK -->`; refuses a document that lacks them. */
+export const fill = (document, sections, mark = 'bench') =>
   Object.entries(sections).reduce((text, [name, section]) => {
-    const [open, close] = [`<!-- bench:${name} -->`, '<!-- /bench -->'];
+    const [open, close] = [`<!-- ${mark}:${name} -->`, `<!-- /${mark} -->`];
     const from = text.indexOf(open);
     const to = text.indexOf(close, from);
     if (from === -1 || to === -1) throw new Error(`The document has no place for ${name}: ${open} … ${close}`);

@@ -1,21 +1,13 @@
 // What a bench hands over: a table on stdout, a file of JSON, the charts.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { machine, machineLine } from './machine.mjs';
 import { isQuick, ROUNDS } from './options.mjs';
-import { svg } from './svg.mjs';
 import { goalTable, table } from './table.mjs';
-
-const root = new URL('../../', import.meta.url);
-const folderOf = (path) => {
-  const folder = new URL(path, root);
-  mkdirSync(folder, { recursive: true });
-  return folder;
-};
+import { readWritten, writeResult } from './write-result.mjs';
 
 /** Where results go: those of `--quick` are not kept with the others. */
-export const resultsFolder = isQuick ? 'temp/bench/' : 'bench/results/';
-export const chartsFolder = isQuick ? 'temp/bench/' : 'docs/performance/';
+export const folders = isQuick
+  ? { results: 'temp/bench/', charts: 'temp/bench/' }
+  : { results: 'bench/results/', charts: 'docs/performance/' };
 
 /**
  * Prints the goals and tables of a bench, writes `bench/results/<bench>.json`, and draws its charts.
@@ -23,7 +15,7 @@ export const chartsFolder = isQuick ? 'temp/bench/' : 'docs/performance/';
  * @param bench - its name, a file name
  * @param command - what a reader types to repeat it
  * @param goals - rows of `goal`
- * @param charts - `{ id, title, kind: 'bars' | 'lines', x, y, log, series: [{ name, points: [[x, y], …] }] }`
+ * @param charts - `{ id, title, kind: 'bars' | 'columns' | 'lines', x, y, log, series: [{ name, points: [[x, y], …] }] }`
  * @param tables - `{ title, columns: ['…'], rows: [[…]] }`
  * @param facts - `{ name: text or number }`, said below the tables
  */
@@ -31,9 +23,7 @@ export const report = async ({ bench, command, goals = [], charts = [], tables =
   const found = machine();
   const result = { bench, command, measuredAt: new Date().toISOString(), rounds: ROUNDS, machine: found };
   const whole = { ...result, goals, tables, charts, facts };
-  const json = new URL(`${bench}.json`, folderOf(resultsFolder));
-  writeFileSync(json, `${JSON.stringify(whole, undefined, 2)}\n`);
-  for (const chart of charts) writeFileSync(new URL(`${chart.id}.svg`, folderOf(chartsFolder)), svg(chart));
+  const json = writeResult(bench, whole, folders);
 
   const parts = [
     `# ${bench}: ${command}`,
@@ -42,17 +32,11 @@ export const report = async ({ bench, command, goals = [], charts = [], tables =
     ...(goals.length > 0 ? [goalTable(goals)] : []),
     ...goals.filter(({ met, note }) => !met && note).map(({ what, note }) => `${what}: ${note}`),
     ...Object.entries(facts).map(([name, fact]) => `${name}: ${fact}`),
-    `written to ${fileURLToPath(json).slice(fileURLToPath(root).length)}`,
+    `written to ${json}`,
   ];
   console.log(`\n${parts.join('\n\n')}\n`);
   return whole;
 };
 
 /** What a bench wrote, or nothing if it has not been run. */
-export const readResult = (bench) => {
-  try {
-    return JSON.parse(readFileSync(new URL(`${resultsFolder}${bench}.json`, root), 'utf8'));
-  } catch {
-    return undefined;
-  }
-};
+export const readResult = (bench) => readWritten(bench, folders);

@@ -1,5 +1,6 @@
-// Charts as text: bars and lines, readable on a light and on a dark page, the same bytes for the same figures.
+// Charts as text: bars, columns and lines, readable on a light and on a dark page, the same bytes for the same figures.
 import { bars } from './svg-bars.mjs';
+import { columns } from './svg-columns.mjs';
 import { lines } from './svg-lines.mjs';
 import { text } from './svg-text.mjs';
 
@@ -7,13 +8,14 @@ const WIDTH = 800;
 const HEADER = 44;
 const LEGEND = 22;
 const COLORS = 8;
-const kinds = { bars, lines };
+const kinds = { bars, columns, lines };
 
 /**
  * Draws a chart.
  *
  * `bars` lie on their side, one group for each x, whose name may be long; labels that begin with `highlight` stand out. `lines`
- * take numbers or names as x. `log` makes the axes of numbers logarithmic; bars begin at nothing, so it is for lines alone.
+ * take numbers or names as x; `columns` are a histogram, each from its x on, with what was to be expected as lines. `log` makes
+ * the axes of numbers logarithmic; bars begin at nothing, so it is for lines alone.
  */
 export const svg = ({ title, kind, x = '', y = '', log = false, highlight, series }) => {
   if (!(kind in kinds)) throw new TypeError(`There is no chart of kind ${kind}.`);

@@ -27,12 +27,12 @@ const broken = [
 const noTickets = ['{}', 'null', '<html>', '{"ticket":"x"}', ''];
 const garbage = ['SMTP ready\r\n\r\n', 'HTTP/9.9 xyz\r\n\r\n', ''];
 
-// One in eight of what is refused may stop a feed; otherwise nobody would be left.
+// One in five of what is refused may stop a feed; otherwise nobody would be left.
 const refusal = <T extends readonly [unknown, unknown, { readonly verdict: string }]>(
   random: Random,
   all: readonly T[],
 ): T => {
-  const mayStop = random() < 0.12;
+  const mayStop = random() < 0.2;
   return pick(
     random,
     all.filter(([, , { verdict }]) => mayStop || verdict !== 'stop'),

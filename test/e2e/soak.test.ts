@@ -1,10 +1,28 @@
 import { expect, it } from '@jest/globals';
 import { runProgram } from '../support/run-program.js';
 
-it("a user's pipeline and a slow consumer on one connection say what came and what was missed, exactly", async () => {
-  const args = ['--seconds', '4', '--rate', '4000', '--window', '200', '--exact'];
-  const { stdout, stderr } = await runProgram('../../soak/soak.mjs', args, {}, ['--expose-gc']);
-  const verdicts = stdout.split('\n').filter((line) => /^[✓✗]/.test(line));
-  expect({ stderr, failed: verdicts.filter((line) => line.startsWith('✗')) }).toEqual({ stderr: '', failed: [] });
-  expect(verdicts).toHaveLength(7);
+const soak = async (...args: readonly string[]) => {
+  const short = ['--seconds', '4', '--rate', '4000', '--window', '100'];
+  const { code, stdout, stderr } = await runProgram('../../../reliability/soak/index.mjs', [...short, ...args], {}, [
+    '--expose-gc',
+  ]);
+  const rules = [...stdout.matchAll(/^\| (.+?) +\| .*\| (held|\*\*broken\*\*) +\|$/gm)];
+  return { code, stderr, rules: rules.length, broken: rules.flatMap(([, rule, end]) => (end === 'held' ? [] : rule)) };
+};
+
+it('every frame is accounted for, through each kind of trouble, and nothing is held', async () => {
+  expect(await soak('--reconnect-every', '0.7', '--exact')).toEqual({ code: 0, stderr: '', rules: 13, broken: [] });
+}, 30_000);
+
+it('fails on what grows: heap, handles, file descriptors', async () => {
+  const { code, broken } = await soak('--reconnect-every', '60', '--leak', 'heap,handle,fd');
+  expect(broken).toEqual(
+    expect.arrayContaining([
+      'all handles and descriptors are let go at the end',
+      'heap: slope, MB an hour',
+      'active handles: slope an hour',
+      'file descriptors: slope an hour',
+    ]),
+  );
+  expect(code).toBe(1);
 }, 30_000);

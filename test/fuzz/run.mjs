@@ -43,7 +43,7 @@ rmSync(folder, { recursive: true });
 
 const cases = rows.reduce((sum, row) => sum + row.cases, 0);
 const failures = rows.reduce((sum, row) => sum + row.failures, 0);
-const outcomesOf = ({ outcomes }) =>
+const outcomesOf = ({ outcomes = {} }) =>
   Object.entries(outcomes)
     .sort(([, a], [, b]) => b - a)
     .map(([outcome, times]) => `${outcome} ${times}`)

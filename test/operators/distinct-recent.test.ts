@@ -159,7 +159,7 @@ describe('distinctRecent', () => {
   });
 
   it('takes the same time for each item, however many keys it remembers', () => {
-    const startedAt = performance.now();
+    const started = process.cpuUsage();
     let passed = 0;
     from({ length: 300_000 } as ArrayLike<undefined>)
       .pipe(
@@ -168,7 +168,8 @@ describe('distinctRecent', () => {
       )
       .subscribe(() => (passed += 1));
     expect(passed).toBe(300_000);
-    expect(performance.now() - startedAt).toBeLessThan(3_000);
+    // In time of this process, since others may keep the machine busy. One look at all keys for each item takes minutes.
+    expect(process.cpuUsage(started).user).toBeLessThan(10_000_000);
   });
 
   it('refuses options that cannot work, at once', () => {

@@ -555,9 +555,14 @@ describe('resolveBackoff', () => {
 
   it.each([
     [{ factor: 0.5 }, '`backoff.factor` must be a number, 1 or more, got 0.5'],
+    [{ factor: '2' }, '`backoff.factor` must be a number, 1 or more)'],
+    [{ maxAttempts: -1 }, '`backoff.maxAttempts` must be a whole number, 0 or more, or Infinity, got -1'],
+    [{ maxAttempts: 1.5 }, '`backoff.maxAttempts` must be a whole number, 0 or more, or Infinity, got 1.5'],
+    [{ maxAttempts: -Infinity }, '`backoff.maxAttempts` must be a whole number, 0 or more, or Infinity, got -Infinity'],
+    [{ maxAttempts: '3' }, '`backoff.maxAttempts` must be a whole number, 0 or more, or Infinity)'],
     [{ initialDelayMs: 31_000 }, '`backoff.initialDelayMs` must be at most maxDelayMs (30000), got 31000'],
     [{ retries: 3 }, '`backoff.retries` must be left out'],
-  ] as [Partial<BackoffPolicy>, string][])('refuses %j', (given, message) => {
+  ] as [object, string][])('refuses %j', (given, message) => {
     expect(() => resolveBackoff(given)).toThrow(message);
     expect(() => resolveBackoff(given)).toThrow(TradeFeedError);
   });

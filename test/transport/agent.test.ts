@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { Agent } from 'node:http';
-import { of, take, toArray, firstValueFrom, map } from 'rxjs';
+import { of, take, tap, toArray, firstValueFrom, map } from 'rxjs';
 import { type Feed, openConnection, requestTicket } from '../../src/index.js';
 import { closed, optionsFor } from '../support/feed.js';
-import { accept, binary, close, startWire, text, type Wire, wsFrame } from '../support/wire.js';
+import { accept, binary, close, type HandshakeStep, startWire, text, type Wire, wsFrame } from '../support/wire.js';
 
 const frames$ = (wire: Wire) =>
   of<Feed>('market').pipe(requestTicket(optionsFor(wire)), openConnection({ ...optionsFor(wire), agent: new Agent() }));
@@ -31,11 +31,32 @@ describe("through a user's own agent", () => {
       staysOpen: true,
     });
     const seen: string[] = [];
-    await expect(
-      frames$(wire).forEach((frame) => {
-        seen.push(frame.text());
-      }),
-    ).rejects.toMatchObject({ code: 'access-expired', framesReceived: 1 });
+    // The closing handshake would be cut after 1 s.
+    const cut = new Promise((_, reject) => setTimeout(reject, 700, new Error('not at once')).unref());
+    const ended = frames$(wire).forEach((frame) => {
+      seen.push(frame.text());
+    });
+    await expect(Promise.race([ended, cut])).rejects.toMatchObject({ code: 'access-expired', framesReceived: 1 });
     expect(seen).toEqual(['a']);
+  });
+
+  it('stays connected from one read to the next, and stamps each frame with its time', async () => {
+    let push: (frame: Buffer) => void = () => undefined;
+    const open: HandshakeStep = (peer, wire, n) => {
+      push = (frame) => void peer.socket.write(frame);
+      accept(text('a'))(peer, wire, n);
+    };
+    await using wire = await startWire({ handshake: [open] });
+    const later = () => setTimeout(() => push(text('b')), 50);
+    const [a, b] = await firstValueFrom(
+      frames$(wire).pipe(
+        tap((frame) => frame.text() === 'a' && later()),
+        take(2),
+        toArray(),
+      ),
+    );
+    expect([a?.text(), b?.text()]).toEqual(['a', 'b']);
+    expect((b?.receivedAt ?? 0) - (a?.receivedAt ?? 0)).toBeGreaterThanOrEqual(40);
+    await Promise.all([...wire.open].map(closed));
   });
 });

@@ -26,6 +26,12 @@ describe('originOf', () => {
 });
 
 describe('connectSocket', () => {
+  it('connects to an IPv6 address, which stands in brackets in a URL', async () => {
+    // Nothing listens there, and there may be no IPv6 at all: the error names the address.
+    const [error] = (await once(connectSocket(new URL('ws://[::1]:1/')), 'error')) as [Error];
+    expect(error).toMatchObject({ address: '::1', port: 1 });
+  });
+
   it.each([
     ['ws:', false],
     ['wss:', true],

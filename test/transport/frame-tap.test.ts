@@ -11,10 +11,14 @@ const framed = (payloads: readonly Buffer[], opcode = 1) =>
 /** A tap that is closed after so many frames, and what it told and passed on. */
 const tapped = (most = Infinity) => {
   const told: Buffer[] = [];
+  const kinds: string[] = [];
   const passed: Buffer[] = [];
   const tap: Tap = {
     read: () => undefined,
-    frame: (data) => told.push(data),
+    frame: (data, isBinary, isAscii) => {
+      told.push(data);
+      kinds.push(isBinary ? 'binary' : isAscii ? 'ascii' : 'text');
+    },
     close: () => undefined,
     told: () => told.length,
     isClosed: () => told.length >= most,
@@ -24,6 +28,7 @@ const tapped = (most = Infinity) => {
   reader.next();
   return {
     told,
+    kinds,
     read: (bytes: Buffer) => {
       const { done, value } = reader.next(bytes);
       if (done) passed.push(value);
@@ -38,6 +43,19 @@ describe('a tap', () => {
     const before = Buffer.from(bytes);
     tapped().read(bytes);
     expect(bytes.equals(before)).toBe(true);
+  });
+
+  it.each([
+    ['in one turn', Infinity],
+    ['in several turns', 5],
+  ])('tells what is ASCII alone from other texts and from bytes, read %s', (_, most) => {
+    const payloads = [Buffer.from('ASCII alone'), Buffer.from('a sum in €'), Buffer.from([0xe2, 0x82])];
+    const { kinds, read } = tapped();
+    payloads.forEach((payload, n) => {
+      const bytes = frameOf(n === 2 ? 2 : 1, payload);
+      for (let at = 0; at < bytes.length; at += most) read(bytes.subarray(at, at + most));
+    });
+    expect(kinds).toEqual(['ascii', 'text', 'binary']);
   });
 
   it.each([

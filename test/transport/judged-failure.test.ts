@@ -13,6 +13,7 @@ describe('failure', () => {
     expect(judgedFailure({ classify: thrower }, facts)).toMatchObject({
       code: 'credential-service-unavailable',
       verdict: 'stop',
+      advice: 'Your option `classify` threw this.',
     });
   });
 

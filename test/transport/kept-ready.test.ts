@@ -49,6 +49,10 @@ describe('keptReady', () => {
     marbles(['|', '-'], 0, ['(^!)', '500ms ^ 99ms !'], '600ms !');
   });
 
+  it('waits for longer, the higher the draw', () => {
+    marbles(['|', '-'], 0.5, ['(^!)', '750ms ^ 99ms !'], '850ms !');
+  });
+
   it('lets none grow older than is safe', () => {
     marbles(
       ['-', '-'],

@@ -46,6 +46,12 @@ export interface TradeFeedServiceOptions {
   /** Key and certificate in PEM: the service then speaks `https:` and `wss:`. @defaultValue none: `http:` and `ws:` */
   readonly tls?: { readonly key: string | Buffer; readonly cert: string | Buffer } | undefined;
   /**
+   * The address under which clients reach the service when something stands in front of it, such as a proxy that ends TLS: an origin,
+   * `https:`, or `http:` for a loopback host. Tickets name it in their `wss_url`; `baseUrl` stays the service's own address.
+   * @defaultValue the service's own address
+   */
+  readonly publicUrl?: string | undefined;
+  /**
    * Observables of payloads, each subscribed once from start to shutdown and sent to all open connections of its feed.
    * @defaultValue none: only `push` delivers
    */
@@ -64,6 +70,7 @@ export interface TradeFeedServiceOptions {
 export interface ServiceSettings {
   readonly port: number;
   readonly tls: TradeFeedServiceOptions['tls'];
+  readonly publicUrl: string | undefined;
   readonly sources: ServiceSources;
   readonly limits: ServiceLimits;
   readonly subprotocols: Readonly<Record<Feed, string>>;

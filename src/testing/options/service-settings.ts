@@ -1,5 +1,6 @@
 import { isObservable } from 'rxjs';
 import { feeds } from '../../protocol/feed.js';
+import { isLoopback } from '../../protocol/loopback.js';
 import { defaultErrorBody } from '../http/refusal.js';
 import {
   type Check,
@@ -18,6 +19,7 @@ import { systemScheduler } from './system-scheduler.js';
 export const serviceDefaults: ServiceSettings = Object.freeze({
   port: 0,
   tls: undefined,
+  publicUrl: undefined,
   sources: Object.freeze({}),
   limits: Object.freeze({
     ticketLifetimeMs: 60_000,
@@ -56,6 +58,13 @@ const duration = numberIn(0, longestMs, 'ms');
 const positive = numberIn(1, longestMs, 'ms');
 const pem: Check = [(value) => typeof value === 'string' || value instanceof Uint8Array, 'a PEM text or a Buffer'];
 const observable: Check = [isObservable, 'an Observable of strings or bytes'];
+// As clients do with a `wss_url`: without TLS on this machine alone.
+const isOrigin = (value: unknown): boolean => {
+  if (typeof value !== 'string' || !/^https?:\/\/[^/\s?#@\\]+\/?$/i.test(value) || !URL.canParse(value)) return false;
+  const url = new URL(value);
+  return url.protocol === 'https:' || isLoopback(url);
+};
+const origin: Check = [isOrigin, 'an origin, such as "https://feed.example"; http: for a loopback host alone'];
 // RFC 9110, 5.6.2: a subprotocol is a token.
 const token: Check = [
   (value) => typeof value === 'string' && /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(value),
@@ -80,6 +89,7 @@ const perFeed = (check: Check): Group => ({ within: Object.fromEntries(feeds.map
 const checks: Readonly<Record<keyof TradeFeedServiceOptions, Check | Group>> = {
   port: wholeNumberIn(0, 65_535),
   tls: { within: { key: pem, cert: pem }, all: true },
+  publicUrl: origin,
   sources: perFeed(observable),
   limits: { within: limitChecks },
   subprotocols: perFeed(token),

@@ -62,8 +62,8 @@ export const startTradeFeedService = async (options: TradeFeedServiceOptions = {
     onRequest: createRequestHandler(state),
     onUpgrade: upgrades.onUpgrade,
   });
-  const host = `${settings.tls ? 's' : ''}://127.0.0.1:${http.port}`;
-  state.wssUrl = `ws${host}${streamPath}`;
+  const baseUrl = `http${settings.tls ? 's' : ''}://127.0.0.1:${http.port}`;
+  state.wssUrl = new URL(streamPath, settings.publicUrl ?? baseUrl).href.replace(/^http/, 'ws');
 
   const push: TradeFeedService['push'] = (feed, payload) => {
     checkValue('feed', feed, oneOf(...feeds));
@@ -84,7 +84,7 @@ export const startTradeFeedService = async (options: TradeFeedServiceOptions = {
   const shutdown = (): Promise<void> => (stopped ??= stop());
 
   return {
-    baseUrl: `http${host}`,
+    baseUrl,
     events$: events.asObservable(),
     createAccount: (accountOptions) => createAccount(state, accountOptions),
     revokeTicket: (ticket) => {

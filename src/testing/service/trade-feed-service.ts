@@ -10,7 +10,7 @@ import type { ServiceEvent } from './service-event.js';
  * @see the contract, all sections
  */
 export interface TradeFeedService extends AsyncDisposable {
-  /** The base address: `http://127.0.0.1:PORT`, or `https:` with the option `tls`. */
+  /** The base address: `http://127.0.0.1:PORT`, or `https:` with the option `tls`; its own one, whatever `publicUrl` says. */
   readonly baseUrl: string;
   /**
    * What the service sees, as it happens: tickets, handshakes, closes, violations. Hot; completes with the shutdown, never

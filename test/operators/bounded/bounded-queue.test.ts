@@ -93,12 +93,13 @@ describe('BoundedQueue', () => {
         message: expect.stringMatching(/slower than the feed: 2 values of 3 bytes .* another of 3 bytes .* `capacity`/),
       }),
     );
+    expect(() => queue.offer({ n: 4, bytes: 10 })).toThrow(/slower than the feed: .* another of 10 bytes/);
     expect(() => queue.offer({ n: 4, bytes: 11 })).toThrow(/A value of 11 bytes came, which is too large to wait\./);
     expect(() => queue.offer({ n: 4, bytes: 11 })).toThrow(OverflowError);
     queue.end();
     expect(reports).toMatchObject([
-      { reason: 'overflow', dropped: 3, droppedBytes: 25, total: 3 },
-      { reason: 'ended', dropped: 2, droppedBytes: 3, total: 5 },
+      { reason: 'overflow', dropped: 4, droppedBytes: 35, total: 4 },
+      { reason: 'ended', dropped: 2, droppedBytes: 3, total: 6 },
     ]);
   });
 
@@ -136,6 +137,13 @@ describe('BoundedQueue', () => {
     expect(reports).toHaveLength(1);
   });
 
+  it('tells of a crossing when just half of the bytes are left', () => {
+    const { queue, reports } = queueOf({ capacity: 4, capacityBytes: 10 });
+    offerAll(queue, 6, 4, 1); // drops one
+    queue.settle();
+    expect(reports).toHaveLength(1);
+  });
+
   it('tells every second of a crossing that lasts', () => {
     const { queue, reports, clock } = queueOf({ capacity: 1 });
     for (clock.now = 0; clock.now <= 2_500; clock.now += 100) offerAll(queue, 1);
@@ -155,6 +163,16 @@ describe('BoundedQueue', () => {
     queue.end();
     expect([queue.hasEnded, queue.size]).toEqual([true, 0]);
     expect(reports).toMatchObject([{ reason: 'ended', dropped: 2, droppedBytes: 11, total: 2 }]);
+  });
+
+  it('counts from nothing again what comes after its end', () => {
+    const { queue } = queueOf({ capacityBytes: 10, overflow: 'drop-newest' });
+    offerAll(queue, 6);
+    queue.end();
+    offerAll(queue, 4);
+    queue.take();
+    offerAll(queue, 10, 2);
+    expect(numbersIn(queue)).toEqual([0]);
   });
 
   it('hands what `onDrop` throws at the end to RxJS, and tells the rest', async () => {

@@ -66,4 +66,38 @@ describe('BoundedReader', () => {
     made.source.next(1);
     expect(made.seen).toEqual([1, 2, 3]);
   });
+
+  it('hands on in order also what comes while others wait', () => {
+    const made = bench({}, (value) => {
+      if (value === 1) made.source.next(3);
+    });
+    made.ask(1);
+    [0, 1, 2].forEach((n) => made.source.next(n));
+    made.ask(5);
+    expect(made.seen).toEqual([0, 1, 2, 3]);
+  });
+
+  it('takes nothing more once it has told of a failure, though the source is still there', () => {
+    const source = new Subject<number>();
+    const seen: unknown[] = [];
+    const taker = {
+      wants: false,
+      next: (value: number) => seen.push(value),
+      end: (failure: Failure | undefined) => {
+        seen.push(failure?.error);
+        source.next(3);
+      },
+    };
+    const mine = new Error('mine');
+    const onDrop = () => {
+      throw mine;
+    };
+    const reader = new BoundedReader<number>(source, { ...boundDefaults, capacity: 1, onDrop }, taker);
+    reader.pull();
+    [1, 2].forEach((n) => source.next(n));
+    taker.wants = true;
+    reader.pull();
+    expect(seen).toEqual([2, mine]);
+    expect(source.observed).toBe(false);
+  });
 });

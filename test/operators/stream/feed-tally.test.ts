@@ -128,6 +128,11 @@ describe('FeedTally', () => {
     expect(tally.read(3_000).reconnects).toEqual({ ...before.reconnects, 'connection-lost': 2 });
   });
 
+  it('counts no reconnect where a failure stops the feed', () => {
+    const tally = tallyOf(disconnected(1), disconnected(2, { closeCode: 4001 }));
+    expect(tally.read(2_000).reconnects).toEqual({ 'connection-lost': 1 });
+  });
+
   it('adds up what was dropped, over all periods', () => {
     const tally = new FeedTally(0);
     tally.drop(2);

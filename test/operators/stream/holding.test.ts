@@ -137,6 +137,45 @@ describe('Holding', () => {
     expect([bufferSizes(frames), holding.slack]).toEqual([[1_000], 0]);
   });
 
+  it('has forgotten what it let go of when there is something to be tidied up', async () => {
+    const holding = new Holding<Frame>();
+    const before = fullChunk(4, 1_000);
+    for (const held of holdAll(holding, before).slice(2)) {
+      await endOfTurn();
+      holding.release(held);
+    }
+    expect(holding.slack).toBe(2_000);
+    holding.clear();
+    const after = fullChunk(4, 1_000);
+    const held = holdAll(holding, after);
+    await endOfTurn();
+    for (const each of held.slice(2)) holding.release(each);
+    holding.tidy();
+    expect([bufferSizes(before)[0], bufferSizes(after)[0], holding.slack]).toEqual([4_000, 2_000, 0]);
+  });
+
+  it('tidies up what is sparse, and leaves what has lost but little', async () => {
+    const holding = new Holding<Frame>();
+    const little = fullChunk(10, 100);
+    const much = fullChunk(4, 1_000);
+    const held = [...holdAll(holding, little), ...holdAll(holding, much)];
+    await endOfTurn();
+    for (const n of [0, 10, 11, 12]) holding.release(held[n]!);
+    holding.tidy();
+    expect([bufferSizes(little)[1], bufferSizes(much)[3]]).toEqual([1_000, 1_000]);
+    expect(holding.slack).toBe(100);
+  });
+
+  it('waits for the end of the turn, however many frames come out of one buffer', async () => {
+    const holding = new Holding<Frame>();
+    const views = Array.from({ length: 3_000 }, (_, n) => [n, n + 1] as const);
+    const frames = chunk(65_536, ...views);
+    holdAll(holding, frames);
+    expect(new Set(bufferSizes(frames))).toEqual(new Set([65_536]));
+    await endOfTurn();
+    expect(new Set(bufferSizes(frames))).toEqual(new Set([3_000]));
+  });
+
   it('changes no byte, counts what is alive, and keeps at most one and a third times of what is held, whatever is let go', async () => {
     const step = fc.record({
       ends: fc.uniqueArray(fc.integer({ min: 1, max: 256 }), { maxLength: 8 }),

@@ -99,6 +99,18 @@ describe('keeper', () => {
     expect(new Set(all.map(({ data }) => data.buffer)).size).toBe(2);
   });
 
+  it('does not move a second time what another one has moved just before', async () => {
+    const all = chunk(65_536, ...Array.from({ length: 10 }, (_, n) => [n * 100, n * 100 + 100] as const));
+    const [first, second] = [keeper(), keeper()];
+    for (const frame of all) first(frame);
+    const moved = Promise.resolve().then(() => all.map(({ data }) => data.buffer));
+    for (const frame of all) second(frame);
+    const buffers = await moved;
+    await endOfTurn();
+    expect(bufferSizes(all)).toEqual(Array(10).fill(1_000));
+    all.forEach(({ data }, n) => expect(data.buffer).toBe(buffers[n]));
+  });
+
   it('moves the frame of a decoded value; leaves everything else alone', async () => {
     const keep = keeper();
     const [frame] = chunk(1_000, [0, 10]) as [Frame];

@@ -5,7 +5,7 @@ import { CountBook } from '../../../src/operators/window/count-book.js';
 import type { FeedWindow } from '../../../src/operators/window/feed-window.js';
 import { framesUpTo } from '../../../src/operators/window/window-contents.js';
 import type { Frame } from '../../../src/protocol/frame.js';
-import { frameOf, gapOf } from '../stream.js';
+import { frameOf, gapOf, opened } from '../stream.js';
 import { inWords } from './window-words.js';
 
 const bookOf = (n: number) => new CountBook<FeedEvent, Frame[], FeedWindow<Frame>>(n, framesUpTo(n), () => 0);
@@ -24,6 +24,11 @@ describe('CountBook', () => {
     expect([...book.closed()]).toEqual([]);
     book.end();
     expect([...book.closed()].map(inWords)).toEqual(['4-4 e incomplete']);
+  });
+
+  it('is not made full by what happens around the frames', () => {
+    const book = bookOf(1);
+    expect([opened(1), frameOf('a', 2), gapOf(3, 4)].map((event) => book.add(event))).toEqual([false, true, false]);
   });
 
   it('gives every frame once, in order, and every gap that a frame follows', () => {

@@ -47,6 +47,14 @@ describe('outageLog', () => {
     expect(log.within(20, 30, 30)).toHaveLength(1);
   });
 
+  it('gives a window no gap of an outage that begins behind it, also when it has one of its own', () => {
+    const log = outageLog();
+    const gap = gapOf(1, 2);
+    log.tell(gap, 0, undefined);
+    log.tell(disconnected(13), 0, 12);
+    expect(log.within(0, 10, 15)).toEqual([gap]);
+  });
+
   it('ends an outage with the opening when no gap is told', () => {
     const log = outageLog();
     log.tell(disconnected(13), 0, 12);
@@ -66,8 +74,10 @@ describe('outageLog', () => {
       for (const event of events) log.tell(event, 0, 13);
       const [gap, ...more] = log.within(0, 100, 100);
       expect([gap?.from, gap?.to, gap?.durationMs, more]).toEqual([13, 25, 12, []]);
-      expect(gap?.failure).toMatchObject({ code: 'connection-closed', endedAt: 13 });
-      expect(gap?.failure.message).toContain('begun again');
+      const advice = 'Nothing to do: the frames of that time are missing.';
+      const told = { code: 'connection-closed', stage: 'stream', verdict: 'backoff', endedAt: 13, advice };
+      expect(gap?.failure).toMatchObject(told);
+      expect(gap?.failure.message).toBe(`The feed ended, and was begun again. ${advice}`);
     }
     const first = outageLog();
     for (const event of ends) first.tell(event, 0, undefined);

@@ -33,6 +33,38 @@ describe('WindowBook', () => {
     expect(linesOf(book)).toEqual([]);
   });
 
+  it('says nothing of a first window before the feed is open, where that begins it', () => {
+    const book = bookOf(() => 0, { align: 'start' });
+    expect([book.add(requested(3)), book.add(issued(4)), book.add(opened(5))]).toEqual([false, false, true]);
+  });
+
+  it('waits no longer than from one end to the next before there is a window', () => {
+    expect(bookOf(() => 3, { lengthMs: 20, everyMs: 5 }).waitMs()).toBe(5);
+  });
+
+  it('takes the time of the clock for items that know none, from the first one on', () => {
+    let now = 12;
+    const book = bookOf(() => now);
+    expect(book.add('no event' as never)).toBe(true);
+    now = 20;
+    expect([book.tick(), [...book.closed()].map(({ start, count }) => [start, count])]).toEqual([true, [[10, 1]]]);
+  });
+
+  it.each([
+    ['in its window', [8, 6], 8],
+    ['of a window that is over', [15, 3], 15],
+  ])('was last heard at the latest time, also after a frame that is late, %s', (_where, times, heardAt) => {
+    const book = bookOf(() => 0);
+    book.add(opened(1));
+    for (const time of times) book.add(frameOf('a', time));
+    // Begun again, without a word of its end.
+    book.add(requested(22));
+    book.add(opened(25));
+    book.add(frameOf('b', 40));
+    const [gap, ...others] = new Set([...book.closed()].flatMap(({ gaps }) => gaps));
+    expect([gap?.from, gap?.to, others]).toEqual([heardAt, 25, []]);
+  });
+
   it('closes windows only as they are asked for, so that a leap of time costs no memory', () => {
     const book = bookOf(() => 0);
     book.add(opened(0));

@@ -61,7 +61,7 @@ describe('the options of the service', () => {
     [[], '`options` must be an object of options; got object.'],
     [
       { prot: 1 },
-      '`prot` is not an option; allowed are port, tls, sources, limits, subprotocols, errorBody, scheduler.',
+      '`prot` is not an option; allowed are port, tls, publicUrl, sources, limits, subprotocols, errorBody, scheduler.',
     ],
     [{ port: -1 }, '`port` must be a whole number from 0 to 65535; got -1.'],
     [{ port: 65_536 }, '`port` must be a whole number from 0 to 65535; got 65536.'],
@@ -70,6 +70,10 @@ describe('the options of the service', () => {
     [{ tls: { cert: 'x' } }, '`tls.key` must be a PEM text or a Buffer; got undefined.'],
     [{ tls: { key: 'x' } }, '`tls.cert` must be a PEM text or a Buffer; got undefined.'],
     [{ tls: { key: 'x', cert: 'x', ca: 'x' } }, '`tls.ca` is not an option; allowed are key, cert.'],
+    [
+      { publicUrl: 1 },
+      '`publicUrl` must be an origin, such as "https://feed.example"; http: for a loopback host alone; got 1.',
+    ],
     [{ sources: { market: [] } }, '`sources.market` must be an Observable of strings or bytes; got object.'],
     [{ sources: { candles: NEVER } }, '`sources.candles` is not an option; allowed are market, raw.'],
     [{ limits: 1 }, '`limits` must be an object of options; got 1.'],
@@ -96,6 +100,33 @@ describe('the options of the service', () => {
     [{ scheduler: null }, '`scheduler` must be a SchedulerLike of RxJS; got null.'],
   ])('%j is refused', (options, message) => {
     expect(refused(options)).toBe(message);
+  });
+
+  it.each([
+    'feed.example',
+    'wss://feed.example',
+    'http://feed.example',
+    'https://feed.example/path',
+    'https://feed.example?query',
+    'https://feed.example#part',
+    'https://user@feed.example',
+    ' https://feed.example',
+    'https://feed.example:99999',
+    'https://',
+    '',
+  ])('refuse %j as publicUrl', (publicUrl) => {
+    expect(refused({ publicUrl })).toMatch(/^`publicUrl` must be an origin.*; got string\.$/);
+  });
+
+  it.each([
+    'https://feed.example',
+    'https://feed.example/',
+    'HTTPS://FEED.example:444',
+    'http://127.0.0.1:80',
+    'http://localhost',
+    'https://[::1]:8443',
+  ])('take %j as publicUrl', (publicUrl) => {
+    expect(serviceSettings({ publicUrl }).publicUrl).toBe(publicUrl);
   });
 
   it('are checked, each of them', () => {

@@ -55,6 +55,17 @@ describe('where the service listens', () => {
     await first.shutdown();
     expect((await start({ port })).baseUrl).toBe(first.baseUrl);
   });
+
+  it.each([
+    ['https://feed.example', 'wss://feed.example/ws'],
+    ['https://feed.example:8443/', 'wss://feed.example:8443/ws'],
+    ['http://localhost:8080', 'ws://localhost:8080/ws'],
+  ])('and says so in baseUrl, while tickets lead to publicUrl %s', async (publicUrl, wssUrl) => {
+    const service = await start({ publicUrl });
+    expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    const { body } = await postTicket(service, service.createAccount().createApiKey());
+    expect((body as BareTicket).wss_url).toBe(wssUrl);
+  });
 });
 
 describe('TLS', () => {
