@@ -1,0 +1,53 @@
+// What a run hands over: tables on stdout, reliability/results/NAME.json, charts, its section of docs/reliability.md.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { fill } from '../../bench/lib/fill.mjs';
+import { machine, machineLine } from '../../bench/lib/machine.mjs';
+import { root } from '../../bench/lib/root.mjs';
+import { table } from '../../bench/lib/table.mjs';
+import { writeResult } from '../../bench/lib/write-result.mjs';
+import { goalTable, sectionOf } from './section.mjs';
+
+const kept = { results: 'reliability/results/', charts: 'docs/reliability/' };
+const aside = { results: 'temp/reliability/', charts: 'temp/reliability/' };
+const guide = new URL('docs/reliability.md', root);
+
+/**
+ * Prints a result, writes it down, and fills its section of the guide. The process ends with code 1 when a rule is broken.
+ *
+ * @param name - a file name, and that of the section: `<!-- reliability:NAME -->` … `<!-- /reliability -->`
+ * @param command - what a reader types to repeat it
+ * @param goals - rows of goal.mjs
+ * @param charts - as those of a bench
+ * @param tables - `{ title, columns: ['…'], rows: [[…]] }`
+ * @param facts - `{ name: text or number }`
+ * @param keep - false for a short look: it goes to temp/reliability, and not into the guide
+ */
+export const report = async ({ name, command, goals = [], charts = [], tables = [], facts = {}, keep = true }) => {
+  const found = machine();
+  const result = { name, command, measuredAt: new Date().toISOString(), machine: found, goals, tables, charts, facts };
+  const json = writeResult(name, result, keep ? kept : aside);
+  const parts = [
+    `# ${name}: ${command}`,
+    `${machineLine(found)}${keep ? '' : ': A SHORT LOOK, NOT A RESULT'}`,
+    ...tables.map(({ title, columns, rows }) => `${title}\n\n${table(columns, rows)}`),
+    ...(goals.length > 0 ? [goalTable(goals)] : []),
+    ...Object.entries(facts).map(([fact, value]) => `${fact}: ${value}`),
+    `written to ${json}${keep ? await intoGuide(result) : ''}`,
+  ];
+  console.log(`\n${parts.join('\n\n')}\n`);
+  if (goals.some(({ met }) => !met)) process.exitCode = 1;
+  return result;
+};
+
+/** Fills the section of a result; says so, or that there is no place for it. */
+export const intoGuide = async (result) => {
+  const { format, resolveConfig } = await import('prettier');
+  const path = fileURLToPath(guide);
+  const config = await resolveConfig(path);
+  const section = (await format(sectionOf(result), { ...config, parser: 'markdown' })).trim();
+  const document = existsSync(guide) ? readFileSync(guide, 'utf8') : '';
+  if (!document.includes(`<!-- reliability:${result.name} -->`)) return ' (docs/reliability.md has no section for it)';
+  writeFileSync(guide, fill(document, { [result.name]: section }, 'reliability'));
+  return ' and docs/reliability.md';
+};

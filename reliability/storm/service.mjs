@@ -1,0 +1,34 @@
+// One life of the service of the storm, in a process of its own: accounts that outlive it, a frame now and then, little room at first.
+import { interval } from 'rxjs';
+import { restartable } from '../lib/restartable.mjs';
+
+const FRAME_EVERY_MS = 250;
+const { port, accounts, capacity, roomAfterMs, limits } = JSON.parse(process.argv[2] ?? '{}');
+const events = [];
+const server = await restartable({
+  accounts,
+  options: { port, limits: { shutdownTimeoutMs: 10_000, ...limits, ...(capacity !== undefined && { capacity }) } },
+  onEvent: ({ type, at, account, status, code, retryAfterSeconds, rule }) => {
+    events.push([type, at, account, status ?? 0, String(code ?? rule ?? ''), retryAfterSeconds ?? 0]);
+    if (status === 429) room ??= setTimeout(() => server.service.setCapacity(Infinity), roomAfterMs);
+  },
+});
+const upAt = Date.now();
+// There is room for all some time after the first was told to wait: half of them come in vain until then.
+let room;
+let pushed = 0;
+const pushing = interval(FRAME_EVERY_MS).subscribe(() => server.push(`{"n":${(pushed += 1)}}`));
+
+const end = async () => {
+  clearTimeout(room);
+  pushing.unsubscribe();
+  await server.shutdown();
+};
+process.on('message', async ({ type }) => {
+  if (type === 'shutdown') await end();
+  process.send?.({ type: 'events', events: events.splice(0) }, () => {
+    if (type === 'shutdown') process.disconnect();
+  });
+});
+process.once('disconnect', () => void end());
+process.send?.({ type: 'ready', baseUrl: server.baseUrl, keys: server.keys, upAt });

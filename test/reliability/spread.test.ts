@@ -1,0 +1,79 @@
+import { describe, expect, it } from '@jest/globals';
+import { nextReconnect, type Reconnect, resolveBackoff } from '../../src/reconnect/backoff.js';
+import { tradeFeedError } from '../../src/protocol/classify.js';
+import { type Goal, reliabilityModule } from './library.js';
+
+interface Wait {
+  readonly at: number;
+  readonly delayMs: number;
+  readonly attempt: number;
+  readonly verdict: string;
+  readonly floorMs: number;
+}
+interface Client {
+  readonly waits: readonly Wait[];
+}
+type Policy = ReturnType<typeof resolveBackoff>;
+const { triesOf, spreadRules, floorRule } = await reliabilityModule<{
+  triesOf: (storm: { clients: readonly Client[] }, policy: Policy, seed: number) => object;
+  spreadRules: (tries: object, waveMs: number) => Goal[];
+  floorRule: (clients: readonly Client[], policy: Policy) => Goal;
+}>('storm/spread.mjs');
+const { seeded } = await reliabilityModule<{ seeded: (seed: number) => () => number }>('lib/random.mjs');
+
+const shipped = resolveBackoff();
+const failure = tradeFeedError({ stage: 'ticket', code: 'ticket-endpoint-unreachable', endedAt: 0 });
+
+/** Three failures of each client, all of which lost their connection within 20 ms. */
+const stormOf = (jitter: Policy['jitter'], count = 300): { clients: readonly Client[] } => ({
+  clients: Array.from({ length: count }, (_, n) => {
+    const policy = { ...shipped, jitter, random: seeded(n + 1) };
+    const waits: Wait[] = [];
+    let last: Reconnect | undefined;
+    let at = n % 20;
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      const next = nextReconnect(policy, last, failure);
+      if ('stop' in next) throw new Error('It stops.');
+      waits.push({ at, delayMs: next.delayMs, attempt: next.attempt, verdict: 'backoff', floorMs: 0 });
+      at += next.delayMs;
+      last = next;
+    }
+    return { waits };
+  }),
+});
+const brokenOf = (jitter: Policy['jitter']) =>
+  spreadRules(triesOf(stormOf(jitter), shipped, 1), 50).map(({ met }) => (met ? 'held' : 'broken'));
+
+describe('the rules of the spread', () => {
+  it('hold for the policy that is shipped', () => {
+    expect(brokenOf('full')).toEqual(['held', 'held', 'held']);
+  });
+
+  it('are all broken without jitter', () => {
+    expect(brokenOf('none')).toEqual(['broken', 'broken', 'broken']);
+  });
+
+  it('tell half of the jitter from all of it', () => {
+    expect(brokenOf('equal').slice(0, 2)).toEqual(['broken', 'broken']);
+  });
+
+  it('do not hold of nothing', () => {
+    expect(() => triesOf({ clients: [] }, shipped, 1)).toThrow('Nobody waited');
+  });
+});
+
+describe('the rule of those who were told to wait', () => {
+  const limited = tradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5_000, endedAt: 0 });
+  const isHeld = (jitter: Policy['jitter'], count = 300): boolean => {
+    const clients = Array.from({ length: count }, (_, n) => {
+      const next = nextReconnect({ ...shipped, jitter, random: seeded(n + 1) }, undefined, limited);
+      if ('stop' in next) throw new Error('It stops.');
+      return { waits: [{ at: 0, delayMs: next.delayMs, attempt: 1, verdict: 'wait', floorMs: 5_000 }] };
+    });
+    return floorRule(clients, shipped).met;
+  };
+
+  it('is held by the policy that is shipped, and broken where all come back in one moment', () => {
+    expect([isHeld('full'), isHeld('none'), isHeld('full', 0)]).toEqual([true, false, false]);
+  });
+});
