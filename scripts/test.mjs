@@ -4,7 +4,7 @@
 //   npm test                            all of it
 //   npm test -- --only lint,types       these alone
 //   npm test -- --nodes                 the test suite on other Nodes, too
-//   npm test -- --apps                  whole apps and Chromium, too
+//   npm test -- --apps                  whole apps in Chromium, and peers from Debian, too
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -92,9 +92,9 @@ const onNode = (version) => async () => {
   return result.ok === false && result.failed === 0 ? { ...result, failed: 1 } : result;
 };
 
-/** The tests of whole apps, which count themselves. */
-const apps = async () => {
-  const { ok, output } = await runScript('test:apps');
+/** Tests that count themselves: those of whole apps, and those with peers. */
+const counted = (name) => async () => {
+  const { ok, output } = await runScript(name);
   const [, passed, failed] = /^(\d+) passed, (\d+) failed$/m.exec(output) ?? [];
   const failures = Math.max(Number(failed ?? 1), Number(!ok));
   return { passed: Number(passed ?? 0), failed: failures, output, note: `${passed ?? 0} tests` };
@@ -115,7 +115,12 @@ const alone = [
   // On a machine that does nothing else.
   ['bench', script('bench:check')],
   ['jest', covered],
-  ...(options.apps ? [['apps', apps]] : []),
+  ...(options.apps
+    ? [
+        ['peers', counted('test:peers')],
+        ['apps', counted('test:apps')],
+      ]
+    : []),
   ...(options.nodes ? nodeVersions.map((version) => [`node ${version.split('.')[0]}`, onNode(version)]) : []),
 ];
 

@@ -1,0 +1,47 @@
+// haproxy in front of the service: ends TLS, passes tickets and streams on.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { haproxy } from './packages.mjs';
+import { folderFor, listens, start } from './program.mjs';
+
+const config = ({ folder, port, ticketPort, streamPort, quietMs, drainMs }) => `
+global
+  hard-stop-after ${drainMs}ms
+defaults
+  mode http
+  retries 0
+  timeout connect 1s
+  timeout client 30s
+  timeout server 30s
+  timeout tunnel ${quietMs}ms
+frontend public
+  bind 127.0.0.1:${port} ssl crt ${folder}/both.pem
+  use_backend stream if { path /ws }
+  default_backend tickets
+backend tickets
+  server service 127.0.0.1:${ticketPort}
+backend stream
+  server service 127.0.0.1:${streamPort}
+`;
+
+/** Starts haproxy; `reload` starts another one with new settings, which takes the place of the first (`-sf`). */
+export const startHaproxy = async (t, certificate, settings) => {
+  const folder = folderFor(t);
+  const file = join(folder, 'haproxy.cfg');
+  writeFileSync(join(folder, 'both.pem'), `${certificate.cert}\n${certificate.private}`, { mode: 0o644 });
+  const run = async (changed, replaced = []) => {
+    writeFileSync(file, config({ ...settings, ...changed, folder }));
+    const program = start(t, haproxy, ['-db', '-f', file, ...replaced]);
+    await listens(settings.port, program);
+    return program;
+  };
+  let program = await run();
+  return {
+    reload: async (changed) => {
+      program = await run(changed, ['-sf', String(program.child.pid)]);
+    },
+  };
+};
+
+/** What an upstream that is down looks like. */
+startHaproxy.down = { status: 503, ticket: 'credential-service-unavailable', handshake: 'capacity-full' };

@@ -1,0 +1,57 @@
+// nginx in front of the service: ends TLS, passes tickets and streams on as its manual says for WebSockets.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { nginx } from './packages.mjs';
+import { folderFor, listens, start } from './program.mjs';
+
+const config = ({ folder, port, ticketPort, streamPort, quietMs, drainMs }) => `
+daemon off;
+pid ${folder}/nginx.pid;
+worker_processes 1;
+worker_shutdown_timeout ${drainMs}ms;
+events { worker_connections 256; }
+http {
+  access_log off;
+  client_body_temp_path ${folder}/body;
+  proxy_temp_path ${folder}/proxy;
+  fastcgi_temp_path ${folder}/fastcgi;
+  uwsgi_temp_path ${folder}/uwsgi;
+  scgi_temp_path ${folder}/scgi;
+  map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
+  server {
+    listen 127.0.0.1:${port} ssl;
+    ssl_certificate ${folder}/both.pem;
+    ssl_certificate_key ${folder}/both.pem;
+    proxy_http_version 1.1;
+    proxy_set_header Host $http_host;
+    proxy_set_header Upgrade $http_upgrade;
+    proxy_set_header Connection $connection_upgrade;
+    proxy_read_timeout ${quietMs}ms;
+    location / { proxy_pass http://127.0.0.1:${ticketPort}; }
+    location = /ws { proxy_pass http://127.0.0.1:${streamPort}; }
+  }
+}
+`;
+
+/** Starts nginx; `reload` gives it new settings, as `nginx -s reload` does. */
+export const startNginx = async (t, certificate, settings) => {
+  const folder = folderFor(t);
+  const file = join(folder, 'nginx.conf');
+  writeFileSync(join(folder, 'both.pem'), `${certificate.cert}\n${certificate.private}`, { mode: 0o644 });
+  const write = (changed) => writeFileSync(file, config({ ...settings, ...changed, folder }));
+  const args = ['-c', file, '-p', folder, '-e', 'stderr'];
+  write();
+  const program = start(t, nginx, args);
+  await listens(settings.port, program);
+  return {
+    reload: async (changed) => {
+      write(changed);
+      const { child, ended } = start(t, nginx, [...args, '-s', 'reload']);
+      const said = await ended;
+      if (child.exitCode !== 0) throw new Error(said);
+    },
+  };
+};
+
+/** What an upstream that is down looks like. */
+startNginx.down = { status: 502, ticket: 'ticket-request-failed', handshake: 'handshake-failed' };

@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { connect as connectTls, createServer as createTls } from 'node:tls';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { certificateFor } from './certificate.js';
+import { kilobytes, through } from './fault-ends.js';
+import { type Faults, startFaultProxy } from './fault-proxy.js';
+
+describe('the flow of bytes', () => {
+  it('is delayed, in order, without a chunk waiting for the one before', async () => {
+    await using net = await through({ toClient: { delayMs: 60, jitterMs: 40 } });
+    const client = net.client();
+    const service = await net.service();
+    const sentMs = performance.now();
+    for (const digit of '0123456789') {
+      service.socket.write(digit);
+      await delay(5);
+    }
+    await client.received(10);
+    expect(client.text()).toBe('0123456789');
+    expect((client.arrivedMs[0] as number) - sentMs).toBeGreaterThanOrEqual(59);
+    // One after the other they would take 600 ms.
+    expect((client.arrivedMs.at(-1) as number) - sentMs).toBeLessThan(500);
+  });
+
+  it('is limited in bytes a second', async () => {
+    await using net = await through({ toServer: { bytesPerSecond: 100_000 } });
+    const client = net.client();
+    const startedMs = performance.now();
+    client.socket.write(kilobytes(20));
+    const service = await net.service();
+    await service.received(20 * 1_024);
+    expect(performance.now() - startedMs).toBeGreaterThan(150);
+    expect(Buffer.concat(service.chunks).equals(kilobytes(20))).toBe(true);
+  });
+
+  it.each([
+    ['split', 8],
+    ['drip', 800],
+  ] as const)('is cut up small: %s', async (segments, atLeast) => {
+    await using net = await through({ toClient: { segments } });
+    const client = net.client();
+    (await net.service()).socket.write(kilobytes(8));
+    await client.received(8 * 1_024);
+    expect(client.chunks.length).toBeGreaterThanOrEqual(atLeast);
+    expect(Buffer.concat(client.chunks).equals(kilobytes(8))).toBe(true);
+  });
+
+  it('is joined', async () => {
+    await using net = await through({ toClient: { segments: 'coalesced' } });
+    const client = net.client();
+    const service = await net.service();
+    for (const digit of '01234') {
+      service.socket.write(digit);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await client.received(5);
+    expect(client.chunks.map(String)).toEqual(['01234']);
+  });
+});
+
+describe('a cut', () => {
+  it.each([0, 1, 1_000, 70_000])('after %i bytes passes exactly as many, then resets', async (afterBytes) => {
+    await using net = await through({ toClient: { cut: { afterBytes, how: 'reset' } } });
+    const client = net.client();
+    const service = await net.service();
+    service.socket.write(kilobytes(100));
+    // To Node a reset that comes with the last bytes looks like an end.
+    expect(['ECONNRESET', 'FIN']).toContain(await client.ended);
+    expect(Buffer.concat(client.chunks).equals(kilobytes(100).subarray(0, afterBytes))).toBe(true);
+    expect(await service.ended).toBe('ECONNRESET');
+  });
+
+  it('ends one direction with FIN and leaves the other', async () => {
+    await using net = await through({ toClient: { cut: { afterBytes: 3, how: 'end' } } });
+    const client = net.client();
+    const service = await net.service();
+    service.socket.write('abcdef');
+    expect(await client.ended).toBe('FIN');
+    client.socket.write('still here');
+    await service.received(10);
+    expect(client.text()).toBe('abc');
+  });
+
+  it('swallows both ways for ever', async () => {
+    await using net = await through({ toServer: { cut: { afterBytes: 3, how: 'half-open' } } });
+    const client = net.client();
+    client.socket.write('abcdef');
+    const service = await net.service();
+    await service.received(3);
+    service.socket.end('unheard');
+    client.socket.end('unheard');
+    const ended = Promise.race([client.ended, service.ended]);
+    expect(await Promise.race([ended, delay(50, 'silence')])).toBe('silence');
+    expect([client.text(), service.text()]).toEqual(['', 'abc']);
+  });
+
+  it('within its first bytes breaks a TLS handshake', async () => {
+    const certificate = await certificateFor();
+    let secured = 0;
+    const server = createTls(certificate, () => (secured += 1)).on('tlsClientError', () => undefined);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const target = (server.address() as AddressInfo).port;
+    const faults = (n: number): Faults => (n === 1 ? { toClient: { cut: { afterBytes: 100, how: 'reset' } } } : {});
+    await using proxy = await startFaultProxy({ target, faults });
+    const attempt = () =>
+      new Promise<string>((resolve) => {
+        const socket = connectTls({ port: proxy.port, host: '127.0.0.1', ca: certificate.cert });
+        const tell = (what: string) => () => {
+          socket.destroy();
+          resolve(what);
+        };
+        socket.once('secureConnect', tell('secure')).once('error', tell('broken'));
+      });
+    expect([await attempt(), secured]).toEqual(['broken', 0]);
+    expect(await attempt()).toBe('secure');
+    server.close();
+  });
+});

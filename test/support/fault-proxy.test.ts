@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { describe, expect, it } from '@jest/globals';
+import { kilobytes, through } from './fault-ends.js';
+
+describe('without a fault', () => {
+  it('passes all through, both ways, with the ends', async () => {
+    await using net = await through({});
+    const client = net.client();
+    client.socket.end('question');
+    const service = await net.service();
+    expect(await service.ended).toBe('FIN');
+    service.socket.end(kilobytes(3_000));
+    expect(await client.ended).toBe('FIN');
+    expect(service.text()).toBe('question');
+    expect(Buffer.concat(client.chunks).equals(kilobytes(3_000))).toBe(true);
+    expect([net.proxy.connections, net.proxy.open]).toEqual([1, 0]);
+  });
+
+  it('passes a reset on, from either side', async () => {
+    await using net = await through({});
+    const [one, other] = [net.client(), net.client()];
+    const services = [await net.service(1), await net.service(2)] as const;
+    one.socket.resetAndDestroy();
+    expect(await services[0].ended).toBe('ECONNRESET');
+    services[1].socket.resetAndDestroy();
+    expect(await other.ended).toBe('ECONNRESET');
+  });
+});
+
+describe('connections', () => {
+  it('are refused when told, and without a target', async () => {
+    await using net = await through((n) => ({ refuse: n === 1 }));
+    expect(await net.client().ended).toBe('ECONNRESET');
+    const { target } = net.proxy;
+    net.proxy.target = undefined;
+    expect(await net.client().ended).toBe('ECONNRESET');
+    net.proxy.target = target;
+    net.client().socket.write('hello');
+    await (await net.service()).received(5);
+    expect([net.services.length, net.proxy.connections, net.proxy.open]).toEqual([1, 3, 1]);
+  });
+
+  it('are reset when nobody listens on the port of the target', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, 'close');
+    await using net = await through({}, { target: port });
+    expect(await net.client().ended).toBe('ECONNRESET');
+  });
+
+  it('are reordered: one is joined after the next', async () => {
+    await using net = await through((n) => (n === 1 ? { connectAfter: 'next' } : {}), { holdMs: 5_000 });
+    net.client().socket.write('first');
+    await once(net.client().socket.setNoDelay(), 'connect');
+    for (const n of [1, 2]) await net.service(n);
+    await net.services[1]?.received(5);
+    expect(net.services.map((service) => service.text())).toEqual(['', 'first']);
+  });
+
+  it('are joined in the end when no other comes', async () => {
+    await using net = await through({ connectAfter: 'next' }, { holdMs: 20 });
+    net.client().socket.write('alone');
+    await (await net.service()).received(5);
+  });
+
+  it.each([
+    ['reset', 'ECONNRESET'],
+    ['end', 'FIN'],
+  ] as const)('that are open are hit by %s()', async (method, seen) => {
+    await using net = await through({});
+    const clients = [net.client(), net.client()];
+    const services = [await net.service(1), await net.service(2)];
+    net.proxy[method]();
+    for (const { ended } of [...clients, ...services]) expect(await ended).toBe(seen);
+  });
+
+  it('that are open are hit by halfOpen(), later ones are not', async () => {
+    await using net = await through({});
+    const old = net.client();
+    const service = await net.service(1);
+    net.proxy.halfOpen();
+    service.socket.write('unheard');
+    const young = net.client();
+    (await net.service(2)).socket.write('heard');
+    await young.received(5);
+    expect([old.text(), net.proxy.open]).toEqual(['', 2]);
+  });
+});

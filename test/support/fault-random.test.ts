@@ -1,0 +1,39 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { kilobytes, through } from './fault-ends.js';
+import { randomFaults, seededRandom } from './fault-random.js';
+
+describe('chance', () => {
+  it('is the same for the same seed', () => {
+    const drawn = (seed: number) => {
+      const random = seededRandom(seed);
+      return Array.from({ length: 50 }, () => randomFaults(random));
+    };
+    expect(drawn(7)).toEqual(drawn(7));
+    expect(drawn(7)).not.toEqual(drawn(8));
+  });
+
+  it('draws every kind of fault', () => {
+    const random = seededRandom(3);
+    const all = JSON.stringify(Array.from({ length: 1_000 }, () => randomFaults(random)));
+    const words = ['refuse', 'connectAfter', 'delayMs', 'jitterMs', 'bytesPerSecond', 'split', 'coalesced', 'drip'];
+    for (const word of [...words, 'reset', 'end', 'half-open', 'toServer']) expect(all).toContain(`"${word}"`);
+  });
+
+  it('never changes, loses or adds a byte before its cut', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), async (seed) => {
+        const { toClient = {} } = randomFaults(seededRandom(seed));
+        const { bytesPerSecond: _slow, ...faults } = toClient;
+        await using net = await through({ toClient: faults }, { random: seededRandom(seed) });
+        const client = net.client();
+        const service = await net.service();
+        service.socket.end(kilobytes(10));
+        const expected = Math.min(faults.cut?.afterBytes ?? Infinity, 10 * 1_024);
+        await client.received(expected);
+        expect(Buffer.concat(client.chunks).equals(kilobytes(10).subarray(0, expected))).toBe(true);
+      }),
+      { numRuns: 20 },
+    );
+  });
+});
