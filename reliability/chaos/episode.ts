@@ -106,7 +106,7 @@ export const runEpisode = async (
   const isBack = ({ log }: Watched) => log.some((seen) => seen.what === 'frame' && seen.at > calmFrom + 200);
   for (const end = performance.now() + CALM_MS; performance.now() < end && !live().every(isBack);) await time.wait(20);
   for (const feed of live().filter((each) => !isBack(each)))
-    wrong.push(`feed ${feed.facts.subscription} is not back after ${CALM_MS} ms of calm`);
+    wrong.push(`feed ${feed.facts.subscription} is not back after ${CALM_MS} ms of calm: ${lastOf(feed)}`);
 
   for (const { unsubscribe } of live()) unsubscribe();
   // A connection that the network swallowed is open at the service for ever: the end that counts is the client's.
@@ -124,6 +124,12 @@ export const runEpisode = async (
   }
   return { violations: [...new Set(wrong)], logs: new Map([...watched].map(([id, { log }]) => [id, log])) };
 };
+
+const lastOf = ({ log }: Watched): string =>
+  log
+    .slice(-12)
+    .map((seen) => (seen.what === 'event' ? seen.event.type : seen.what))
+    .join(', ');
 
 /** What the network took is lost: a connection was cut unless the service closed it and the client answered. */
 const withCuts = (log: readonly Seen[]): readonly Seen[] => {

@@ -39,9 +39,8 @@ const refusal = <T extends readonly [unknown, unknown, { readonly verdict: strin
   );
 };
 
-/** Retry-After of the tables would be minutes: here it is none, or a second. */
-const retryAfter = (value: string | undefined) =>
-  value === undefined ? {} : { 'retry-after': value === '60' ? '1' : value };
+/** Retry-After of the tables may be minutes: here it is none, or a second. */
+const retryAfter = (value: string | undefined) => (value === undefined ? {} : { 'retry-after': '1' });
 
 /** Answers a ticket request: at once or late, mostly with a ticket. */
 export const answerTicket = ({ random, isCalm, later, meant }: Mood, held: HeldTicket): void => {

@@ -304,6 +304,15 @@ describe('openConnection', () => {
     await expect(texts(wire, 1)).resolves.toEqual(['a']);
   });
 
+  it('waits for the handshake with a ticket of which no deadline is known', async () => {
+    const slow: HandshakeStep = (peer, wire, n) => void setTimeout(accept(text('a')), 50, peer, wire, n);
+    await using wire = await startWire({ handshake: [slow] });
+    const ticket = await firstValueFrom(of<Feed>('market').pipe(requestTicket(optionsFor(wire))));
+    const { deadlineMs: _known, ...unknown } = ticket;
+    const [frame] = await firstValueFrom(of(unknown).pipe(openConnection(optionsFor(wire)), take(1), toArray()));
+    expect(frame?.text()).toBe('a');
+  });
+
   it('tries no handshake with a ticket that is dead by the clock of the service', async () => {
     const ticket = issue({ expires_at: '2031-01-01T00:00:00Z' }, { date: 'Wed, 01 Jan 2031 00:00:01 GMT' });
     await using wire = await startWire({ ticket: [ticket] });

@@ -164,6 +164,16 @@ describe('requestTicket', () => {
     await dispatcher.close();
   });
 
+  it('reads a body of just the size that a ticket may have', async () => {
+    const full: TicketStep = (response, wire, n) => {
+      void response.writeHead(200).end(JSON.stringify(ticketBody(wire, n)).padEnd(64 * 1024));
+    };
+    await using wire = await startWire({ ticket: [full] });
+    await expect(firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))))).resolves.toMatchObject({
+      feed: 'market',
+    });
+  });
+
   it('reads no more of a body than a ticket can need', async () => {
     const padded: TicketStep = (response, wire, n) =>
       void response.writeHead(200).end(JSON.stringify(ticketBody(wire, n)) + ' '.repeat(70_000));

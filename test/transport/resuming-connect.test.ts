@@ -46,6 +46,17 @@ describe('resumingConnect', () => {
     },
   );
 
+  it('resumes the session of a connection that broke once it was there', async () => {
+    await using wire = await startWire({ tls });
+    const connect = resumingConnect({ ca: tls.cert });
+    await resumes(connect, wire.wssUrl);
+    const socket = connect(new URL(wire.wssUrl));
+    await once(socket, 'secureConnect');
+    socket.on('error', () => undefined).destroy(new Error('broken'));
+    await closed(socket);
+    expect(await resumes(connect, wire.wssUrl)).toBe(true);
+  });
+
   it('resumes nothing of another origin, also of the same service', async () => {
     await using wire = await startWire({ tls });
     await using gate = await startGate([{ port: portOf(wire.wssUrl) }]);

@@ -192,3 +192,10 @@ describe('where code generation is disallowed', () => {
     expect(JSON.parse(printed)).toEqual([true, { n: 1 }, '/n', { n: 2 }]);
   });
 });
+
+it('leaves no name behind outside of itself', () => {
+  const before = Object.keys(globalThis);
+  expect(guard(t.tuple([t.string, t.number]))(['a', 1])).toBe(true);
+  expect(guard(t.partial({ a: t.string }))({ a: 'a' })).toBe(true);
+  expect(Object.keys(globalThis)).toEqual(before);
+});

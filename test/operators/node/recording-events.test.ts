@@ -33,6 +33,12 @@ describe('recordedEvents', () => {
     expect(events.next()).toBeUndefined();
   });
 
+  it.each(['x\n', '\rx\n', 'xx\n'])('takes no short line for an empty one: %j', (bad) => {
+    const events = recordedEvents();
+    events.take(lines(bad + line(1)));
+    expect(() => events.next()).toThrow('The line at byte 0 of f.1 is not readable');
+  });
+
   it('leaves a last line out that is not readable', () => {
     const events = recordedEvents();
     events.take(lines(`${line(1)}\0\0}\n`));
