@@ -47,7 +47,7 @@ describe(`one feed and attempt after attempt of a hostile server, with FUZZ_SEED
   it(
     'ends each with a clear failure, and leaves nothing open',
     () =>
-      fuzz('attempts, one after the other', fc.array(attempt, { minLength: 2, maxLength: 6 }), 60, async (attempts) => {
+      fuzz('attempts, one after the other', fc.array(attempt, { minLength: 2, maxLength: 6 }), 48, async (attempts) => {
         const codes = await scripted.runAll(attempts.map(scriptOf), {
           ticketTimeoutMs: 150,
           handshakeTimeoutMs: 150,

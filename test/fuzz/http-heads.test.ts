@@ -48,7 +48,7 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
   it(
     'to a ticket request end in a ticket or a clear failure',
     () =>
-      fuzz('HTTP heads of the ticket response', tickets, 150, async (http) => {
+      fuzz('HTTP heads of the ticket response', tickets, 72, async (http) => {
         const { code, failure, requests } = await run('ticket', written(http), deadlines(http));
         // A deadline of the handshake may be over before it is begun.
         if (requests.length === 1 && http.end !== 'stay') expect(failure.stage).toBe('ticket');
@@ -60,7 +60,7 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
   it(
     'to a handshake end in a connection or a clear failure',
     () =>
-      fuzz('HTTP heads of the handshake', handshakes, 150, async (http) => {
+      fuzz('HTTP heads of the handshake', handshakes, 72, async (http) => {
         const { bytes, end } = written(http);
         let isAccepted = false;
         const answer: Answer = {
@@ -84,7 +84,7 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
   it(
     'of any status mean what the table says',
     () =>
-      fuzz('HTTP statuses', statuses, 150, async ({ status, phrase, stage, end }) => {
+      fuzz('HTTP statuses', statuses, 72, async ({ status, phrase, stage, end }) => {
         const answer = { line: `HTTP/1.1 ${status} ${phrase}`, headers: ['Content-Length: 0'], body: '' };
         const bytes = written({ before: [], ...answer, changes: [], cuts: [], end });
         const { code, failure } = await run(stage, bytes);

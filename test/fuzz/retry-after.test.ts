@@ -77,7 +77,7 @@ describe(`Retry-After, with FUZZ_SEED=${seed}`, () => {
   it(
     'is a wait that a timer can keep and a floor, or counts as missing',
     () =>
-      fuzz('Retry-After', fc.tuple(endpoints, fc.oneof(dates, numbers, nonsense)), 250, async ([endpoint, asked]) => {
+      fuzz('Retry-After', fc.tuple(endpoints, fc.oneof(dates, numbers, nonsense)), 96, async ([endpoint, asked]) => {
         const { code, failure, delayMs = 0 } = await scripted.run(scriptOf(endpoint, asked));
         expect(failure.status).toBe(Number.parseInt(endpoint.status));
         expect(failure.retryAfterMs).toBe(asked.ms);

@@ -45,7 +45,7 @@ describe(`the local service and hostile WebSocket clients, with FUZZ_SEED=${seed
       fuzz(
         'client frames',
         fc.tuple(harmless, abuses, places, fc.boolean()),
-        250,
+        96,
         async ([before, abuse, cuts, isWithHead]) => {
           const sent = [...before, ...abuse.frames];
           const [answer] = await Promise.all([
@@ -75,7 +75,7 @@ describe(`the local service and hostile WebSocket clients, with FUZZ_SEED=${seed
   it(
     'lets go of whoever sends anything else, and serves a good client meanwhile',
     () =>
-      fuzz('client bytes', fc.tuple(anything, places, fc.boolean()), 250, async ([bytes, cuts, isWithHead]) => {
+      fuzz('client bytes', fc.tuple(anything, places, fc.boolean()), 96, async ([bytes, cuts, isWithHead]) => {
         const [answer] = await Promise.all([answerTo(bytes, cuts, isWithHead, 'end'), good.isServed()]);
         const last = framesIn(answer).find(({ opcode }) => opcode === 8)?.payload;
         if (last === undefined) return 'no close frame';

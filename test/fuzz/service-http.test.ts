@@ -25,7 +25,7 @@ describe(`the local service and hostile HTTP, with FUZZ_SEED=${seed}`, () => {
   it(
     'answers requests that come in pieces, or many at once, each by its own, in order',
     () =>
-      fuzz('requests in pieces, pipelined', fc.tuple(requests, places), 300, async ([all, cuts]) => {
+      fuzz('requests in pieces, pipelined', fc.tuple(requests, places), 96, async ([all, cuts]) => {
         const socket = connectTo(service);
         const received = receivedBy(socket);
         await sendTo(socket, cutAt(bytesOf(all, apiKey), cuts), 'stay');
@@ -43,7 +43,7 @@ describe(`the local service and hostile HTTP, with FUZZ_SEED=${seed}`, () => {
       fuzz(
         'garbage in place of HTTP',
         fc.tuple(garbage, places, fc.constantFrom('end' as const, 'end' as const, 'reset' as const)),
-        300,
+        96,
         async ([bytes, cuts, end]) => {
           const socket = connectTo(service);
           const received = receivedBy(socket);

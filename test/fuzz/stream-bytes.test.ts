@@ -64,7 +64,7 @@ describe(`WebSocket bytes of a hostile server, with FUZZ_SEED=${seed}`, () => {
   it(
     'end in a clear failure of the stream',
     () =>
-      fuzz('WebSocket bytes', streams, 250, async (stream) => {
+      fuzz('WebSocket bytes', streams, 96, async (stream) => {
         const { code, failure, events } = await run(stream);
         // A reset may outrun the answer to the handshake.
         if (stream.end !== 'reset') expect(failure.stage).toBe('stream');
@@ -78,7 +78,7 @@ describe(`WebSocket bytes of a hostile server, with FUZZ_SEED=${seed}`, () => {
   it(
     'that are right frames, cut off anywhere, give those that were whole, once and in order',
     () =>
-      fuzz('right frames, cut off', rightStreams, 150, async ({ payloads, keep, ...rest }) => {
+      fuzz('right frames, cut off', rightStreams, 72, async ({ payloads, keep, ...rest }) => {
         const frames = payloads.map((payload) => frameOf(2, payload));
         const whole = Buffer.concat(frames);
         const bytes = whole.subarray(0, Math.ceil(keep * whole.length));

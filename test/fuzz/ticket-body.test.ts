@@ -114,7 +114,7 @@ describe(`the body of a ticket response, with FUZZ_SEED=${seed}`, () => {
   it(
     'is a ticket exactly when each of its fields is right',
     () =>
-      fuzz('ticket fields', fc.tuple(ticketBodies, dates, places), 150, async ([{ fields, isTicket }, date, cuts]) => {
+      fuzz('ticket fields', fc.tuple(ticketBodies, dates, places), 72, async ([{ fields, isTicket }, date, cuts]) => {
         const ran = await scripted.run(answering(json(fields), date, cuts), { handshakeTimeoutMs: 5_000 });
         expect([isTaken(ran, JSON.stringify(fields)), ran.failure.message]).toEqual([isTicket, ran.failure.message]);
         // By the clock of the service a ticket may have run out: then there is no handshake.
@@ -129,7 +129,7 @@ describe(`the body of a ticket response, with FUZZ_SEED=${seed}`, () => {
   it(
     'is a ticket or a clear failure, whatever its bytes',
     () =>
-      fuzz('ticket bytes', fc.tuple(fc.oneof(changes(4), others), places), 150, async ([change, cuts]) => {
+      fuzz('ticket bytes', fc.tuple(fc.oneof(changes(4), others), places), 72, async ([change, cuts]) => {
         let body: Buffer = Buffer.alloc(0);
         const bytes = (wssUrl: string) => (body = bodyOf(change, wssUrl));
         const ran = await scripted.run(answering(bytes, [], cuts));

@@ -63,7 +63,7 @@ describe(`bytes in place of TLS, with FUZZ_SEED=${seed}`, () => {
   it(
     'are nobody there',
     () =>
-      fuzz('bytes in place of TLS', cases, 120, async ({ bytes, end, stage }) => {
+      fuzz('bytes in place of TLS', cases, 72, async ({ bytes, end, stage }) => {
         await using garbler = await startGarbler(bytes, end);
         const ms = end === 'stay' ? 100 : 15_000;
         const script = { ticket: ticketFor(garbler.host), handshake: goodTicket };
