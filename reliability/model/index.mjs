@@ -1,7 +1,7 @@
 // The model-based tests, many sequences of them: for a night, or after a change that matters.
 //
 //   npm run model -- [--runs 2000] [--seed S]
-//   MODEL_SEED=S MODEL_PATH=P npm run unit -- test/model      one sequence again, as a failure prints it
+//   MODEL_SEED=S MODEL_PATH=P MODEL_REPLAY=R npm run unit -- test/model      one sequence again, as a failure prints it
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -162,8 +162,12 @@ const whims: fc.Arbitrary<Whim> = fc.record({
   does: fc.constantFrom('unsubscribe', 'throw in next', 'throw in an operator', 'block'),
 });
 
-/** A sequence of what may happen to feeds, the ordinary more often than the rest. */
-export const sequences = (): fc.Arbitrary<Iterable<Command>> =>
+/**
+ * A sequence of what may happen to feeds, the ordinary more often than the rest.
+ *
+ * @param replayPath - as a failure prints it, to run what it was shrunk to
+ */
+export const sequences = (replayPath?: string): fc.Arbitrary<Iterable<Command>> =>
   // Without bias, which is towards the short.
   fc.noBias(
     fc.commands(
@@ -178,6 +182,6 @@ export const sequences = (): fc.Arbitrary<Iterable<Command>> =>
           { weight: 8, arbitrary: fc.constant(back) },
         ),
       ],
-      { maxCommands: 60, size: 'max' },
+      { maxCommands: 60, size: 'max', ...(replayPath === undefined ? {} : { replayPath }) },
     ),
   );

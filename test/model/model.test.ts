@@ -8,8 +8,11 @@ import { failures } from './expected.js';
 import type { Watched } from './watched.js';
 import { endAll, type Model, type World } from './world.js';
 
-/** How many sequences; 2,000 in `npm run model`. A failure prints its seed and path: `MODEL_SEED=… MODEL_PATH=…` repeat it. */
-const { MODEL_RUNS = '100', MODEL_SEED, MODEL_PATH, MODEL_REPORT } = process.env;
+/**
+ * How many sequences; 2,000 in `npm run model`. A failure prints its seed, its path and its replayPath: as `MODEL_SEED`, `MODEL_PATH` and
+ * `MODEL_REPLAY` they run what it was shrunk to; the seed alone runs them all again.
+ */
+const { MODEL_RUNS = '100', MODEL_SEED, MODEL_PATH, MODEL_REPLAY, MODEL_REPORT } = process.env;
 
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'clearImmediate', 'queueMicrotask', 'hrtime'] });
@@ -30,7 +33,7 @@ describe('the feed and its model', () => {
     async () => {
       const tally = new Map<string, number>();
       await fc.assert(
-        fc.asyncProperty(sequences(), async (commands) => {
+        fc.asyncProperty(sequences(MODEL_REPLAY), async (commands) => {
           jest.clearAllTimers();
           const watched = new Map<number, Watched>();
           const unhandled: unknown[] = [];

@@ -52,10 +52,8 @@ export const until = async (holds: () => boolean, what: () => string): Promise<v
   }
 };
 
-/** Moves the virtual clock. */
-export const advance = (ms: number): void => {
-  jest.advanceTimersByTime(ms);
-};
+/** Moves the virtual clock, with a turn of the event loop after each timer: some wait for what has arrived. */
+export const advance = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 
 export const stepsOf = (log: readonly Seen[]): readonly Step[] =>
   log.flatMap((seen): Step[] => {
@@ -162,7 +160,7 @@ export const endAll = async (model: Model, world: World): Promise<void> => {
   // A closing handshake that is not answered is cut within a second.
   for (let i = 0; i < 4; i += 1) {
     await turns(3);
-    advance(500);
+    await advance(500);
   }
   // RxJS hands over by a timer what a consumer threw.
   assert.equal(world.unhandled.length, model.unhandled, 'unhandled errors');
