@@ -1,4 +1,4 @@
-import { type Watched, type Whim, watch } from '../../test/model/watched.js';
+import { moments, watch, type Watched } from '../../test/model/watched.js';
 import { pick, type Random } from './moods.js';
 
 /** What the feeds of one world are subscribed with. */
@@ -6,17 +6,6 @@ export interface Where {
   readonly baseUrl: string;
   readonly ca: string | undefined;
 }
-
-const whims: readonly Whim['on'][] = [
-  'ticket-requested',
-  'ticket-issued',
-  'opened',
-  'gap',
-  'frame',
-  'frame',
-  'disconnected',
-  'reconnecting',
-];
 
 /** Subscribes with options as they come: short deadlines, any policy, sometimes in a worker or with connections that stand by. */
 export const subscribeSomehow = (random: Random, id: number, { baseUrl, ca }: Where): Watched => {
@@ -46,5 +35,5 @@ export const haveWhim = (random: Random, watched: Watched): void => {
   const kind = random();
   const does =
     kind < 0.6 ? 'block' : kind < 0.8 ? 'throw in next' : kind < 0.9 ? 'unsubscribe' : 'throw in an operator';
-  watched.whim = { on: pick(random, whims), does };
+  watched.whim = { on: pick(random, moments), does };
 };

@@ -2,7 +2,7 @@ import fc, { type AsyncCommand } from 'fast-check';
 import { type Deeds, deeds } from './deeds.js';
 import * as means from './expected.js';
 import * as feeds from './feed-model.js';
-import { watch, type Whim } from './watched.js';
+import { moments, watch, type Whim } from './watched.js';
 import { advance, begins, expectOutcomes, type Model, type World } from './world.js';
 
 type Feed = feeds.ModelFeed;
@@ -149,16 +149,7 @@ const profiles: fc.Arbitrary<feeds.Profile> = fc.record({
 });
 
 const whims: fc.Arbitrary<Whim> = fc.record({
-  on: fc.constantFrom(
-    'ticket-requested',
-    'ticket-issued',
-    'opened',
-    'gap',
-    'frame',
-    'frame',
-    'disconnected',
-    'reconnecting',
-  ),
+  on: fc.constantFrom(...moments),
   does: fc.constantFrom('unsubscribe', 'throw in next', 'throw in an operator', 'block'),
 });
 

@@ -10,6 +10,12 @@ export interface Whim {
   readonly does: 'unsubscribe' | 'throw in next' | 'throw in an operator' | 'block';
 }
 
+/** When a whim may come: the most frequent moment more than once. */
+export const moments: readonly Whim['on'][] = [
+  ...(['ticket-requested', 'ticket-issued', 'opened', 'gap'] as const),
+  ...(['frame', 'frame', 'disconnected', 'reconnecting'] as const),
+];
+
 /** The consumer's own exception. */
 export class OwnError extends Error {
   override readonly name = 'OwnError';
