@@ -7,6 +7,7 @@ import type { Seen } from '../../test/support/ten-rules/seen.js';
 import { violations } from '../../test/support/ten-rules/violations.js';
 import type { Watched } from '../../test/model/watched.js';
 import { haveWhim, subscribeSomehow } from './consumers.js';
+import { livable } from './livable.js';
 import { answerHandshake, answerTicket, type Mood, stream } from './moods.js';
 import { clock } from './clock.js';
 
@@ -45,7 +46,7 @@ export const runEpisode = async (
 
   await using proxy = await startFaultProxy({
     random: drawProxy,
-    faults: () => (isCalm ? {} : randomFaults(drawFaults)),
+    faults: () => (isCalm ? {} : livable(randomFaults(drawFaults))),
   });
   const mood: Mood = {
     random: drawService,
