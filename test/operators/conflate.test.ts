@@ -229,3 +229,14 @@ describe('conflate', () => {
     );
   });
 });
+
+it('holds 100 000 keys unless told otherwise', () => {
+  const values = new Subject<number>();
+  let seen = 0;
+  const subscription = values.pipe(conflate((value) => value, 60_000)).subscribe(() => (seen += 1));
+  for (let n = 1; n < 100_000; n += 1) values.next(n);
+  expect(seen).toBe(0);
+  values.next(100_000);
+  expect(seen).toBe(100_000);
+  subscription.unsubscribe();
+});

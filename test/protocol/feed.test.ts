@@ -7,6 +7,10 @@ describe('Feed', () => {
     expect(feeds).toEqual(['market', 'raw']);
   });
 
+  it('has a name, for what reports a wrong body', () => {
+    expect(Feed.name).toBe('Feed');
+  });
+
   it.each(['market', 'raw'])('knows %s', (feed) => {
     expect(Feed.is(feed)).toBe(true);
     expect(Feed.decode(feed)).toEqual({ _tag: 'Right', right: feed });

@@ -138,6 +138,12 @@ describe('nextReconnect', () => {
       [100, 200, 400],
       [1, 2, 3],
     ],
+    [
+      'waits no longer than the service asks where that is shorter than its own wait',
+      [refused('backoff'), refused('backoff'), refused('backoff'), refused('wait', 150)],
+      [100, 200, 400, 150],
+      [1, 2, 3, 4],
+    ],
     ['counts a wait as an attempt', [refused('wait', 3_000), refused('backoff')], [3_000, 200], [1, 2]],
     [
       'takes Retry-After for a floor wherever it is sent',

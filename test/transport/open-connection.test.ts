@@ -182,6 +182,15 @@ describe('openConnection', () => {
     expect(all).toBe('x'.repeat(64 * 20_000));
   });
 
+  it('takes a frame in 32 Ki fragments however few bytes it may have, and in no more', async () => {
+    const fragments = (count: number) =>
+      Buffer.concat(Array.from({ length: count }, (_, n) => wsFrame(n === 0 ? 1 : 0, 'x', n === count - 1)));
+    await using wire = await startWire({ handshake: [accept(fragments(32_000)), accept(fragments(33_000))] });
+    const few = { maxFrameBytes: 40_000 };
+    await expect(texts(wire, 1, few)).resolves.toEqual(['x'.repeat(32_000)]);
+    await expect(texts(wire, 1, few)).rejects.toMatchObject({ code: 'invalid-frame' });
+  });
+
   it('keeps a connection on which many pings arrive at once, as they do after a blocked event loop', async () => {
     const pings = Array.from({ length: 2_000 }, () => wsFrame(9));
     await using wire = await startWire({
@@ -294,7 +303,10 @@ describe('openConnection', () => {
       ],
     });
     const started = performance.now();
-    await expect(texts(wire, 1, { handshakeTimeoutMs: 60 })).rejects.toMatchObject({ code: 'handshake-unreachable' });
+    await expect(texts(wire, 1, { handshakeTimeoutMs: 60 })).rejects.toMatchObject({
+      code: 'handshake-unreachable',
+      message: expect.stringContaining('(no answer in 60 ms)'),
+    });
     expect(performance.now() - started).toBeLessThan(1_000);
   });
 

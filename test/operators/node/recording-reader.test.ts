@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { type RecordingReader, recordingReader } from '../../../src/operators/node/recording-reader.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
@@ -140,6 +140,17 @@ describe('recordingReader', () => {
     expect(next?.bytes.toString()).toBe(three);
     expect(await reader.read()).toBeUndefined();
     expect(filesOpen()).toHaveLength(1);
+  });
+
+  it('says so when the next file is there and cannot be opened', async () => {
+    const path = recording(one);
+    const reader = readerOf(path);
+    await reader.read();
+    symlinkSync(`${path}.1`, `${path}.1`);
+    await expect(reader.read()).rejects.toMatchObject({
+      name: 'RecordingError',
+      message: `Cannot read the recording ${path}.1: its symbolic links lead in a circle.`,
+    });
   });
 
   it('closes both files when it is left at the end of one', async () => {

@@ -135,7 +135,7 @@ describe('replay$', () => {
   it.each([
     ['', {}, '`path` must be a path'],
     ['f', { speed: 0 }, '`speed` must be a number above 0, or Infinity, got 0'],
-    ['f', { speed: '2' }, '`speed` must be a number above 0, or Infinity)'],
+    ['f', { speed: '2' as unknown as number }, '`speed` must be a number above 0, or Infinity)'],
     ['f', { speed: NaN }, '`speed` must be a number above 0'],
     ['f', { offset: -1 }, '`offset` must be a number of bytes, 0 or more, got -1'],
     ['f', { offset: 1.5 }, '`offset` must be'],

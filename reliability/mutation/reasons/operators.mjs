@@ -1,0 +1,145 @@
+/** Reasons for the survivors of src/operators, by file. */
+export const operators = {
+  'node/recording-file.ts': [
+    { code: 'let state:', from: "'open'", why: 'Compared with the two other words alone.' },
+    { code: "if (state === 'closed') return", why: 'Nobody closes a file twice: a second lock.' },
+    { code: 'state = isBusy ?', from: "'closed'", why: 'Nobody closes a file twice: a second lock.' },
+  ],
+  'where-bytes.ts': [
+    {
+      code: 'const isKept = rest.length === 0',
+      why: 'The short way for a single needle; the long way finds the same.',
+    },
+  ],
+  'bounded/bounded-reader.ts': [
+    {
+      code: "this.#state = 'ended'",
+      mutator: 'StringLiteral',
+      why: 'The state that a reader ends in is compared with those before it, never with itself.',
+    },
+    {
+      code: 'if (this.#queue.size > 0) this.pull()',
+      why: 'With nothing waiting there is nothing to hand on and nothing to tell: the call that is saved is for speed.',
+    },
+  ],
+  'stream/holding.ts': [
+    {
+      code: 'const held: Held<T>[] = []',
+      why: 'What is no value of the group is passed over when the group is looked through.',
+    },
+    {
+      code: 'if (this.#isScheduled) return',
+      why: 'One microtask is enough; one for each value finds nothing left to do.',
+    },
+    { code: 'this.#isScheduled = true', why: 'One microtask is enough; one for each value finds nothing left to do.' },
+    {
+      code: 'reading.held.length <=',
+      mutator: 'EqualityOperator',
+      why: 'One more or less, before what is being read is looked through.',
+    },
+  ],
+  'stream/keeper.ts': [
+    { code: 'if (isScheduled) return', why: 'One microtask is enough; one for each value finds nothing left to do.' },
+    { code: 'isScheduled = true', why: 'One microtask is enough; one for each value finds nothing left to do.' },
+    {
+      code: 'bytes += byteLength',
+      why: '`settle` looks again at what is there by then; here it is only about what need not be remembered until the end of the turn.',
+    },
+    {
+      code: 'isSparse(bytes, its.byteLength)) frames.push',
+      why: '`settle` looks again at what is there by then; here it is only about what need not be remembered until the end of the turn.',
+    },
+    {
+      code: 'frames.length > 0',
+      why: 'An empty array in the place of an empty array: the test saves making one for each frame.',
+    },
+  ],
+  'stream/item.ts': [
+    {
+      code: 'isEither(value) && value._tag',
+      why: 'An Either that is not one of the two is the other one, which does not have that field.',
+    },
+  ],
+  'stream/own-bytes.ts': [
+    {
+      code: 'to - from === values.length',
+      why: 'A copy of the same values in the place of them: the test saves making it.',
+    },
+  ],
+  'window/count-book.ts': [
+    { code: 'if (time > this.now) this.now = time', mutator: 'EqualityOperator', why: 'The same value once more.' },
+  ],
+  'window/window-book.ts': [
+    { code: 'if (time > this.now) this.now = time', mutator: 'EqualityOperator', why: 'The same value once more.' },
+    {
+      code: 'if (time >= this.from && time < this.until)',
+      why: 'The short way for an item in the windows of the one before; the long way does the same.',
+    },
+    {
+      code: 'this.until = Math.min(',
+      why: 'The short way for an item in the windows of the one before; the long way does the same.',
+    },
+    {
+      code: 'private current: Open<A>[] = []',
+      why: 'Replaced before it is read: no time lies in windows that begin at infinity.',
+    },
+    {
+      code: 'private until = -Infinity',
+      why: 'Replaced before it counts: no time lies in windows that begin at infinity.',
+    },
+  ],
+  'window/outage-log.ts': [
+    { code: 'let known: Known[] = []', why: 'What has no time reaches into no window.' },
+    {
+      code: 'if (known.length === 0 && !isGoing)',
+      why: 'The short way where there is nothing; the long way gives an empty list, too.',
+    },
+    {
+      code: 'return going !== undefined && isGoing',
+      from: 'going !== undefined',
+      why: '`isGoing` says as much; this is for the type.',
+    },
+    { code: 'if (known.length > 0)', why: 'Nothing is left of nothing: the test saves a list.' },
+    {
+      code: 'if (heardAt === undefined ||',
+      from: 'heardAt === undefined',
+      why: 'An outage without a beginning reaches into no window, and the next opening ends it.',
+    },
+  ],
+  'bounded/bounded-turns.ts': [
+    { mutator: 'OptionalChaining', why: 'There is a subscriber whenever a value comes; this is for the type.' },
+  ],
+  'decode/changes-nothing.ts': [
+    {
+      code: 'result.left.every(',
+      mutator: 'MethodExpression',
+      why: 'A decoder names one codec as the root of everything that it reports.',
+    },
+    { mutator: 'OptionalChaining', why: 'Every report of io-ts has a root; this is for the type.' },
+  ],
+  'decode/guard-source.ts': [
+    { to: '""', why: 'Each statement ends with a semicolon: the line breaks are for people who read the program.' },
+  ],
+  'decode/tagged.ts': [
+    { code: 'export const isScalar', mutator: 'ArrayDeclaration', why: 'A union has types; this is for the type.' },
+  ],
+  'node/recording-error.ts': [
+    { code: "const { code = '', message }", why: 'No error of the system has that code either.' },
+  ],
+  'node/replay-rounds.ts': [
+    { code: 'if (speed === Infinity) return () => -Infinity', why: 'What is no number is not later than now, either.' },
+  ],
+  'node/recording-reader.ts': [
+    { code: 'if (sizes.length > 0 &&', why: 'Where the first file is missing, opening it says so in the same words.' },
+  ],
+  'node/recording-claim.ts': [
+    {
+      code: 'rmSync(aside, { force: true })',
+      why: 'Only when another process takes over the same stale lock between two calls of this one.',
+    },
+    {
+      code: 'else renameSync(aside, lock)',
+      why: 'Only when another process takes over the same stale lock between two calls of this one.',
+    },
+  ],
+};

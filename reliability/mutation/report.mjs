@@ -1,0 +1,54 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { format, resolveConfig } from 'prettier';
+import { atLeast } from '../lib/goal.mjs';
+import { report as handOver } from '../lib/report.mjs';
+import { figuresOf, sum } from './figures.mjs';
+import { folders, reportOf } from './folders.mjs';
+import { reasons } from './reasons.mjs';
+import { survivorsPage } from './survivors-page.mjs';
+import { survivorsOf, withReasons } from './survivors.mjs';
+
+const leastScore = 85;
+const page = 'reliability/mutation/survivors.md';
+
+/**
+ * Joins the reports of all folders with the reasons: prints the figures, and writes them and the survivors down. Without the report
+ * of each folder nothing is written.
+ *
+ * @param note - what a reader of the figures has to know besides
+ */
+export const report = async (note) => {
+  const reports = folders
+    .filter((folder) => existsSync(reportOf(folder)))
+    .map((folder) => [folder, JSON.parse(readFileSync(reportOf(folder), 'utf8'))]);
+  const figures = Object.fromEntries(reports.map(([folder, found]) => [`src/${folder}`, figuresOf(found)]));
+  const total = sum(Object.values(figures));
+  const survivors = reports.flatMap(([, found]) => survivorsOf(found));
+  const { explained, idle } = withReasons(survivors, reasons);
+  const isWhole = reports.length === folders.length;
+  if (isWhole) await write(page, survivorsPage(figures, total, explained, note));
+  for (const reason of isWhole ? idle : []) console.log(`A reason without a survivor: ${JSON.stringify(reason)}`);
+  await handOver({
+    name: 'mutation',
+    command: 'npm run mutation',
+    goals: Object.entries(figures).map(([name, { score }]) => atLeast(`noticed of ${name}`, score, leastScore, '%')),
+    tables: [
+      {
+        title: 'Changes to the sources, and what became of them',
+        columns: ['folder', 'changes', 'killed', 'timeout', 'survived', 'not covered', 'do not load', 'score'],
+        rows: Object.entries({ ...figures, total }).map(([name, of]) => [
+          ...[name, of.mutants, of.killed, of.timeout, of.survived, of.noCoverage, of.errors, `${of.score} %`],
+        ]),
+      },
+    ],
+    facts: {
+      survivors: explained.length,
+      'without a reason': explained.filter(({ why }) => why === undefined).length,
+      ...(note && { note }),
+    },
+    keep: isWhole,
+  });
+};
+
+const write = async (path, text) =>
+  writeFileSync(path, await format(text, { ...(await resolveConfig(path)), filepath: path }));
