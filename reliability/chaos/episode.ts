@@ -60,7 +60,7 @@ export const runEpisode = async (
     publicPort: () => proxy.port,
     onTicket: (held) => answerTicket(mood, held),
     onHandshake: (held) => {
-      void held.done.then((open) => open && stream(mood, held.subscription, open));
+      void held.done.then((open) => open && stream(mood, open));
       answerHandshake(mood, held);
     },
   });
@@ -103,7 +103,7 @@ export const runEpisode = async (
   // What was muted or held before is no part of the calm: it runs into its deadlines.
   for (const held of service.tickets.values()) held.issue(60_000);
   for (const held of service.handshakes.values()) held.accept(1);
-  for (const [id, open] of service.streams) if (!open.isClosed) stream(mood, id, open);
+  for (const open of service.allStreams) if (!open.isClosed) stream(mood, open);
   const isBack = ({ log }: Watched) => log.some((seen) => seen.what === 'frame' && seen.at > calmFrom + 200);
   for (const end = performance.now() + CALM_MS; performance.now() < end && !live().every(isBack);) await time.wait(20);
   for (const feed of live().filter((each) => !isBack(each)))

@@ -80,7 +80,7 @@ export const answerHandshake = ({ random, isCalm, later, meant }: Mood, held: He
 };
 
 /** Streams: frames in bursts of any size, until something ends it. */
-export const stream = (mood: Mood, subscription: number, open: Stream): void => {
+export const stream = (mood: Mood, open: Stream): void => {
   const { random, isCalm, later, meant } = mood;
   let isMuted = false;
   const next = (): void => {
@@ -93,7 +93,7 @@ export const stream = (mood: Mood, subscription: number, open: Stream): void => 
     }
     if (fate < 0.95) {
       const [code, reason, expected] = refusal(random, closes);
-      meant(subscription, expected.code);
+      meant(open.subscription, expected.code);
       return open.close(code, reason, Math.floor(random() * 20));
     }
     if (fate < 0.96) return open.breakFraming(pick(random, broken));

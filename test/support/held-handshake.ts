@@ -19,6 +19,7 @@ export interface HeldHandshake {
 
 /** An open connection, at the end of the service. */
 export interface Stream {
+  readonly subscription: number;
   readonly duplex: Socket;
   readonly isClosed: boolean;
   /** Sends numbered frames in one write. @param bytes - the size of each */
@@ -119,6 +120,7 @@ const streamOver = ({ subscription, socket, duplex, head, see }: Held): Stream =
   });
 
   return {
+    subscription,
     duplex,
     get isClosed() {
       return isClosed;

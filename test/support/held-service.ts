@@ -20,6 +20,8 @@ export interface HeldService extends AsyncDisposable {
   readonly tickets: ReadonlyMap<number, HeldTicket>;
   readonly handshakes: ReadonlyMap<number, HeldHandshake>;
   readonly streams: ReadonlyMap<number, Stream>;
+  /** All that stream: a handshake that was given up may arrive late, and open a second one. */
+  readonly allStreams: ReadonlySet<Stream>;
   /** TCP connections that are open now. */
   readonly open: ReadonlySet<Socket>;
   /** Refuses connections, and resets those that there are but for the ones that were closed with a close frame. */
@@ -54,6 +56,7 @@ export const startHeldService = async ({
   const tickets = new Map<number, HeldTicket>();
   const handshakes = new Map<number, HeldHandshake>();
   const streams = new Map<number, Stream>();
+  const allStreams = new Set<Stream>();
   const open = new Set<Socket>();
   let count = 0;
   let port = 0;
@@ -93,6 +96,8 @@ export const startHeldService = async ({
       if (handshakes.get(subscription) === held) handshakes.delete(subscription);
       if (stream === undefined) return;
       streams.set(subscription, stream);
+      allStreams.add(stream);
+      void stream.gone.then(() => allStreams.delete(stream));
       void stream.gone.then(() => streams.get(subscription) === stream && streams.delete(subscription));
     });
     onHandshake?.(held);
@@ -138,6 +143,7 @@ export const startHeldService = async ({
     tickets,
     handshakes,
     streams,
+    allStreams,
     open,
     goDown,
     comeBack: listen,
