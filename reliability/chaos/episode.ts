@@ -19,7 +19,7 @@ export interface Episode {
 
 const FEEDS = 8;
 /** How long everything is calm at the end, in ms, for all to be back. */
-const CALM_MS = 6_000;
+const CALM_MS = 20_000;
 
 /**
  * One world for a while: a service with moods behind a network with faults, and consumers with whims. Then all is calm, and whoever
