@@ -33,6 +33,10 @@ export const transport = {
       from: 'warm.socket() === socket',
       why: 'A client ends with its socket (`own-client.ts`), so it has no other one; this is a second lock.',
     },
+    {
+      code: "given.body.on('error', noop)",
+      why: 'Whoever reads the body listens as well; this is for one that nobody has begun to read.',
+    },
     { code: 'if (!isWhole) aborter.abort()', why: 'A request that has ended has nothing that could be aborted.' },
   ],
   'frame-tap.ts': [
