@@ -220,6 +220,7 @@ describe('conflate', () => {
     ['no key', [undefined, 1], '`key` must be a function'],
     ['no period', [String], '`everyMs` must be a number of ms, above 0 and at most 2147483647'],
     ['a period of 0', [String, 0], '`everyMs` must be a number of ms, above 0 and at most 2147483647, got 0'],
+    ['a period in letters', [String, '5'], '`everyMs` must be a number of ms'],
     ['a period that no timer keeps', [String, 2 ** 31], '`everyMs` must be'],
     ['no keys at all', [String, 1, { maxKeys: 0 }], '`maxKeys` must be a whole number, 1 or more, got 0'],
     ['an unknown option', [String, 1, { max: 1 }], '`max` must be left out: the options are maxKeys, scheduler'],

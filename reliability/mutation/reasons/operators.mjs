@@ -7,6 +7,29 @@ export const operators = {
     { code: 'inOrder.size > 0', why: 'Where there is no oldest one its time counts as now, which has not expired.' },
     { code: 'if (at > now) now = at', why: 'The same time is the same now.' },
   ],
+  'decode/compiled-guard.ts': [{ code: '} catch {', why: 'Without a return it gives undefined as well.' }],
+  'decode/io-ts-check.ts': [
+    { code: 'context.at(-1)?.type', why: 'A context of io-ts has its root at least; this is for the type.' },
+  ],
+  'decode/union-tags.ts': [
+    { code: 'types = []', from: '[]', why: 'Whoever is asked for them has types; this is for the type.' },
+  ],
+  'connection-status.ts': [
+    {
+      from: "status.state === 'reconnecting'",
+      to: 'true',
+      why: 'Only this state has a next attempt; this is for the type.',
+    },
+  ],
+  'bounded/ring.ts': [{ code: 'firstSlots', why: 'How many slots there are at first is seen by nobody: it grows.' }],
+  'node/recording-open.ts': [
+    { from: 'length < stats.size', why: 'To cut a file to the length that it has changes nothing.' },
+  ],
+  'node/recording-lines.ts': [
+    { from: 'this.bytes.length > largestKept', why: 'How large the buffer is that is kept is seen by nobody.' },
+    { from: 'size < this.length + more', why: 'How large the buffer is is seen by nobody.' },
+    { from: 'size === this.bytes.length', why: 'It would be copied into one of the same size.' },
+  ],
   'node/to-readable.ts': [
     {
       code: 'let wants = false',
@@ -124,6 +147,17 @@ export const operators = {
   ],
   'decode/changes-nothing.ts': [
     {
+      from: 'types === undefined',
+      to: 'false',
+      code: "_tag !== 'UnionType'",
+      why: 'A union has types; this is for the type.',
+    },
+    {
+      from: "codec._tag === 'InterfaceType'",
+      to: 'true',
+      why: 'More is decoded where the guard would do: slower, and the same.',
+    },
+    {
       code: 'result.left.every(',
       mutator: 'MethodExpression',
       why: 'A decoder names one codec as the root of everything that it reports.',
@@ -131,10 +165,13 @@ export const operators = {
     { mutator: 'OptionalChaining', why: 'Every report of io-ts has a root; this is for the type.' },
   ],
   'decode/guard-source.ts': [
+    { from: "codec._tag === 'UnionType'", to: 'true', why: 'Only a union has tags.' },
     { to: '""', why: 'Each statement ends with a semicolon: the line breaks are for people who read the program.' },
   ],
   'decode/tagged.ts': [
-    { code: 'export const isScalar', mutator: 'ArrayDeclaration', why: 'A union has types; this is for the type.' },
+    { from: 'type !== undefined', to: 'true', why: 'Whoever has such a tag has a type; this is for the type.' },
+    { from: 'codec.type !== undefined', to: 'true', why: 'Whoever has such a tag has a type; this is for the type.' },
+    { code: 'types = []', from: '[]', why: 'A union has types; this is for the type.' },
   ],
   'node/recording-error.ts': [
     { code: "const { code = '', message }", why: 'No error of the system has that code either.' },

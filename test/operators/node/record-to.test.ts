@@ -311,12 +311,18 @@ describe('recordTo', () => {
       [7 as unknown as string, {}, '`path` must be a path'],
       ['f', { maxFileBytes: 0 }, '`maxFileBytes` must be a number of bytes, 1 or more, got 0'],
       ['f', { maxWaitingBytes: NaN }, '`maxWaitingBytes` must be a number of bytes, 1 or more'],
+      ['f', { maxFileBytes: '7' as unknown as number }, '`maxFileBytes` must be a number of bytes, 1 or more'],
       ['f', { onError: 'ignore' as 'error' }, "`onError` must be 'error' or a function"],
       ['f', { maxFiles: 3 }, '`maxFiles` must be left out: the options are maxFileBytes, maxWaitingBytes, onError'],
     ])('are checked in the call itself: %j, %j', (path, options, message) => {
       expect(() => recordTo(path, options as RecordOptions)).toThrow(
         expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) }),
       );
+    });
+
+    it('may be named, also where they are the default', () => {
+      const options = { maxFileBytes: 1, maxWaitingBytes: 1, onError: 'error' } as const;
+      expect(() => recordTo(fresh(), options)).not.toThrow();
     });
 
     it('may be undefined', () => {
