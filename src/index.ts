@@ -49,6 +49,7 @@ export {
   type ConnectionStatus,
   type Live,
   type ReconnectingStatus,
+  type StoppedStatus,
 } from './operators/connection-status.js';
 export { feedStats, type StatsOptions } from './operators/feed-stats.js';
 export type { FeedStats } from './operators/stream/feed-tally.js';
@@ -91,6 +92,8 @@ export type {
   Opened,
   Reconnecting,
   RelayedEvent,
+  Stopped,
   TicketIssued,
   TicketRequested,
+  Watermark,
 } from './protocol/event.js';

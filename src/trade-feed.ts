@@ -8,6 +8,7 @@ import type { Ticket } from './protocol/ticket.js';
 import type { Reconnect } from './reconnect/backoff.js';
 import { backoff } from './reconnect/reconnect.js';
 import { withGaps } from './reconnect/with-gaps.js';
+import { reportStop } from './reconnect/report-stop.js';
 import { keepSockets, keptSockets } from './transport/kept-sockets.js';
 import { openConnection } from './transport/open-connection.js';
 import { requestTicket } from './transport/request-ticket.js';
@@ -66,7 +67,7 @@ export const feedHere$ = (feed: Feed, given: TicketSettings, told: Tell): Observ
 /**
  * Streams the frames of a feed and what happens around them, in order: see {@link FeedEvent}.
  *
- * The same feed as {@link tradeFeed$}, with the same errors; told apart by `type`.
+ * The same feed as {@link tradeFeed$}, with the same errors; events are distinguished by `type`. The last one before an error is `stopped`.
  *
  * @param feed - `market` or `raw` @defaultValue `'market'`
  * @param options - see {@link TradeFeedOptions}; durations in ms
@@ -85,10 +86,8 @@ export const tradeFeedEvents$ = (feed: Feed = 'market', options?: TradeFeedOptio
   const settings = settled(feed, options);
   return defer(() => {
     const lifecycle = new Subject<LifecycleEvent>();
-    return merge(
-      lifecycle.pipe(withGaps()),
-      feed$(feed, settings, (event) => lifecycle.next(event)),
-    );
+    const emit: Tell = (event) => lifecycle.next(event);
+    return merge(lifecycle.pipe(withGaps()), feed$(feed, settings, emit).pipe(tap({ error: reportStop(emit) })));
   });
 };
 

@@ -56,27 +56,29 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
   const running = (source$: Observable<RelayedEvent>) =>
     defer(() => {
       status.set(connectingSince(Date.now()));
-      return concat(source$, throwError(isOver));
-    }).pipe(
-      connect((run$) =>
-        merge(
-          run$.pipe(
-            connectionStatus(),
-            tap((now) => status.set(now)),
-            ignoreElements(),
-            orNothing,
+      // Its `stopped` follows below, when the signals say so as well: a subscriber may answer with a restart.
+      const events$ = source$.pipe(filter(({ type }) => type !== 'stopped'));
+      return concat(events$, throwError(isOver)).pipe(
+        connect((run$) =>
+          merge(
+            run$.pipe(
+              connectionStatus(),
+              tap((now) => status.set(now)),
+              ignoreElements(),
+              orNothing,
+            ),
+            run$,
           ),
-          run$,
         ),
-      ),
-      catchError((error: unknown) => {
-        const stop = stopBy(error);
-        failure.set(stop);
-        status.set({ state: 'stopped', since: stop.endedAt, failure: stop });
-        // Windows and figures must not take the time until a restart for one without frames.
-        return of<RelayedEvent>({ type: 'disconnected', at: Date.now(), failure: stop });
-      }),
-    );
+        catchError((error: unknown) => {
+          const stop = stopBy(error);
+          failure.set(stop);
+          status.set({ state: 'stopped', since: stop.endedAt, failure: stop });
+          // Windows and figures must not take the time until a restart for one without frames.
+          return of<RelayedEvent>({ type: 'stopped', at: Date.now(), failure: stop });
+        }),
+      );
+    });
 
   const open$ = merge(
     events$.pipe(

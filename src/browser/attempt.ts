@@ -4,16 +4,12 @@ import { relayError } from '../protocol/relay-failure.js';
 import { clockShiftMs } from './clock-shift.js';
 
 /** How a connection may end, as this side sees it. */
-export type Ending = 'lost' | 'silent' | 'unreadable';
-
-const codes = { lost: 'relay-lost', silent: 'relay-stalled', unreadable: 'invalid-relay-data' } as const;
+export type Ending = 'relay-lost' | 'relay-stalled' | 'invalid-relay-data';
 
 /** What is known of one connection, or of the attempt to open one: what its failure will tell. */
 export class Attempt {
   /** When the relay said hello, in epoch ms. Written here alone. */
   openedAt: number | undefined;
-  /** By how much the clock of this machine is ahead of the relay's, in ms. Written here alone. */
-  shiftMs = 0;
   readonly #now: () => number;
   readonly #askedAt: number;
   #heardAt: number;
@@ -30,10 +26,15 @@ export class Attempt {
     this.#heardAt = this.#now();
   }
 
-  /** Takes note of the first message, with the time at which the relay sent it. */
-  opened(relayAt: number): void {
+  /**
+   * Takes note of the first message, with the time at which the relay sent it.
+   *
+   * @param shiftMs - by how much the clock of this machine was ahead of the relay's on the connection before
+   * @returns by how much it is
+   */
+  opened(relayAt: number, shiftMs: number): number {
     this.openedAt = this.#now();
-    this.shiftMs = clockShiftMs(this.#askedAt, this.openedAt, relayAt);
+    return clockShiftMs(this.#askedAt, this.openedAt, relayAt, shiftMs);
   }
 
   /** Takes note of an event. */
@@ -42,13 +43,13 @@ export class Attempt {
   }
 
   /** Makes the failure that ended it, or gives the one that the relay has told of. */
-  failure(ending: Ending, cause?: unknown): TradeFeedError {
+  failure(code: Ending, cause?: unknown): TradeFeedError {
     if (cause instanceof TradeFeedError) return cause;
     if (this.openedAt === undefined) return relayError({ code: 'relay-unreachable', cause });
     // The connection may have been dead since it was last heard.
-    const endedAt = ending === 'silent' ? this.#heardAt : this.#now();
+    const endedAt = code === 'relay-stalled' ? this.#heardAt : this.#now();
     const uptimeMs = Math.max(0, endedAt - this.openedAt);
     const framesReceived = this.#framesReceived;
-    return relayError({ code: codes[ending], uptimeMs, framesReceived, endedAt, cause });
+    return relayError({ code, uptimeMs, framesReceived, endedAt, cause });
   }
 }

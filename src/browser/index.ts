@@ -10,8 +10,10 @@ export type {
   Opened,
   Reconnecting,
   RelayedEvent,
+  Stopped,
   TicketIssued,
   TicketRequested,
+  Watermark,
 } from '../protocol/event.js';
 export {
   type FailureCode,

@@ -2,15 +2,17 @@ import type { RelayedEvent } from '../protocol/event.js';
 import { readFailure } from '../protocol/read-failure.js';
 import { type FrameFields, relayedFrame } from './relayed-frame.js';
 
-/** Which fields of an event are times of the relay's clock. */
-const times: Readonly<Record<RelayedEvent['type'], readonly string[]>> = {
-  frame: ['receivedAt'],
-  gap: ['from', 'to'],
-  disconnected: ['at'],
-  opened: ['at'],
-  reconnecting: ['at'],
-  'ticket-requested': ['at'],
-  'ticket-issued': ['at'],
+/** The fields of an event that are times of the relay's clock, or hold some. */
+const timed: Readonly<Record<RelayedEvent['type'], string>> = {
+  frame: 'receivedAt',
+  gap: 'from to failure',
+  disconnected: 'at failure',
+  stopped: 'at failure',
+  opened: 'at',
+  reconnecting: 'at',
+  'ticket-requested': 'at',
+  'ticket-issued': 'at',
+  watermark: 'at',
 };
 
 /**
@@ -18,31 +20,31 @@ const times: Readonly<Record<RelayedEvent['type'], readonly string[]>> = {
  *
  * @param shiftMs - by how much the clock of this machine is ahead of the relay's
  * @returns `undefined` for a type that this version does not know
- * @throws for what is no event
+ * @throws for a line that is not an event
  */
 export const readEvent = (line: string, shiftMs: number): RelayedEvent | undefined => {
   const fields = JSON.parse(line) as Fields & { readonly type: RelayedEvent['type'] };
-  if (!Object.hasOwn(times, fields.type)) return undefined;
-  const event = shifted(fields, times[fields.type], shiftMs);
-  if (event['type'] === 'frame') return relayedFrame(event as unknown as FrameFields);
-  if (!/^(gap|disconnected)$/.test(fields.type)) return event as unknown as RelayedEvent;
-  return { ...event, failure: readFailure(event['failure'], shiftMs) } as unknown as RelayedEvent;
+  if (!Object.hasOwn(timed, fields.type)) return undefined;
+  const event = shifted(fields, timed[fields.type], shiftMs);
+  return event['type'] === 'frame' ? relayedFrame(event as unknown as FrameFields) : (event as unknown as RelayedEvent);
 };
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Puts times right.
+ * Shifts times by the difference of the clocks.
  *
- * @param names - the fields that are times
+ * @param names - the fields that are times, or a `failure`, with blanks between them
  * @param shiftMs - by how much the clock of this machine is ahead of the relay's
- * @throws TypeError for one that is no number
+ * @throws TypeError for one that is not a number
  */
-export const shifted = (fields: Fields, names: readonly string[], shiftMs: number): Fields => {
+export const shifted = (fields: Fields, names: string, shiftMs: number): Fields => {
   const result: Record<string, unknown> = { ...fields };
-  for (const name of names) {
-    if (typeof fields[name] !== 'number') throw new TypeError(name);
-    result[name] = fields[name] + shiftMs;
+  for (const name of names.split(' ')) {
+    const value = fields[name];
+    if (name === 'failure') result[name] = readFailure(value, shiftMs);
+    else if (typeof value === 'number') result[name] = value + shiftMs;
+    else throw new TypeError(name);
   }
   return result;
 };

@@ -21,15 +21,11 @@ export interface RelaySaid {
  * @throws for what no relay sends
  */
 export const readMessage = ({ type, lines }: ServerSentEvent, shiftMs: number): RelaySaid => {
-  switch (type) {
-    case '':
-      return { events: lines.map((line) => readEvent(line, shiftMs)).filter((event) => event !== undefined) };
-    case 'hello':
-      return { relayAt: shifted(JSON.parse(lines.join('\n')) as { at: unknown }, ['at'], 0)['at'] as number };
-    case 'stop':
-      // Whatever its verdict: the relay has nothing else to say.
-      return { stop: readFailure(JSON.parse(lines.join('\n')), shiftMs).with({ verdict: 'stop' }) };
-    default:
-      return {};
-  }
+  if (type === '') return { events: lines.flatMap((line) => readEvent(line, shiftMs) ?? []) };
+  if (type !== 'hello' && type !== 'stop') return {};
+  const fields = JSON.parse(lines.join('\n')) as { readonly at: unknown };
+  return type === 'hello'
+    ? { relayAt: shifted(fields, 'at', 0)['at'] as number }
+    : // Whatever its verdict: the relay has nothing else to say.
+      { stop: readFailure(fields, shiftMs).with({ verdict: 'stop' }) };
 };

@@ -19,11 +19,12 @@ export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint
     const { connectTimeoutMs: first, idleTimeoutMs: each, scheduler } = settings;
     const attempt = new Attempt(() => scheduler.now());
     const failed$ = (...how: Parameters<Attempt['failure']>) => throwError(() => attempt.failure(...how));
+    const silent$ = () => failed$('relay-stalled');
 
     const handOn = (message: ServerSentEvent): Observable<RelayedEvent> => {
-      const { relayAt, events = [], stop } = readMessage(message, attempt.shiftMs);
+      const { relayAt, events = [], stop } = readMessage(message, place.shiftMs);
       if (stop !== undefined) throw stop;
-      if (relayAt !== undefined) attempt.opened(relayAt);
+      if (relayAt !== undefined) place.shiftMs = attempt.opened(relayAt, place.shiftMs);
       if (attempt.openedAt === undefined) throw relayError({ code: 'invalid-relay' });
       return from(events).pipe(
         tap({ next: (event) => attempt.received(event), complete: () => place.reached(message.id) }),
@@ -33,15 +34,15 @@ export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint
     return concat(
       relayRequest$(settings, place.lastEventId()).pipe(
         tap(() => attempt.heard()),
-        catchError((cause: unknown) => failed$('lost', cause)),
-        timeout({ each, scheduler, with: () => failed$('silent') }),
+        catchError((cause: unknown) => failed$('relay-lost', cause)),
+        timeout({ each, scheduler, with: silent$ }),
         serverSentEvents(),
-        timeout({ first, scheduler, with: () => failed$('silent') }),
+        timeout({ first, scheduler, with: silent$ }),
       ),
-      failed$('lost'),
+      failed$('relay-lost'),
     ).pipe(
       takeWhile(({ type }) => type !== 'complete'),
       concatMap(handOn),
-      catchError((cause: unknown) => failed$('unreadable', cause)),
+      catchError((cause: unknown) => failed$('invalid-relay-data', cause)),
     );
   });

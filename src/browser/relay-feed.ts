@@ -1,6 +1,6 @@
 import { defer, merge, type Observable, retryWhen, Subject, tap } from 'rxjs';
-import type { LifecycleEvent, RelayedEvent } from '../protocol/event.js';
-import type { Reconnect } from '../reconnect/backoff.js';
+import type { Disconnected, LifecycleEvent, Reconnecting, RelayedEvent, Stopped } from '../protocol/event.js';
+import { TradeFeedError } from '../protocol/failure.js';
 import { backoff } from '../reconnect/reconnect.js';
 import { relayConnection$ } from './relay-connection.js';
 import { type RelayFeedOptions, resolveRelayFeed } from './relay-feed-options.js';
@@ -39,20 +39,25 @@ export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Obser
   const settings = resolveRelayFeed(url, options);
   return defer(() => {
     const lifecycle = new Subject<LifecycleEvent>();
+    const emit = (event: Untimed) => lifecycle.next({ at: Date.now(), ...event });
     const place = resumePoint(settings);
     return merge(
       lifecycle,
       relayConnection$(settings, place).pipe(
-        retryWhen(backoff(settings.backoff, reconnecting(lifecycle))),
-        tap({ complete: () => lifecycle.complete() }),
+        retryWhen(
+          backoff(settings.backoff, ({ failure, delayMs, attempt }) => {
+            emit({ type: 'disconnected', failure });
+            emit({ type: 'reconnecting', delayMs, attempt, verdict: failure.verdict });
+          }),
+        ),
+        tap({
+          error: (failure) => failure instanceof TradeFeedError && emit({ type: 'stopped', failure }),
+          complete: () => lifecycle.complete(),
+        }),
       ),
     );
   });
 };
 
-const reconnecting =
-  (lifecycle: Subject<LifecycleEvent>) =>
-  ({ failure, delayMs, attempt }: Reconnect): void => {
-    lifecycle.next({ type: 'disconnected', at: Date.now(), failure });
-    lifecycle.next({ type: 'reconnecting', at: Date.now(), delayMs, attempt, verdict: failure.verdict });
-  };
+type Untimed = { readonly [E in Disconnected | Reconnecting | Stopped as E['type']]: Omit<E, 'at'> }[
+  'disconnected' | 'reconnecting' | 'stopped'];

@@ -6,6 +6,8 @@ export interface ResumePoint {
   lastEventId(): string | undefined;
   /** Takes note of a message that was handed on. */
   reached(id: string): void;
+  /** By how much the clock of this machine was ahead of the relay's on the last connection, in ms. */
+  shiftMs: number;
 }
 
 /** Remembers the place for as long as a subscription lasts, and in the store for whoever comes next. */
@@ -15,6 +17,7 @@ export const resumePoint = ({ url, resumeIn }: RelayFeedSettings): ResumePoint =
   // What is no id would make the request fail, for ever.
   let place = /^[\w.-]{1,120}$/.exec(remembered ?? '')?.[0];
   return {
+    shiftMs: 0,
     lastEventId: () => place,
     reached: (id) => {
       if (id === '') return;

@@ -42,10 +42,9 @@ const eventOf = (block: string): ServerSentEvent => {
   for (const line of block.split('\n')) {
     const [, name, value = ''] = /^(data|event|id)(?:: ?(.*))?$/s.exec(line) ?? [];
     if (name === 'data') event.lines.push(value);
-    else if (name === 'event') event.type = value;
-    else if (name === 'id') event.id = value;
+    else if (name) event[name === 'id' ? 'id' : 'type'] = value;
   }
   return event;
 };
 
-const hasData = ({ lines }: ServerSentEvent): boolean => lines.length > 0;
+const hasData = ({ lines: { length } }: ServerSentEvent): boolean => length > 0;

@@ -31,6 +31,10 @@ const logEvent = (logger: Logger, event: Exclude<FeedEvent, { readonly type: 'fr
       return logger.warn(`Frames may be missing: ${event.durationMs} ms from ${isoTime(event.from)} on`);
     case 'ticket-requested':
     case 'ticket-issued':
+    case 'watermark':
+      return undefined;
+    // The error follows, and is logged.
+    case 'stopped':
       return undefined;
   }
 };

@@ -22,7 +22,8 @@ export class FeedMemory {
             next: (event) => {
               if (event.type === 'frame') return;
               this.present = nextPresent(this.present, event);
-              events.next(event);
+              // A subscriber of the status may subscribe to the feed again at once: not before the error has ended this run.
+              if (event.type !== 'stopped') events.next(event);
             },
             error: (failure: unknown) => this.status$.next({ state: 'stopped', since: Date.now(), failure }),
             finalize: () => {

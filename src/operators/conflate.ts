@@ -29,7 +29,7 @@ export interface ConflateOptions {
  * Conflation in the meaning of market data: a consumer that wants the latest state gets at most one value a key and period, and nothing
  * newer is held back for longer than that. Every value is counted in exactly one {@link Conflated}. Periods begin with the subscription; a
  * period emits its keys in the order in which they first came, and nothing when none came. What happens around the frames (`gap`
- * and the like) passes through in its place: what waits is emitted before it.
+ * and the like) passes through in its place: what waits is emitted before it. A watermark waits with the values that it covers.
  * When the source completes or errors, it emits what waits first, then does the same. Errors when `key` throws.
  *
  * Holds one value for each key of the period, at most `maxKeys`.
@@ -94,12 +94,15 @@ const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E,
   const holding = new Holding<ItemOf<E>>();
   let waiting = new Map<K, Waiting<ItemOf<E>>>();
   let ready: Out<E, K>[] = [];
+  let watermark: Out<E, K> | undefined;
 
   const release = (): boolean => {
     holding.settle();
     for (const [itsKey, { held, count }] of waiting) ready.push(new Conflated(itsKey, held.value, count));
     holding.clear();
     waiting = new Map();
+    if (watermark !== undefined) ready.push(watermark);
+    watermark = undefined;
     return ready.length > 0;
   };
 
@@ -108,6 +111,10 @@ const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E,
     end: release,
     add: (event) => {
       if (isLifecycle(event)) {
+        if (event.type === 'watermark' && waiting.size > 0) {
+          watermark = event as Extract<E, LifecycleEvent>;
+          return false;
+        }
         release();
         ready.push(event as Extract<E, LifecycleEvent>);
         return true;

@@ -1,6 +1,7 @@
 import { distinctUntilChanged, filter, map, type Observable, scan } from 'rxjs';
 import type { LifecycleEvent } from '../protocol/event.js';
 import type { TradeFeedError } from '../protocol/failure.js';
+import { afterEvent, afterItem, noOutages, type Outages } from '../protocol/outage.js';
 import { frameOf, isLifecycle, timeOf } from './stream/item.js';
 
 /** An attempt goes on, and no end of a connection was seen here. */
@@ -32,13 +33,23 @@ export interface ReconnectingStatus {
   readonly failure: TradeFeedError | undefined;
 }
 
-/** How it stands with the connection. */
-export type ConnectionStatus = Connecting | Live | ReconnectingStatus;
+/** The feed has stopped: it does not reconnect, because that makes no sense. The error of the Observable follows. */
+export interface StoppedStatus {
+  readonly state: 'stopped';
+  /** When it stopped, in epoch ms. */
+  readonly since: number;
+  /** The failure that stopped it. */
+  readonly failure: TradeFeedError;
+}
+
+/** The status of the connection. */
+export type ConnectionStatus = Connecting | Live | ReconnectingStatus | StoppedStatus;
 
 /**
- * Tells how it stands with the connection: `connecting`, `live`, or `reconnecting` with since when and the next attempt.
+ * Reports the status of the connection: `connecting`, `live`, `reconnecting` with its begin and the next attempt, or `stopped`.
  *
- * Emits each status once when it begins. Errors with what stopped the feed, and completes with the source. Holds the status alone.
+ * Emits each status once when it begins. Errors with the failure that stopped the feed, after the status `stopped`, and completes with the source. A
+ * `retry` before it goes on with `reconnecting`. Holds the status alone.
  *
  * It knows what it has seen. Over a shared feed, a late subscriber hears nothing until the first event or frame, which can take long
  * on a quiet feed; in an outage it then hears `connecting` or `reconnecting`, with a `since` that is too late. So subscribe it with the
@@ -63,7 +74,7 @@ export type ConnectionStatus = Connecting | Live | ReconnectingStatus;
  */
 export const connectionStatus = (): ((source: Observable<unknown>) => Observable<ConnectionStatus>) => (source) =>
   source.pipe(
-    scan(next, {} as Known),
+    scan(next, { outages: noOutages } as Known),
     map(({ status }) => status),
     filter((status) => status !== undefined),
     distinctUntilChanged(),
@@ -71,41 +82,68 @@ export const connectionStatus = (): ((source: Observable<unknown>) => Observable
 
 interface Known {
   readonly status?: ConnectionStatus;
-  /** What ended the last attempt, and when the feed was last open. */
+  /** What ended the last attempt, while no connection is open. */
   readonly failure?: TradeFeedError;
-  readonly downSince?: number;
+  /** When the first of these attempts ended, in epoch ms. */
+  readonly failedAt?: number;
+  readonly outages: Outages;
 }
 
 const next = (known: Known, event: unknown): Known => {
-  if (isLifecycle(event)) return afterEvent(known, event);
-  return known.status?.state === 'live' ? known : { status: liveBy(event) };
+  if (isLifecycle(event)) return afterLifecycle(known, event);
+  if (known.status?.state === 'live') return known;
+  const status = liveBy(event);
+  return { status, outages: afterItem(known.outages, status.since) };
 };
 
-const afterEvent = (known: Known, event: LifecycleEvent): Known => {
-  const { status, failure, downSince } = known;
+const afterLifecycle = (known: Known, event: LifecycleEvent): Known => {
+  const outages = afterEvent(known.outages, event, (event as { readonly at?: number }).at);
+  const { status, failure, failedAt } = known;
+  const downSince = outages.current?.from ?? failedAt;
   switch (event.type) {
     case 'ticket-requested':
     case 'ticket-issued':
-      return { ...known, status: attempting(status, event.at) };
+      return { ...known, outages, status: attempting(status, event.at, outages, failure) };
     case 'opened':
-      return { status: { state: 'live', since: event.at, connection: event.connection } };
+      return { outages, status: { state: 'live', since: event.at, connection: event.connection } };
     case 'disconnected':
-      return { ...known, failure: event.failure, downSince: downSince ?? event.failure.endedAt };
+      return { ...known, outages, failure: event.failure, failedAt: failedAt ?? event.failure.endedAt };
     case 'reconnecting': {
       const { at, attempt, delayMs } = event;
       const nextAttemptAt = at + delayMs;
-      return { ...known, status: { state: 'reconnecting', since: downSince ?? at, nextAttemptAt, attempt, failure } };
+      const waiting = { state: 'reconnecting', since: downSince ?? at, nextAttemptAt, attempt, failure } as const;
+      return { ...known, outages, status: waiting };
     }
+    case 'stopped':
+      return {
+        outages,
+        failure: event.failure,
+        status: { state: 'stopped', since: event.failure.endedAt, failure: event.failure },
+      };
     case 'gap':
-      return known;
+    case 'watermark':
+      return { ...known, outages };
   }
 };
 
-const attempting = (status: ConnectionStatus | undefined, at: number): ConnectionStatus => {
-  if (status === undefined) return { state: 'connecting', since: at };
-  return status.state === 'reconnecting' && status.nextAttemptAt !== undefined
-    ? { ...status, nextAttemptAt: undefined }
-    : status;
+const attempting = (
+  status: ConnectionStatus | undefined,
+  at: number,
+  { current }: Outages,
+  failure: TradeFeedError | undefined,
+): ConnectionStatus => {
+  switch (status?.state) {
+    case 'connecting':
+      return status;
+    case 'reconnecting':
+      return status.nextAttemptAt === undefined ? status : { ...status, nextAttemptAt: undefined };
+    // The feed is subscribed to again. It was open, or its first attempt failed for good.
+    case 'live':
+    case 'stopped':
+      if (current !== undefined)
+        return { state: 'reconnecting', since: current.from, nextAttemptAt: undefined, attempt: 1, failure };
+  }
+  return status?.state === 'live' ? status : { state: 'connecting', since: at };
 };
 
 const liveBy = (item: unknown): Live => ({

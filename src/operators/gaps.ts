@@ -1,11 +1,13 @@
-import { filter, type Observable } from 'rxjs';
+import { defer, filter, mergeMap, type Observable } from 'rxjs';
 import type { Gap } from '../protocol/event.js';
-import { isLifecycle } from './stream/item.js';
+import { afterEvent, afterItem, noOutages } from '../protocol/outage.js';
+import { isLifecycle, timeOf } from './stream/item.js';
 
 /**
  * Keeps the gaps: the outages that are over, and in which frames may be missing.
  *
- * Emits each `gap` event when the feed is open again. Completes and errors with the source. Holds nothing.
+ * Emits each `gap` event when the feed is open again; after a `retry`, where the new subscription of the feed knows of no gap, one from the
+ * `stopped` event to `opened`. Completes and errors with the source. Holds the outage that is not over.
  *
  * An item of your own that has the `type`, the time and the failure of a `gap` passes for one: give mapped items other names.
  *
@@ -23,6 +25,18 @@ import { isLifecycle } from './stream/item.js';
  *   .subscribe(({ durationMs, failure }) => console.log(`${durationMs} ms without frames: ${failure.code}`));
  * ```
  */
-export const gaps = (): ((source: Observable<unknown>) => Observable<Gap>) => (source) => source.pipe(filter(isGap));
-
-const isGap = (event: unknown): event is Gap => isLifecycle(event) && event.type === 'gap';
+export const gaps = (): ((source: Observable<unknown>) => Observable<Gap>) => (source) =>
+  defer(() => {
+    let outages = noOutages;
+    let heardAt: number | undefined;
+    return source.pipe(
+      filter((event) => {
+        const at = timeOf(event) ?? heardAt;
+        if (isLifecycle(event)) outages = afterEvent(outages, event, heardAt);
+        else if (at !== undefined) outages = afterItem(outages, at);
+        heardAt = at;
+        return outages.gaps.length > 0;
+      }),
+      mergeMap(() => outages.gaps),
+    );
+  });

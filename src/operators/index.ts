@@ -40,6 +40,7 @@ export {
   type ConnectionStatus,
   type Live,
   type ReconnectingStatus,
+  type StoppedStatus,
 } from './connection-status.js';
 export { feedStats, type StatsOptions } from './feed-stats.js';
 export type { FeedStats } from './stream/feed-tally.js';

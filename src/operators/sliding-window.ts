@@ -57,7 +57,11 @@ export function slidingWindow<E>(
 ): OperatorFunction<TellsOfGaps<E>, FeedWindow<ItemOf<Settled<E>>>>;
 export function slidingWindow(options: SlidingWindowOptions): OperatorFunction<unknown, unknown> {
   const required = { lengthMs: wholeMs, everyMs: wholeMs };
-  const { lengthMs, everyMs, align, scheduler, contents } = resolveWindow(options, required, timeRules);
+  const { lengthMs, everyMs, align, allowedLatenessMs, scheduler, contents } = resolveWindow(
+    options,
+    required,
+    timeRules,
+  );
   if (everyMs > lengthMs) throw invalidOption('everyMs', `at most lengthMs (${lengthMs})`, everyMs);
-  return windowsOf({ lengthMs, everyMs, align }, contents, scheduler);
+  return windowsOf({ lengthMs, everyMs, align, allowedLatenessMs }, contents, scheduler);
 }

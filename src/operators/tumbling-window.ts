@@ -19,10 +19,13 @@ export interface TumblingWindowOptions extends TimeWindowOptions {
 /**
  * Cuts a feed into windows of `lengthMs` that know about gaps.
  *
- * Each item falls in one window, by its own time, not by when it comes here: so a recording gives
- * the same windows at any speed. Emits each window when its time is over, whether or not something fell in it, as a {@link FeedWindow}; or,
- * with `seed` and `add`, as an {@link AccumulatedWindow} that holds no items. A window that an outage reaches into has
+ * Each item falls in one window, by its own time, not by the time at which it comes here: so a relay, a worker and a recording give
+ * the same windows as the feed itself. Emits each window when its time is over, whether or not something fell in it, as a {@link FeedWindow}; or,
+ * with `seed` and `add`, as an {@link AccumulatedWindow} that holds no items. Time goes by the clock; over a source that sends {@link Watermark}s,
+ * by these alone; over a recording, by its events. A window that an outage reaches into has
  * `complete: false` and the `gaps`; so has a first one that began before the feed opened, one that dropped items, and one that ended early.
+ * More than 10 000 empty windows that end in the same moment (the clock jumped, a recorded time is wrong) are emitted as one, with
+ * `complete: false`, from the start of the first to the end of the last.
  * When the source completes or errors, it emits the open window first, then does the same.
  *
  * Holds at most `maxFrames` items, with their bytes; with an accumulator, what that holds. Besides, the gaps of the open window.
@@ -52,6 +55,10 @@ export function tumblingWindow<E>(
   options: TumblingWindowOptions & FramesOptions,
 ): OperatorFunction<TellsOfGaps<E>, FeedWindow<ItemOf<Settled<E>>>>;
 export function tumblingWindow(options: TumblingWindowOptions): OperatorFunction<unknown, unknown> {
-  const { lengthMs, align, scheduler, contents } = resolveWindow(options, { lengthMs: wholeMs }, timeRules);
-  return windowsOf({ lengthMs, everyMs: lengthMs, align }, contents, scheduler);
+  const { lengthMs, align, allowedLatenessMs, scheduler, contents } = resolveWindow(
+    options,
+    { lengthMs: wholeMs },
+    timeRules,
+  );
+  return windowsOf({ lengthMs, everyMs: lengthMs, align, allowedLatenessMs }, contents, scheduler);
 }

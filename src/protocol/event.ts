@@ -72,13 +72,39 @@ export interface Gap {
   readonly missed?: number;
 }
 
-/** Everything but the frames. */
-export type LifecycleEvent = TicketRequested | TicketIssued | Opened | Disconnected | Reconnecting | Gap;
+/**
+ * The feed has stopped: the last event before the Observable errors with the same failure. Operators after a `retry` see it, and so
+ * know when the outage began that lasts until the next `opened`.
+ */
+export interface Stopped {
+  readonly type: 'stopped';
+  /** When, in epoch ms. */
+  readonly at: number;
+  /** The failure that the Observable errors with. */
+  readonly failure: TradeFeedError;
+}
 
 /**
- * What `tradeFeedEvents$` emits: the frames and what happens around them, in order. Told apart by `type`.
+ * No event before `at` is still to come. Emitted by sources that delay frames: a relay and a worker send it with each batch, and every
+ * quarter of a second on a quiet feed. Windows over such a source close by it. A feed that is received directly emits none, and `tradeFeed$` and
+ * `frames()` never show it.
  *
- * A failure that stops the feed is the Observable's error, not an event. No event holds a secret.
+ * A custom source that delays frames should emit it as well.
+ */
+export interface Watermark {
+  readonly type: 'watermark';
+  /** In epoch ms, by the clock of `receivedAt`. */
+  readonly at: number;
+}
+
+/** Everything but the frames. */
+export type LifecycleEvent =
+  TicketRequested | TicketIssued | Opened | Disconnected | Reconnecting | Gap | Stopped | Watermark;
+
+/**
+ * What `tradeFeedEvents$` emits: the frames and what happens around them, in order, distinguished by `type`.
+ *
+ * A failure that stops the feed is the Observable's error, after the event `stopped`. No event holds a secret.
  */
 export type FeedEvent = LifecycleEvent | Frame;
 

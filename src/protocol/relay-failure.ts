@@ -60,6 +60,6 @@ export const relayError = (facts: RelayFailureFacts): TradeFeedError => {
   const meaning = relayMeanings.find((each) =>
     code === undefined ? status !== undefined && fits(each.status, status) : each.code === code,
   );
-  if (meaning?.stage === undefined) throw new TypeError('No failure is known for that.');
+  if (meaning?.stage === undefined) throw new TypeError('Unknown failure.');
   return errorBy(meaning, { ...facts, stage: meaning.stage });
 };

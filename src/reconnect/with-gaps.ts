@@ -1,30 +1,26 @@
 import { concatMap, type OperatorFunction, pipe, scan } from 'rxjs';
-import type { Disconnected, Gap, LifecycleEvent, Opened } from '../protocol/event.js';
+import type { LifecycleEvent } from '../protocol/event.js';
+import { afterEvent, gapUntil, noOutages, type Outages } from '../protocol/outage.js';
 
 /**
- * Puts a `gap` behind each `opened` that ends an outage.
+ * Puts a `gap` after each `opened` that ends an outage.
  *
  * Emits every event in its place; the first connection opens without a gap.
  */
 export const withGaps = (): OperatorFunction<LifecycleEvent, LifecycleEvent> =>
   pipe(
-    scan(step, { events: [] } as Outage),
+    scan(step, { outages: noOutages, events: [] } as Step),
     concatMap(({ events }) => events),
   );
 
-interface Outage {
-  /** What ended the last open connection, while none has followed it. */
-  readonly lost?: Disconnected;
+interface Step {
+  readonly outages: Outages;
   readonly events: readonly LifecycleEvent[];
 }
 
-const step = ({ lost }: Outage, event: LifecycleEvent): Outage => {
-  if (event.type === 'opened') return { events: lost ? [event, gapBetween(lost, event)] : [event] };
-  if (event.type === 'disconnected' && event.failure.stage === 'stream') return { lost: event, events: [event] };
-  return lost ? { lost, events: [event] } : { events: [event] };
-};
-
-const gapBetween = ({ failure }: Disconnected, { at }: Opened): Gap => {
-  const from = Math.min(failure.endedAt, at);
-  return { type: 'gap', from, to: at, durationMs: at - from, failure };
+const step = ({ outages: { current }, outages: before }: Step, event: LifecycleEvent): Step => {
+  const outages = afterEvent(before, event, undefined);
+  if (event.type !== 'opened' || current === undefined) return { outages, events: [event] };
+  const gap = gapUntil(current, event.at);
+  return { outages: afterEvent(outages, gap, undefined), events: [event, gap] };
 };

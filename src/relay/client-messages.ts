@@ -31,18 +31,24 @@ export interface ClientWatcher {
   stuck(): void;
 }
 
+/** The times at which something is sent to a client for which there is no event. */
+export interface RelayTicks {
+  readonly heartbeats$: Observable<unknown>;
+  readonly watermarks$: Observable<unknown>;
+}
+
 /** A client that has read nothing for so many heartbeats has gone without a word. */
 const mostSilentBeats = 4;
 
 /**
  * Streams the messages of one client: when there is something new in the run, when its response is free again, and now and then a
- * heartbeat.
+ * watermark and a heartbeat.
  *
  * Completes behind the last message of the run, with the run, and when the client is stuck.
  */
 export const clientMessages$ = (
   run$: Observable<RelayRun>,
-  heartbeats$: Observable<unknown>,
+  { heartbeats$, watermarks$ }: RelayTicks,
   { lastEventId, response }: RelayReceiver,
   now: () => number,
   watcher: ClientWatcher,
@@ -69,6 +75,10 @@ export const clientMessages$ = (
         heartbeats$.pipe(
           filter(() => !isFull()),
           map(() => client.heartbeat()),
+        ),
+        watermarks$.pipe(
+          filter(() => !isFull()),
+          concatMap(() => client.watermark()),
         ),
       ).pipe(takeUntil(run$.pipe(ignoreElements(), endWith(undefined))));
     }),

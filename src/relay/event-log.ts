@@ -1,6 +1,7 @@
 import type { RelayedEvent } from '../protocol/event.js';
 import { Ring } from '../operators/bounded/ring.js';
 import { frameLine } from '../operators/node/recording-line.js';
+import { EventTime } from '../operators/stream/event-time.js';
 import { timeOf } from '../operators/stream/item.js';
 import { nextPresent, type Present } from './present.js';
 
@@ -14,6 +15,8 @@ export interface Position {
   readonly at: number;
   /** How it stood with the feed. */
   readonly present: Present;
+  /** No event after it is older, in epoch ms: its watermark. `-Infinity` before the first event. */
+  readonly watermark: number;
 }
 
 /** Events that follow one another, as lines of JSON. */
@@ -21,6 +24,8 @@ export interface Batch {
   readonly lines: string;
   /** Right behind them. */
   readonly end: Position;
+  /** No event after them is older, in epoch ms. */
+  readonly watermark: number;
 }
 
 /** How much a log holds. */
@@ -35,6 +40,7 @@ const mostText = 64 * 1024;
 /** Holds the newest events, each as the line that it is handed on as, and lets the oldest go. */
 export class EventLog {
   readonly #bounds: LogBounds;
+  readonly #time: EventTime;
   readonly #entries = new Ring<Entry>();
   #bytes = 0;
   #oldest: Position;
@@ -42,9 +48,11 @@ export class EventLog {
   // Most clients are at the same place: what was put together for one serves the next.
   #last: { readonly seq: number; readonly newest: Position; readonly batch: Batch } | undefined;
 
-  constructor(bounds: LogBounds, now: number) {
+  /** @param clock - gives the time in epoch ms */
+  constructor(bounds: LogBounds, clock: () => number) {
     this.#bounds = bounds;
-    this.#oldest = { seq: 0, frames: 0, at: now, present: [] };
+    this.#time = new EventTime(clock);
+    this.#oldest = { seq: 0, frames: 0, at: clock(), present: [], watermark: -Infinity };
     this.#newest = this.#oldest;
   }
 
@@ -68,8 +76,10 @@ export class EventLog {
     return this.#bytes;
   }
 
-  /** Takes an event in. */
+  /** Takes an event in. A watermark of the source is not held: each batch and each place has its own. */
   append(event: RelayedEvent): void {
+    this.#time.hear(event, timeOf(event) ?? this.#newest.at);
+    if (event.type === 'watermark') return;
     const line = event.type === 'frame' ? frameLine(event).slice(0, -1) : JSON.stringify(event);
     const { seq, frames, present, at } = this.#newest;
     const entry: Entry = {
@@ -77,6 +87,7 @@ export class EventLog {
       frames: frames + (event.type === 'frame' ? 1 : 0),
       at: timeOf(event) ?? at,
       present: nextPresent(present, event),
+      watermark: this.#time.known(),
       line,
       bytes: bytesInMemory(line),
     };
@@ -84,6 +95,16 @@ export class EventLog {
     this.#bytes += entry.bytes;
     this.#newest = entry;
     while (this.size > this.#bounds.capacity || this.#bytes > this.#bounds.capacityBytes) this.#dropOldest();
+  }
+
+  /** Gives the time from which on a client that joins now receives everything, in epoch ms: earlier than now, if the source is late. */
+  joinedAt(now: number): number {
+    return this.#time.isWithoutClock ? this.#time.known() : now;
+  }
+
+  /** Gives the watermark of a place, in epoch ms: of the newest one by the clock, too, where the source sends no watermarks. */
+  watermarkAt({ seq, watermark }: Position): number {
+    return seq === this.#newest.seq && seq > 0 ? this.#time.now() : watermark;
   }
 
   /** Gives the place behind so many events, if it is still known. */
@@ -114,14 +135,14 @@ export class EventLog {
       end = this.#entries.at(index);
       lines += `\n${end.line}`;
     }
-    return { lines, end };
+    return { lines, end, watermark: this.watermarkAt(end) };
   }
 
   #dropOldest(): void {
     const oldest = this.#entries.shift() as Entry;
     this.#bytes -= oldest.bytes;
-    const { seq, frames, at, present } = oldest;
-    this.#oldest = { seq, frames, at, present };
+    const { seq, frames, at, present, watermark } = oldest;
+    this.#oldest = { seq, frames, at, present, watermark };
   }
 }
 

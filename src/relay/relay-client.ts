@@ -4,7 +4,7 @@ import { eventId, parseEventId } from './event-id.js';
 import type { Position } from './event-log.js';
 import { hasBeenOpen, openedIn, type Present } from './present.js';
 import type { RelayMessage } from './relay-message.js';
-import type { RelayRun } from './relay-run.js';
+import { type RelayRun, withWatermark } from './relay-run.js';
 
 /** How a client came: for the first time, back in time, or back too late for everything. */
 export type Joined = 'new' | 'resumed' | 'behind';
@@ -21,6 +21,8 @@ export class RelayClient {
   #sent = 0;
   #missed = 0;
   #isBehind = false;
+  /** The last watermark that it was sent, in epoch ms. */
+  #watermark = -Infinity;
   /** Since when frames may be missing that nobody has told of, in epoch ms: the gap follows with the next opening. */
   #missingSince: number | undefined;
 
@@ -35,7 +37,7 @@ export class RelayClient {
     if (id === undefined || (isOurs && id.seq > log.newest.seq)) {
       this.joined = 'new';
       this.#position = log.newest;
-      this.#first = presentSince(log.newest.present, now());
+      this.#first = presentSince(log.newest.present, log.joinedAt(now()));
     } else if (known !== undefined) {
       this.joined = 'resumed';
       this.#position = known;
@@ -77,6 +79,15 @@ export class RelayClient {
     }
   }
 
+  /** Gives the watermark of the place of this client, unless events are waiting, or it has got this one. */
+  *watermark(): Iterable<RelayMessage> {
+    const { log } = this.#run;
+    const watermark = log.watermarkAt(this.#position);
+    if (this.#first !== undefined || this.#position.seq !== log.newest.seq || watermark <= this.#watermark) return;
+    this.#watermark = watermark;
+    yield this.#message(withWatermark('', watermark));
+  }
+
   /** Gives the message that only shows that the relay is there. */
   heartbeat(): RelayMessage {
     return this.#message('', 'heartbeat');
@@ -89,6 +100,7 @@ export class RelayClient {
     const batch = log.read(this.#position);
     if (batch === undefined) return this.#last();
     this.#goTo(batch.end);
+    this.#watermark = batch.watermark;
     return this.#run.messageOf(batch);
   }
 
@@ -135,7 +147,9 @@ export class RelayClient {
   }
 
   #told(events: readonly RelayedEvent[]): RelayMessage {
-    return this.#message(events.map((event) => JSON.stringify(event)).join('\n'));
+    const lines = events.map((event) => JSON.stringify(event)).join('\n');
+    this.#watermark = this.#run.log.watermarkAt(this.#position);
+    return this.#message(withWatermark(lines, this.#watermark));
   }
 
   #message(data: string, type?: string): RelayMessage {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { RelayedEvent } from '../protocol/event.js';
+import type { RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import { errorBy } from '../protocol/meaning.js';
 import { relayTold } from '../protocol/relay-told.js';
@@ -14,10 +14,12 @@ export class RelayRun {
   readonly epoch = randomBytes(6).toString('base64url');
   readonly log: EventLog;
   #end: { readonly type: RelayMessageType; readonly data: string } | undefined;
+  #stopped: Stopped | undefined;
   readonly #messages = new WeakMap<Batch, RelayMessage>();
 
-  constructor(bounds: LogBounds, now: number) {
-    this.log = new EventLog(bounds, now);
+  /** @param clock - gives the time in epoch ms */
+  constructor(bounds: LogBounds, clock: () => number) {
+    this.log = new EventLog(bounds, clock);
   }
 
   /** The last message, once the source has ended. */
@@ -25,13 +27,16 @@ export class RelayRun {
     return this.#end;
   }
 
-  /** Takes an event in. */
+  /** Takes an event in. The last `stopped` is not handed on: a client makes it of the message `stop`, whenever it comes. */
   append(event: RelayedEvent): void {
-    this.log.append(event);
+    this.#appendStopped();
+    if (event.type === 'stopped') this.#stopped = event;
+    else this.log.append(event);
   }
 
   /** Takes note that the source is complete. */
   complete(): void {
+    this.#appendStopped();
     this.#end = { type: 'complete', data: '{}' };
   }
 
@@ -45,8 +50,20 @@ export class RelayRun {
   messageOf(batch: Batch): RelayMessage {
     const known = this.#messages.get(batch);
     if (known !== undefined) return known;
-    const message = { id: eventId(this.epoch, batch.end), data: batch.lines };
+    const message = { id: eventId(this.epoch, batch.end), data: withWatermark(batch.lines, batch.watermark) };
     this.#messages.set(batch, message);
     return message;
   }
+
+  #appendStopped(): void {
+    if (this.#stopped !== undefined) this.log.append(this.#stopped);
+    this.#stopped = undefined;
+  }
 }
+
+/** Puts a watermark after lines, if there is one: a client's windows close by it. */
+export const withWatermark = (lines: string, at: number): string => {
+  if (at === -Infinity) return lines;
+  const watermark: Watermark = { type: 'watermark', at };
+  return lines === '' ? JSON.stringify(watermark) : `${lines}\n${JSON.stringify(watermark)}`;
+};

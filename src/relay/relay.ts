@@ -102,7 +102,7 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
   const isOver = () => isClosed || run?.end !== undefined;
 
   const run$ = defer(() => {
-    run = new RelayRun(settings, now());
+    run = new RelayRun(settings, now);
     return running$(source, run, settings, (error) => events.next({ type: 'source-stopped', at: now(), error }));
   }).pipe(
     finalize(() => (run = undefined)),
@@ -115,6 +115,7 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
     }),
   );
   const heartbeats$ = interval(clampMs(heartbeatMs), scheduler).pipe(share());
+  const watermarks$ = interval(watermarkMs, scheduler).pipe(share());
 
   const refused$ = (what: string): Observable<never> => {
     events.next({ type: 'client-refused', at: now() });
@@ -123,7 +124,7 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
 
   const joined$ = (receiver: RelayReceiver): Observable<RelayMessage> => {
     const client = (joinedSoFar += 1);
-    return clientMessages$(run$, heartbeats$, receiver, now, {
+    return clientMessages$(run$, { heartbeats$, watermarks$ }, receiver, now, {
       joined: (its) => {
         clients.set(client, { since: now(), its });
         events.next({ type: 'client-joined', at: now(), client, joined: its.joined });
@@ -160,6 +161,9 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
     },
   };
 };
+
+/** How often a client that has everything gets a watermark while no event comes, in ms: its windows close by it. */
+const watermarkMs = 250;
 
 /** Fills the run with what the source emits. Emits it at once, and again at most every `batchMs` when there is something new in it. */
 const running$ = (

@@ -14,6 +14,8 @@ export interface HandOver {
   tell(told: Told): void;
   /** The main thread has handled something: there is room for more. */
   goOn(): void;
+  /** Sends a watermark where nothing waits: the feed is quiet. Not to be called while a read is handled. */
+  beat(): void;
 }
 
 /**
@@ -45,13 +47,19 @@ export const createHandOver = (
     return hasRoom();
   };
 
-  const send = (): void => {
+  const sendBatch = (items: readonly Item[], watermark: number): void => {
+    const buffers = items.flatMap((item) => (item.type === 'frames' ? [item.bytes] : []));
+    underWay.push(buffers.reduce((sum, { byteLength }) => sum + byteLength, 0));
+    sent = (sent + 1) | 0;
+    post([...items, watermarkAt(watermark)], buffers);
+  };
+
+  /** @param now - no frame that is not in the store is older, in epoch ms */
+  const send = (now: number): void => {
     while (!store.isEmpty && hasRoomOrAwaits()) {
       const items = store.take(batchBytes);
-      const buffers = items.flatMap((item) => (item.type === 'frames' ? [item.bytes] : []));
-      underWay.push(buffers.reduce((sum, { byteLength }) => sum + byteLength, 0));
-      sent = (sent + 1) | 0;
-      post(items, buffers);
+      // A frame that still waits is not older than those that are handed over.
+      sendBatch(items, store.isEmpty ? now : (newestIn(items) ?? -Infinity));
     }
   };
 
@@ -61,14 +69,15 @@ export const createHandOver = (
     isDue = true;
     setImmediate(() => {
       isDue = false;
-      send();
+      send(Date.now());
     });
   };
 
   return {
     put: (frame) => {
       if (store.put(frame)) {
-        send();
+        // Others of this read follow, with its time.
+        send(frame.receivedAt);
         store.shrink();
       }
       sendAfterReads();
@@ -77,6 +86,13 @@ export const createHandOver = (
       store.tell(told);
       sendAfterReads();
     },
-    goOn: send,
+    goOn: () => send(Date.now()),
+    beat: () => {
+      if (store.isEmpty && hasRoom()) sendBatch([], Date.now());
+    },
   };
 };
+
+const watermarkAt = (at: number): Item => ({ type: 'event', event: { type: 'watermark', at } });
+
+const newestIn = (items: readonly Item[]): number | undefined => items.findLast((item) => item.type === 'frames')?.to;

@@ -18,6 +18,7 @@ export interface Missed {
 
 /** What happened: an event, its failure made ready to cross, or the end of the feed. */
 export type Told =
+  /** Also a watermark: of the frames and events that were handed over before it. */
   | { readonly type: 'event'; readonly event: LifecycleEvent }
   | { readonly type: 'failed'; readonly event: Omit<Disconnected, 'failure'>; readonly failure: CrossedError }
   | { readonly type: 'error'; readonly error: CrossedError };

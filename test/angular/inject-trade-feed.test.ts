@@ -387,7 +387,7 @@ describe('a stop', () => {
     feed.frames$.subscribe();
     relay$.error(stop);
     expect(feed.failure()).toBe(stop);
-    expect(told).toEqual([{ type: 'disconnected', at: Date.now(), failure: stop }]);
+    expect(told).toEqual([{ type: 'stopped', at: Date.now(), failure: stop }]);
     expect(isOpen).toBe(false);
     expect(show(Reader).componentInstance.feed.failure()).toBe(stop);
     expect(connections).toBe(1);
@@ -468,7 +468,7 @@ describe('a stop', () => {
     expect(feed.failure()).toMatchObject({ code: 'relay-source-failed', verdict: 'stop' });
     expect(feed.failure()?.message).toBe('The feed is over: its source completed. Restart it to ask for more.');
     expect([feed.status().state, isOpen]).toEqual(['stopped', false]);
-    expect(next).toHaveBeenLastCalledWith({ type: 'disconnected', at: Date.now(), failure: feed.failure() });
+    expect(next).toHaveBeenLastCalledWith({ type: 'stopped', at: Date.now(), failure: feed.failure() });
     expect(complete).not.toHaveBeenCalled();
     feed.restart();
     expect([feed.status().state, feed.failure(), connections, isOpen]).toEqual(['connecting', undefined, 2, true]);
@@ -479,7 +479,7 @@ describe('a stop', () => {
     const { feed } = show(Reader).componentInstance;
     const heard: string[] = [];
     feed.events$.subscribe(({ type }) => {
-      if (type !== 'disconnected') return;
+      if (type !== 'stopped') return;
       feed.restart();
       feed.restart();
     });
@@ -487,7 +487,7 @@ describe('a stop', () => {
     relay$.error(stop);
     expect([feed.status().state, feed.failure(), connections, isOpen]).toEqual(['connecting', undefined, 2, true]);
     relay$.next(opened(2));
-    expect(heard).toEqual(['disconnected 1', 'opened 2']);
+    expect(heard).toEqual(['stopped 1', 'opened 2']);
     relay$.error(stop);
     expect(connections).toBe(3);
   });

@@ -161,7 +161,7 @@ describe('provideTradeFeed', () => {
     let token = 'old';
     appWith({ headers: () => ({ authorization: `Bearer ${token}` }) });
     const { feed } = show(Reader).componentInstance;
-    await event(feed.events$, 'disconnected');
+    await event(feed.events$, 'stopped');
     expect(feed.failure()).toMatchObject({ code: 'relay-refused', verdict: 'stop' });
     token = 'new';
     const joined = event(relay.events$, 'client-joined');
@@ -179,7 +179,7 @@ describe('provideTradeFeed', () => {
     await event(relay.events$, 'client-joined');
     for (const each of [opened(), frame('a')]) upstream$.next(each as FeedEvent);
     await seen;
-    const stopped = event(feed.events$, 'disconnected');
+    const stopped = event(feed.events$, 'stopped');
     upstream$.error(new Error('no feed'));
     await stopped;
     expect(feed.failure()?.code).toBe('relay-source-failed');

@@ -10,26 +10,29 @@ const attemptAt = (at: number) => {
 };
 
 describe('Attempt', () => {
-  it.each(['lost', 'silent', 'unreadable'] as const)('that never opened could not reach the relay: %s', (ending) => {
-    const { attempt } = attemptAt(1_000);
-    const cause = new Error('ECONNREFUSED');
-    expect(attempt.failure(ending, cause)).toMatchObject({
-      ...{ code: 'relay-unreachable', stage: 'handshake', verdict: 'backoff', uptimeMs: 0, framesReceived: 0 },
-      cause,
-    });
-  });
+  it.each(['relay-lost', 'relay-stalled', 'invalid-relay-data'] as const)(
+    'that never opened could not reach the relay: %s',
+    (ending) => {
+      const { attempt } = attemptAt(1_000);
+      const cause = new Error('ECONNREFUSED');
+      expect(attempt.failure(ending, cause)).toMatchObject({
+        ...{ code: 'relay-unreachable', stage: 'handshake', verdict: 'backoff', uptimeMs: 0, framesReceived: 0 },
+        cause,
+      });
+    },
+  );
 
   it.each([
-    ['lost', 'relay-lost', 9_000, 7_000],
-    ['silent', 'relay-stalled', 5_000, 3_000],
-    ['unreadable', 'invalid-relay-data', 9_000, 7_000],
+    ['relay-lost', 'relay-lost', 9_000, 7_000],
+    ['relay-stalled', 'relay-stalled', 5_000, 3_000],
+    ['invalid-relay-data', 'invalid-relay-data', 9_000, 7_000],
   ] as const)(
     'that was open tells how long, until when, and how many frames it had: %s',
     (ending, code, endedAt, uptimeMs) => {
       const { clock, attempt } = attemptAt(1_000);
       clock.now = 2_000;
       attempt.heard();
-      attempt.opened(1_500);
+      attempt.opened(1_500, 0);
       for (const event of [opened(2_000), frame('a'), frame('b')]) attempt.received(event);
       clock.now = 5_000;
       attempt.heard();
@@ -41,23 +44,22 @@ describe('Attempt', () => {
   it('gives the failure that the relay has told of', () => {
     const { attempt } = attemptAt(1_000);
     const told = relayError({ status: 503, retryAfterMs: 5_000 });
-    expect(attempt.failure('lost', told)).toBe(told);
-    attempt.opened(1_000);
-    expect(attempt.failure('unreadable', told)).toBe(told);
+    expect(attempt.failure('relay-lost', told)).toBe(told);
+    attempt.opened(1_000, 0);
+    expect(attempt.failure('invalid-relay-data', told)).toBe(told);
   });
 
   it('knows by how much the clocks differ from the first message on', () => {
     const { clock, attempt } = attemptAt(1_000_000);
-    expect(attempt.shiftMs).toBe(0);
     clock.now = 1_000_200;
-    attempt.opened(400_100);
-    expect(attempt.shiftMs).toBe(600_000);
+    expect(attempt.opened(400_100, 0)).toBe(600_000);
+    expect(attempt.opened(400_100, 600_900)).toBe(600_900);
   });
 
   it('was not up for less than no time, when the clock was set back', () => {
     const { clock, attempt } = attemptAt(1_000);
-    attempt.opened(1_000);
+    attempt.opened(1_000, 0);
     clock.now = 500;
-    expect(attempt.failure('lost').uptimeMs).toBe(0);
+    expect(attempt.failure('relay-lost').uptimeMs).toBe(0);
   });
 });

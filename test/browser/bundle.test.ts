@@ -147,13 +147,13 @@ describe('both in a browser, where there is no Buffer', () => {
     source.subject.error(lost(at, { closeCode: 4001, reason: 'connection replaced' }));
     const result = (await (context as unknown as { result: Promise<unknown> }).result) as object;
     expect(JSON.parse(JSON.stringify(result))).toEqual({
-      types: ['opened', 'frame', 'frame', 'frame', 'gap', 'frame'],
+      types: ['opened', 'frame', 'frame', 'frame', 'gap', 'frame', 'watermark', 'stopped'],
       isFrame: true,
       texts: ['{"n":1}', '{"n":2}', '\ufffd\0\u0001', ''],
       bytes: [[...Buffer.from('{"n":1}')], [...Buffer.from('{"n":2}')], [255, 0, 1], []],
       json: { n: 1 },
       stop: { code: 'connection-replaced', isOne: true, advice: 'string' },
-      states: ['live'],
+      states: ['live', 'stopped'],
       gaps: [4],
       stats: { frames: 4, bytes: 17, dropped: 4 },
       windows: [4],

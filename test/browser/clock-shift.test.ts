@@ -12,7 +12,13 @@ describe('clockShiftMs', () => {
     ['ten minutes ahead, over a slow network', 600_000, 604_000, 2_000, 600_000],
     ['two seconds ahead, over a network as slow', 10_000, 14_000, 10_000, 0],
   ])('%s', (_what, askedAt, heardAt, relayAt, shiftMs) => {
-    expect(clockShiftMs(askedAt, heardAt, relayAt)).toBe(shiftMs);
+    expect(clockShiftMs(askedAt, heardAt, relayAt, 0)).toBe(shiftMs);
+  });
+
+  it('keeps the estimate of the connection before when it may be right, and replaces it when not', () => {
+    expect(clockShiftMs(600_000, 600_040, 2_000, 598_500)).toBe(598_500);
+    expect(clockShiftMs(600_000, 600_040, 2_000, 596_000)).toBe(598_020);
+    expect(clockShiftMs(600_000, 600_040, 600_020, 598_500)).toBe(0);
   });
 
   it('is 0 or right to half of the round trip, wherever in it the relay has answered', () => {
@@ -20,7 +26,7 @@ describe('clockShiftMs', () => {
     fc.assert(
       fc.property(ms(1e9), fc.nat(20_000), fc.nat(20_000), (shift, there, back) => {
         const askedAt = 1e12;
-        const found = clockShiftMs(askedAt, askedAt + there + back, askedAt + there - shift);
+        const found = clockShiftMs(askedAt, askedAt + there + back, askedAt + there - shift, 0);
         if (found !== 0) expect(Math.abs(found - shift)).toBeLessThanOrEqual((there + back) / 2 + 1);
         if (Math.abs(shift) <= 1_000) expect(found).toBe(0);
         if (Math.abs(shift) > 1_001 + there + back) expect(found).not.toBe(0);

@@ -57,6 +57,7 @@ export const quick: RelayFeedOptions = { backoff: { initialDelayMs: 1, maxDelayM
 export class Receiver {
   readonly events: RelayedEvent[] = [];
   error: TradeFeedError | undefined;
+  readonly watermarks: number[] = [];
   isComplete = false;
   readonly subscription: Subscription;
 
@@ -67,7 +68,8 @@ export class Receiver {
   ) {
     this.subscription = relayFeed$(url, { ...quick, ...options }).subscribe({
       next: (event) => {
-        this.events.push(event);
+        if (event.type === 'watermark') this.watermarks.push(event.at);
+        else this.events.push(event);
         onEvent(event);
       },
       error: (error: TradeFeedError) => (this.error = error),

@@ -212,6 +212,8 @@ it('the events of the README are those of the type', () => {
     disconnected: true,
     reconnecting: true,
     gap: true,
+    stopped: true,
+    watermark: true,
   });
   const [events = []] = tablesUnder('README.md', 'Events and gaps');
   expect([...column(events, 'type')].sort()).toEqual(types);

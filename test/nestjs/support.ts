@@ -117,7 +117,7 @@ export const openSse = async (url: string, headers: Record<string, string> = {})
   const take = (message: SseMessage) => {
     messages$.next(message);
     for (const event of eventsIn(message)) {
-      events.push(event);
+      if (event['type'] !== 'watermark') events.push(event);
       payloads.add(event['data']);
       payloads$.next(event['data']);
     }

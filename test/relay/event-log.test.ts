@@ -9,7 +9,7 @@ import { frame, range } from './support.js';
 
 const roomy: LogBounds = { capacity: 1_000_000, capacityBytes: 1e9 };
 const logOf = (bounds: Partial<LogBounds>, payloads: readonly (string | number)[]) => {
-  const log = new EventLog({ ...roomy, ...bounds }, 5);
+  const log = new EventLog({ ...roomy, ...bounds }, () => 5);
   for (const payload of payloads) log.append(frame(payload));
   return log;
 };
@@ -26,18 +26,18 @@ const readFrom = (log: EventLog, from: Position): string[] => {
 
 describe('EventLog', () => {
   it('is empty at first', () => {
-    const log = new EventLog(roomy, 5);
-    expect(log.newest).toEqual({ seq: 0, frames: 0, at: 5, present: [] });
+    const log = new EventLog(roomy, () => 5);
+    expect(log.newest).toEqual({ seq: 0, frames: 0, at: 5, present: [], watermark: -Infinity });
     expect([log.oldest, log.size, log.bytes]).toEqual([log.newest, 0, 0]);
     expect(log.read(log.newest)).toBeUndefined();
   });
 
   it('knows at each place how many events and frames there were, when, and how it stood', () => {
-    const log = new EventLog(roomy, 5);
+    const log = new EventLog(roomy, () => 5);
     const events = [opened(10), frame('a', 11), disconnected(12), gapOf(12, 20)];
     for (const event of events) log.append(event);
     expect(range(0, 4).map((seq) => log.positionAt(seq))).toEqual([
-      { seq: 0, frames: 0, at: 5, present: [] },
+      { seq: 0, frames: 0, at: 5, present: [], watermark: -Infinity },
       expect.objectContaining({ seq: 1, frames: 0, at: 10, present: [events[0]] }),
       expect.objectContaining({ seq: 2, frames: 1, at: 11, present: [events[0]] }),
       expect.objectContaining({ seq: 3, frames: 1, at: 12, present: [events[2]] }),
@@ -47,7 +47,7 @@ describe('EventLog', () => {
   });
 
   it('keeps the time of the event before for one that has none', () => {
-    const log = new EventLog(roomy, 5);
+    const log = new EventLog(roomy, () => 5);
     log.append({ type: 'opened', feed: 'market', connection: 1 } as never);
     expect(log.newest.at).toBe(5);
   });
@@ -126,7 +126,7 @@ describe('EventLog', () => {
   });
 
   it('refuses a frame that was made by hand with a field that no frame has', () => {
-    const log = new EventLog(roomy, 5);
+    const log = new EventLog(roomy, () => 5);
     expect(() => log.append(new Frame('market', Buffer.from('x'), false, NaN, 1))).toThrow(TypeError);
     expect([log.size, log.newest.seq]).toEqual([0, 0]);
   });
@@ -134,7 +134,7 @@ describe('EventLog', () => {
   it('does not grow once it is full', () => {
     setFlagsFromString('--expose-gc');
     const gc = runInNewContext('gc') as () => void;
-    const log = new EventLog({ capacity: 2_000, capacityBytes: 2e6 }, 5);
+    const log = new EventLog({ capacity: 2_000, capacityBytes: 2e6 }, () => 5);
     const heap = (): number => {
       for (const n of range(1, 20_000)) log.append(frame(String(n).padEnd(500)));
       gc();

@@ -8,7 +8,7 @@ import { disconnected, gapOf, opened, reconnecting } from '../operators/stream.j
 import { eventsIn, frame, range, type Told } from './support.js';
 
 const runOf = (bounds: { capacity?: number; capacityBytes?: number } = {}) =>
-  new RelayRun({ capacity: 1_000, capacityBytes: 1e6, ...bounds }, 500);
+  new RelayRun({ capacity: 1_000, capacityBytes: 1e6, ...bounds }, () => 500);
 
 const clientOf = (run: RelayRun, lastEventId?: string, now = 900) => {
   const behind: number[] = [];
@@ -43,7 +43,7 @@ describe('RelayClient', () => {
     const id = idOf(run, { seq: 3, frames: 2, at: 502 });
     expect(messages).toEqual([
       { id, type: 'hello', data: '{"at":900}' },
-      { id, data: JSON.stringify(opened(900, 3)) },
+      { id, data: `${JSON.stringify(opened(900, 3))}\n{"type":"watermark","at":510}` },
     ]);
     fill(run, 3, 4);
     expect(payloads(next())).toEqual([3, 4]);

@@ -401,6 +401,7 @@ describe('relayHandler: a source of events of all kinds', () => {
       events[0],
       events[1],
       expect.objectContaining({ type: 'frame', data: 'a\nb\u2028c', encoding: 'utf8' }),
+      { type: 'watermark', at: expect.any(Number) },
     ]);
     raw.socket.destroy();
   });

@@ -7,22 +7,25 @@ const bounds = { capacity: 10, capacityBytes: 1e6 };
 
 describe('RelayRun', () => {
   it('has a word of its own', () => {
-    const epochs = Array.from({ length: 50 }, () => new RelayRun(bounds, 5).epoch);
+    const epochs = Array.from({ length: 50 }, () => new RelayRun(bounds, () => 5).epoch);
     expect(new Set(epochs).size).toBe(50);
     for (const epoch of epochs) expect(epoch).toMatch(/^[\w-]{8}$/);
   });
 
   it('gives the same message of a batch to everyone', () => {
-    const run = new RelayRun(bounds, 5);
+    const run = new RelayRun(bounds, () => 5);
     run.append(frame('a', 7));
     const batch = run.log.read(run.log.oldest)!;
     expect(run.messageOf(batch)).toBe(run.messageOf(batch));
-    expect(run.messageOf(batch)).toEqual({ id: `${run.epoch}.1.1.7`, data: batch.lines });
+    expect(run.messageOf(batch)).toEqual({
+      id: `${run.epoch}.1.1.7`,
+      data: `${batch.lines}\n{"type":"watermark","at":7}`,
+    });
     expect(run.end).toBeUndefined();
   });
 
   it('ends with what the source ended with', () => {
-    const run = new RelayRun(bounds, 5);
+    const run = new RelayRun(bounds, () => 5);
     run.complete();
     expect(run.end).toEqual({ type: 'complete', data: '{}' });
     const failure = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
@@ -33,7 +36,7 @@ describe('RelayRun', () => {
   it.each([new Error('secret'), 'secret', { message: 'secret', code: 'secret' }, undefined, null])(
     'never shows an error that is none of the feed: %p',
     (error) => {
-      const run = new RelayRun(bounds, 5);
+      const run = new RelayRun(bounds, () => 5);
       run.stop(error);
       expect(run.end?.data).not.toContain('secret');
       expect(JSON.parse(run.end!.data)).toMatchObject({
@@ -45,7 +48,7 @@ describe('RelayRun', () => {
   );
 
   it('does not show what caused the failure of a feed', () => {
-    const run = new RelayRun(bounds, 5);
+    const run = new RelayRun(bounds, () => 5);
     run.stop(tradeFeedError({ stage: 'ticket', code: 'ticket-endpoint-unreachable', cause: new Error('secret') }));
     expect(run.end?.data).not.toContain('secret');
     expect(run.end?.data).not.toContain('stack');

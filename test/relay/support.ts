@@ -99,8 +99,14 @@ export class Client {
 /** An event as it stands on the wire. */
 export type Told = Readonly<Record<string, unknown>> & { readonly type: string };
 
-/** Reads the lines of a message. */
-export const eventsIn = ({ data }: RelayMessage): Told[] => data.split('\n').map((line) => JSON.parse(line) as Told);
+/** Reads the lines of a message, without its watermark. */
+export const eventsIn = (message: RelayMessage): Told[] => linesIn(message).filter(({ type }) => type !== 'watermark');
+
+/** Reads the watermark of a message. */
+export const watermarkIn = (message: RelayMessage): unknown =>
+  linesIn(message).find(({ type }) => type === 'watermark')?.['at'];
+
+const linesIn = ({ data }: RelayMessage): Told[] => data.split('\n').map((line) => JSON.parse(line) as Told);
 
 /** A source that counts who subscribes to it. */
 export class Source {

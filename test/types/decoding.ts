@@ -98,6 +98,8 @@ export const whenNext = (status: ConnectionStatus): number | undefined => {
       return status.connection;
     case 'reconnecting':
       return status.nextAttemptAt satisfies number | undefined;
+    case 'stopped':
+      return status.since;
     default:
       return status satisfies never;
   }

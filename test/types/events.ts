@@ -18,6 +18,10 @@ export const told = (event: FeedEvent): string | number => {
       return event.delayMs + event.attempt + (event.verdict satisfies Verdict).length;
     case 'gap':
       return event.to - event.from - event.durationMs + (event.failure satisfies TradeFeedError).uptimeMs;
+    case 'stopped':
+      return (event.failure satisfies TradeFeedError).code;
+    case 'watermark':
+      return event.at satisfies number;
     default:
       // Every kind is above, or this is not `never`.
       return event satisfies never;

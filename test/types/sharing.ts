@@ -17,6 +17,7 @@ import {
   type Live,
   mergeMapBounded,
   type ReconnectingStatus,
+  type StoppedStatus,
   shareFeed,
   type ShareOptions,
   type StatsOptions,
@@ -64,6 +65,8 @@ export const told = (status: ConnectionStatus): number => {
       failure satisfies TradeFeedError | undefined;
       return since + attempt;
     }
+    case 'stopped':
+      return (status satisfies StoppedStatus).failure.endedAt;
     default:
       // Every state is above, or this is not `never`.
       return status satisfies never;

@@ -154,16 +154,24 @@ const causeOf = (cause: unknown): unknown =>
 const eventOf = (event: FeedEvent): unknown => {
   if (event.type === 'frame')
     return { ...event, data: event.data.toString('latin1'), receivedAt: typeof event.receivedAt };
-  if (event.type === 'disconnected') return { type: event.type, failure: told(event.failure) };
+  if (event.type === 'disconnected' || event.type === 'stopped')
+    return { type: event.type, failure: told(event.failure) };
   const facts: Record<string, unknown> = { ...event };
   for (const name of ['at', 'expiresAt']) Reflect.deleteProperty(facts, name);
   return facts;
 };
 
+// Of a worker alone.
+const isNoWatermark = ({ type }: FeedEvent): boolean => type !== 'watermark';
+
 const seen = async ({ options, ...script }: Row, receiveIn: 'main' | 'worker') => {
   await using wire = await startWire(script);
   const { failure, goesOn, events } = await outcomeOf(optionsFor(wire, { ...options, receiveIn, backoff: noHurry }));
-  const text = JSON.stringify({ failure: told(failure), goesOn, events: events.map(eventOf) }, null, 1);
+  const text = JSON.stringify(
+    { failure: told(failure), goesOn, events: events.filter(isNoWatermark).map(eventOf) },
+    null,
+    1,
+  );
   // Each wire has a port of its own.
   return text.replaceAll(/127\.0\.0\.1:\d+/g, 'here');
 };

@@ -8,6 +8,12 @@ import { countHandled, createProgress } from '../../src/worker/progress.js';
 const frame = (bytes = 100): Frame => new Frame('market', Buffer.from(new ArrayBuffer(bytes)), false, 1, 1);
 const failed = { type: 'error', error: { kind: 'kept', id: 1, message: undefined } } as const;
 
+const watermarksOf = (batches: readonly (readonly Item[])[]) =>
+  batches.map((items) => {
+    const last = items.at(-1);
+    return last?.type === 'event' && last.event.type === 'watermark' ? last.event.at : undefined;
+  });
+
 const start = (capacityBytes = 2 ** 28) => {
   const progress = createProgress();
   const batches: (readonly Item[])[] = [];
@@ -42,7 +48,8 @@ describe('the hand-over', () => {
     handOver.tell(failed);
     await turn();
     expect(counts()).toEqual([3, 1]);
-    expect(batches[1]?.at(-1)).toBe(failed);
+    expect(batches[1]?.at(-2)).toBe(failed);
+    expect(watermarksOf(batches)).toEqual([expect.any(Number), expect.any(Number)]);
   });
 
   it('sends two batches ahead, and the rest together when it is told that one was handled', async () => {

@@ -18,7 +18,7 @@ import {
   timer,
 } from 'rxjs';
 import type { Feed, FeedEvent } from '../../index.js';
-import { type Ended, ended, type Ending, type Happening } from './happening.js';
+import { type Ended, ended, type Ending, type Happening, type ShownEvent } from './happening.js';
 import { emptyTally, type Tally, tallied } from './tally.js';
 
 /** When to stop by oneself. */
@@ -49,6 +49,7 @@ export const tickMs = 500;
  */
 export const follow = (feed: Feed, bounds: Bounds, endings$: Observable<Ending>): OperatorFunction<FeedEvent, Step> =>
   pipe(
+    filter(isShown),
     endingAfter(bounds.count),
     catchError((error: unknown) => of(ended({ kind: 'failed', error }))),
     (events$) =>
@@ -70,7 +71,10 @@ const step = ({ tally }: Step, happening: Happening): Step => ({ happening, tall
 const timeUp$ = (durationMs: number | undefined): Observable<Ended> =>
   durationMs === undefined ? NEVER : timer(durationMs).pipe(map(() => ended({ kind: 'time-up' })));
 
-const endingAfter = (count: number | undefined): OperatorFunction<FeedEvent, FeedEvent | Ended> => {
+// A stop is the ending, and a watermark is for windows.
+const isShown = (event: FeedEvent): event is ShownEvent => event.type !== 'stopped' && event.type !== 'watermark';
+
+const endingAfter = (count: number | undefined): OperatorFunction<ShownEvent, ShownEvent | Ended> => {
   if (count === undefined) return pipe();
   return connect((events$) =>
     merge(

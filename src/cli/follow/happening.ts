@@ -1,4 +1,4 @@
-import type { FeedEvent } from '../../index.js';
+import type { Frame, LifecycleEvent, Stopped, Watermark } from '../../index.js';
 import type { Interrupt } from '../context.js';
 
 /** Why the command stops following a feed. */
@@ -23,8 +23,14 @@ export interface Ended {
   readonly ending: Ending;
 }
 
+/** The events that a command shows. */
+export type ShownLifecycle = Exclude<LifecycleEvent, Stopped | Watermark>;
+
+/** The same, and the frames. */
+export type ShownEvent = ShownLifecycle | Frame;
+
 /** What a command that follows a feed sees, in order, in epoch ms. */
-export type Happening = FeedEvent | Tick | Ended;
+export type Happening = ShownEvent | Tick | Ended;
 
 /** The end, now. */
 export const ended = (ending: Ending): Ended => ({ type: 'ended', at: Date.now(), ending });

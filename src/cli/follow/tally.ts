@@ -1,5 +1,5 @@
-import type { FailureCode, Feed, Frame, LifecycleEvent, Reconnecting, TradeFeedError } from '../../index.js';
-import type { Happening } from './happening.js';
+import type { FailureCode, Feed, Frame, Reconnecting, TradeFeedError } from '../../index.js';
+import type { Happening, ShownLifecycle } from './happening.js';
 
 /** Everything that a view shows of a feed, up to a moment. Times are epoch ms. */
 export interface Tally {
@@ -20,7 +20,7 @@ export interface Tally {
   /** How often an attempt ended and another one followed, by what ended it. */
   readonly reconnects: Readonly<Partial<Record<FailureCode, number>>>;
   /** The last events that are no frames. */
-  readonly log: readonly LifecycleEvent[];
+  readonly log: readonly ShownLifecycle[];
   /** The counts at the last tick, or the start. */
   readonly lastTick: Sample;
   /** What came in each of the last ticks, and how long they were. */
@@ -83,7 +83,7 @@ export const tallied = (tally: Tally, happening: Happening): Tally => {
   return { ...tally, ...changes(tally, happening), log: [...tally.log, happening].slice(-logLength) };
 };
 
-const changes = (tally: Tally, event: LifecycleEvent): Partial<Tally> => {
+const changes = (tally: Tally, event: ShownLifecycle): Partial<Tally> => {
   switch (event.type) {
     case 'ticket-requested':
       return { now: event.at, phase: { name: 'ticket' } };

@@ -1,8 +1,8 @@
-import type { LifecycleEvent } from '../../index.js';
+import type { ShownLifecycle } from '../follow/happening.js';
 import { whatHappened } from './failure-words.js';
 import { duration } from './units.js';
 
-type Words = { readonly [E in LifecycleEvent as E['type']]: (event: E) => string };
+type Words = { readonly [E in ShownLifecycle as E['type']]: (event: E) => string };
 
 const words: Words = {
   'ticket-requested': ({ feed }) => `requesting a ticket for ${feed}`,
@@ -14,8 +14,8 @@ const words: Words = {
 };
 
 /** Says an event in a few plain words. */
-export const eventWords = (event: LifecycleEvent): string =>
-  (words[event.type] as (event: LifecycleEvent) => string)(event);
+export const eventWords = (event: ShownLifecycle): string =>
+  (words[event.type] as (event: ShownLifecycle) => string)(event);
 
 /** Says when the next attempt is. */
 export const reconnectWords = ({ delayMs, attempt }: { readonly delayMs: number; readonly attempt: number }): string =>

@@ -1,4 +1,4 @@
-import type { LifecycleEvent } from '../../index.js';
+import type { ShownLifecycle } from '../follow/happening.js';
 import { currentRate, perTick, type Tally } from '../follow/tally.js';
 import { eventWords } from './event-words.js';
 import { type Line, type Span, spread } from './line.js';
@@ -74,7 +74,7 @@ const lastPayload = ({ lastFrame }: Tally): string => {
   return lastFrame.isBinary ? start.toString('hex') : printable(start.toString('utf8'));
 };
 
-const logLine = ({ startedAt }: Tally, event: LifecycleEvent | undefined): Line => {
+const logLine = ({ startedAt }: Tally, event: ShownLifecycle | undefined): Line => {
   if (event === undefined) return [];
   const at = event.type === 'gap' ? event.to : event.at;
   const seconds = (Math.max(0, at - startedAt) / 1_000).toFixed(2);

@@ -1,7 +1,8 @@
 import { defer, finalize, type Observable, Subject, takeUntil, tap, throwError } from 'rxjs';
-import type { Gap } from '../../protocol/event.js';
+import type { LifecycleEvent } from '../../protocol/event.js';
 import { TradeFeedError } from '../../protocol/failure.js';
 import { type AnyFrame, Frame } from '../../protocol/frame.js';
+import { afterEvent, afterItem, noOutages, stoppedAt } from '../../protocol/outage.js';
 import { type Rule, validated } from '../../protocol/rules.js';
 import { Decoded } from '../stream/decoded.js';
 import { isLifecycle, timeOf } from '../stream/item.js';
@@ -109,39 +110,39 @@ const rules = {
   onError: { allowed: "'error' or a function", is: (value) => value === 'error' || typeof value === 'function' },
 } satisfies Readonly<Record<string, Rule>>;
 
-/** Makes what is done with each event: state of one subscription. */
+/** Creates the function that records each event: state of one subscription. */
 const recording = (writer: RecordingWriter): ((event: unknown) => void) => {
-  let { stoppedAt } = writer;
+  let heardAt = writer.stoppedAt && Math.floor(writer.stoppedAt);
+  let outages = heardAt === undefined ? noOutages : stoppedAt(heardAt, pausedAt(heardAt));
   return (event) => {
-    const line = recordable(event);
-    if (stoppedAt !== undefined && (line !== undefined || isOpened(event))) {
-      writer.add(pause(stoppedAt, timeOf(event) as number));
-      stoppedAt = undefined;
-    }
-    if (line !== undefined) writer.add(line);
+    const frame = recordable(event);
+    if (frame !== undefined) outages = afterItem(outages, frame.receivedAt);
+    else if (isFeedEvent(event)) outages = afterEvent(outages, event, heardAt);
+    else return;
+    heardAt = timeOf(event);
+    for (const gap of outages.gaps) writer.add(gap);
+    if (frame !== undefined) writer.add(frame);
   };
 };
 
-const recordable = (event: unknown): AnyFrame | Gap | undefined => {
+const recordable = (event: unknown): AnyFrame | undefined => {
   if (event instanceof Frame) return event as AnyFrame;
-  if (event instanceof Decoded) return event.frame as AnyFrame;
-  // An item of somebody else's may be called a gap too.
-  return isLifecycle(event) && event.type === 'gap' && event.failure instanceof TradeFeedError ? event : undefined;
+  return event instanceof Decoded ? (event.frame as AnyFrame) : undefined;
 };
 
-const isOpened = (event: unknown): boolean => isLifecycle(event) && event.type === 'opened';
+// An item of another library may be called a gap too.
+const isFeedEvent = (event: unknown): event is LifecycleEvent =>
+  isLifecycle(event) && (!('failure' in event) || event.failure instanceof TradeFeedError);
 
-/** What was not recorded between two recordings is a gap like any other: a window over a replay must not count across it. */
-const pause = (stoppedAt: number, to: number): Gap => {
-  const from = Math.min(Math.floor(stoppedAt), to);
+/** The reason of the gap between two recordings: a window over a replay must not count across it. */
+const pausedAt = (endedAt: number): TradeFeedError => {
   const advice = 'Nothing to do: the frames of that time are not in the recording.';
-  const failure = new TradeFeedError({
+  return new TradeFeedError({
     stage: 'stream',
     code: 'connection-closed',
     verdict: 'backoff',
     message: `The recording stopped and was begun again. ${advice}`,
     advice,
-    endedAt: from,
+    endedAt,
   });
-  return { type: 'gap', from, to, durationMs: to - from, failure };
 };

@@ -1,7 +1,7 @@
-import type { LifecycleEvent } from '../../protocol/event.js';
+import type { Gap, LifecycleEvent } from '../../protocol/event.js';
 import type { FailureCode } from '../../protocol/failure.js';
-import { bytesOf, isLifecycle } from './item.js';
-import { nextOutage, type Outage } from './outage.js';
+import { afterEvent, afterItem, noOutages, type Outages } from '../../protocol/outage.js';
+import { bytesOf, isLifecycle, timeOf } from './item.js';
 
 /** The figures of a feed: those of one period, and those since the subscription. */
 export interface FeedStats {
@@ -39,7 +39,10 @@ export class FeedTally {
   #totalBytes = 0;
   #gaps = 0;
   #lostMs = 0;
-  #outage: Outage | undefined;
+  #outages: Outages = noOutages;
+  /** Where the last gap ended, in epoch ms: a time that two gaps cover is lost once. */
+  #lostUntil = -Infinity;
+  #heardAt: number | undefined;
   #reconnects: Partial<Record<FailureCode, number>> = {};
   #dropped = 0;
 
@@ -49,11 +52,13 @@ export class FeedTally {
 
   /** Counts an event or an item. */
   count(event: unknown): void {
-    if (isLifecycle(event)) this.#tell(event);
-    else {
-      this.#frames += 1;
-      this.#bytes += bytesOf(event);
-    }
+    if (isLifecycle(event)) return this.#follow(event);
+    this.#frames += 1;
+    this.#bytes += bytesOf(event);
+    const at = timeOf(event);
+    if (at === undefined) return;
+    this.#heardAt = at;
+    this.#know(afterItem(this.#outages, at));
   }
 
   /** Counts values that were dropped. */
@@ -67,7 +72,8 @@ export class FeedTally {
     const frames = this.#frames;
     const bytes = this.#bytes;
     const seconds = (now - from) / 1_000;
-    const going = this.#outage;
+    const { current, unconfirmed } = this.#outages;
+    const openFrom = unconfirmed?.from ?? current?.from;
     this.#totalFrames += frames;
     this.#totalBytes += bytes;
     [this.#from, this.#frames, this.#bytes] = [now, 0, 0];
@@ -81,22 +87,37 @@ export class FeedTally {
       bytesPerSecond: seconds > 0 ? bytes / seconds : 0,
       totalFrames: this.#totalFrames,
       totalBytes: this.#totalBytes,
-      gaps: this.#gaps + (going ? 1 : 0),
-      lostMs: this.#lostMs + (going ? Math.max(0, now - going.from) : 0),
+      gaps: this.#gaps + (openFrom === undefined ? 0 : 1),
+      lostMs: this.#lostMs + (openFrom === undefined ? 0 : this.#newlyLostMs(openFrom, unconfirmed?.to ?? now)),
       reconnects: { ...this.#reconnects },
       dropped: this.#dropped,
     };
   }
 
-  #tell(event: LifecycleEvent): void {
-    this.#outage = nextOutage(this.#outage, event);
-    if (event.type === 'gap') {
-      this.#gaps += 1;
-      this.#lostMs += event.durationMs;
-      this.#dropped += event.missed ?? 0;
-    } else if (event.type === 'disconnected' && event.failure.verdict !== 'stop') {
+  #follow(event: LifecycleEvent): void {
+    this.#know(afterEvent(this.#outages, event, this.#heardAt));
+    if (event.type === 'gap') this.#dropped += event.missed ?? 0;
+    else if (event.type === 'disconnected' && event.failure.verdict !== 'stop') {
       const { code } = event.failure;
       this.#reconnects[code] = (this.#reconnects[code] ?? 0) + 1;
     }
+  }
+
+  #know(outages: Outages): void {
+    if (outages === this.#outages) return;
+    this.#outages = outages;
+    for (const gap of outages.gaps) this.#countGap(gap);
+  }
+
+  #countGap({ from, to }: Gap): void {
+    // Two statements about one outage: of the feed, and of the relay that it came over.
+    const isAnother = from >= this.#lostUntil;
+    if (isAnother) this.#gaps += 1;
+    this.#lostMs += this.#newlyLostMs(from, to);
+    this.#lostUntil = Math.max(this.#lostUntil, to);
+  }
+
+  #newlyLostMs(from: number, to: number): number {
+    return Math.max(0, to - Math.max(from, this.#lostUntil));
   }
 }

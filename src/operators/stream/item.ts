@@ -22,8 +22,10 @@ export const isLifecycle = <E>(value: E): value is E & LifecycleEvent => {
     case 'ticket-issued':
     case 'opened':
     case 'reconnecting':
+    case 'watermark':
       return typeof at === 'number';
     case 'disconnected':
+    case 'stopped':
       return typeof at === 'number' && isFailure(failure);
     case 'gap':
       return typeof to === 'number' && isFailure(failure);

@@ -26,10 +26,12 @@ export class CountBook<E, A, W> {
 
   /** Takes an event in. Says whether a window is full. */
   add(event: E): boolean {
-    if (isLifecycle(event)) return this.tell(event);
+    if (isLifecycle(event)) return this.follow(event);
     const item = event as ItemOf<E>;
+    const time = timeOf(item) ?? this.clock();
+    this.outages.item(time, -Infinity);
     this.isOpen = true;
-    this.pass(timeOf(item) ?? this.clock());
+    this.pass(time);
     this.filling ??= { start: this.now, state: this.contents.seed(), count: 0 };
     const { filling } = this;
     filling.state = this.contents.add(filling.state, this.keep(item));
@@ -54,8 +56,10 @@ export class CountBook<E, A, W> {
     }
   }
 
-  private tell(event: LifecycleEvent): boolean {
-    this.outages.tell(event, -Infinity, this.isOpen ? this.now : undefined);
+  private follow(event: LifecycleEvent): boolean {
+    // It says how far the time of the source has come, and a window of so many items ends with an item.
+    if (event.type === 'watermark') return false;
+    this.outages.event(event, -Infinity, this.isOpen ? this.now : undefined);
     this.isOpen ||= event.type === 'opened' || event.type === 'gap';
     this.pass(timeOf(event) as number);
     return false;

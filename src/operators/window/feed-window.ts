@@ -24,7 +24,10 @@ export interface WindowFacts {
   readonly type: 'window';
   /** Where it begins, in epoch ms; this moment is part of it. Of a `countWindow`: the time of its first item. */
   readonly start: number;
-  /** Where it ends, in epoch ms; this moment is part of the next one. Of a `countWindow`: the time of its last item. */
+  /**
+   * Where it ends, in epoch ms; this moment is part of the next one. Of a `countWindow`: the time of its last item. Of one that is emitted for
+   * more than 10 000 empty windows: where the last of them ends.
+   */
   readonly end: number;
   /** Items that fell in it, held or not. */
   readonly count: number;

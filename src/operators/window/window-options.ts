@@ -1,5 +1,14 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import { aFunction, aScheduler, checkGiven, oneOf, positiveCount, type Rule, validated } from '../../protocol/rules.js';
+import {
+  aFunction,
+  aScheduler,
+  checkGiven,
+  durationMs,
+  oneOf,
+  positiveCount,
+  type Rule,
+  validated,
+} from '../../protocol/rules.js';
 import type { Accumulator } from './feed-window.js';
 import { accumulated, framesUpTo, type WindowContents } from './window-contents.js';
 
@@ -10,6 +19,11 @@ export interface TimeWindowOptions {
    * before, with the first event). @defaultValue `'epoch'`
    */
   readonly align?: 'epoch' | 'start' | undefined;
+  /**
+   * How long a window stays open after its end for items that come late, in ms. For a source that gives events out of order; it delays each
+   * window by as much. @defaultValue 0
+   */
+  readonly allowedLatenessMs?: number | undefined;
   /** Closes the windows that no event closes. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
@@ -27,10 +41,17 @@ export type AnyWindowOptions<T> = TimeWindowOptions & FramesOptions & Partial<Ac
 export const wholeMs: Rule = { allowed: 'a whole number of ms, 1 or more', is: positiveCount.is };
 
 /** The rules of {@link TimeWindowOptions} and {@link FramesOptions}. */
-export const timeRules = { maxFrames: positiveCount, align: oneOf('epoch', 'start'), scheduler: aScheduler };
+export const timeRules = {
+  maxFrames: positiveCount,
+  align: oneOf('epoch', 'start'),
+  allowedLatenessMs: durationMs,
+  scheduler: aScheduler,
+};
+
 /** What holds where nothing else is said. */
 export const windowDefaults = Object.freeze({
   align: 'epoch',
+  allowedLatenessMs: 0,
   scheduler: asyncScheduler,
   maxFrames: 1_000_000,
 } as const);

@@ -1,11 +1,11 @@
-import { defer, filter, type OperatorFunction, repeat, type SchedulerLike, switchMap, timer } from 'rxjs';
+import { defer, filter, NEVER, type OperatorFunction, repeat, type SchedulerLike, switchMap, timer } from 'rxjs';
 import { clampMs } from '../../protocol/rules.js';
 import { gathered } from './gathered.js';
 import { WindowBook, type WindowShape } from './window-book.js';
 import type { WindowContents } from './window-contents.js';
 
 /**
- * Emits the windows of a feed, each when its time is over: by the next event, or by the clock where none comes.
+ * Emits the windows of a feed, each when its time is over: by an event, or by the clock where the source sends no watermarks.
  *
  * No timer runs before the first event. A timer that fires early (Node's may, by up to 1 ms) is set again for the rest.
  */
@@ -18,7 +18,10 @@ export const windowsOf =
   (source) =>
     defer(() => {
       const book = new WindowBook<unknown, unknown, unknown>(shape, contents, () => scheduler.now());
-      const nextEnd = defer(() => timer(clampMs(Math.ceil(book.waitMs())), scheduler));
+      const nextEnd = defer(() => {
+        const waitMs = book.waitMs();
+        return waitMs === Infinity ? NEVER : timer(clampMs(Math.ceil(waitMs)), scheduler);
+      });
       return gathered(source, book, (turns) =>
         turns.pipe(
           switchMap(() => nextEnd.pipe(repeat())),

@@ -25,6 +25,8 @@ export const runFeed = (port: MessagePort, { progress, network, ...questions }: 
       next: (frame) => handOver.put(frame),
       error: (error: unknown) => handOver.tell({ type: 'error', error: crossing(error, standIns) }),
     });
+    const beats = setInterval(() => handOver.beat(), beatMs);
+    subscription.add(() => clearInterval(beats));
     return { handOver, subscription };
   };
 
@@ -47,6 +49,9 @@ export const runFeed = (port: MessagePort, { progress, network, ...questions }: 
   setNetworkDefaults(network);
   post({ type: 'ready' });
 };
+
+/** How often a quiet feed is confirmed to be quiet, in ms: windows on the main thread close by it. */
+const beatMs = 100;
 
 const toldOf = (event: LifecycleEvent): Told => {
   if (event.type !== 'disconnected') return { type: 'event', event };

@@ -1,4 +1,5 @@
-import { type FailureFacts, Frame, type LifecycleEvent, tradeFeedError } from '../../../src/index.js';
+import type { ShownLifecycle } from '../../../src/cli/follow/happening.js';
+import { type FailureFacts, Frame, tradeFeedError } from '../../../src/index.js';
 
 /** The moment at which the examples begin, in epoch ms. */
 export const start = Date.UTC(2026, 0, 1);
@@ -8,14 +9,14 @@ export const frameAt = (ms: number, text: string, { isBinary = false, connection
   new Frame('market', Buffer.from(text), isBinary, start + ms, connection);
 
 /** How a connection begins, after so many ms. */
-export const opening = (ms: number, connection: number): readonly LifecycleEvent[] => [
+export const opening = (ms: number, connection: number): readonly ShownLifecycle[] => [
   { type: 'ticket-requested', at: start + ms, feed: 'market' },
   { type: 'ticket-issued', at: start + ms + 10, feed: 'market', expiresAt: '2026-01-01T00:01:00Z' },
   { type: 'opened', at: start + ms + 20, feed: 'market', connection },
 ];
 
 /** How an attempt ends that another one follows, after so many ms. */
-export const ending = (ms: number, facts: FailureFacts, delayMs: number, attempt = 1): readonly LifecycleEvent[] => {
+export const ending = (ms: number, facts: FailureFacts, delayMs: number, attempt = 1): readonly ShownLifecycle[] => {
   const failure = tradeFeedError({ endedAt: start + ms, ...facts });
   return [
     { type: 'disconnected', at: start + ms, failure },
@@ -24,7 +25,7 @@ export const ending = (ms: number, facts: FailureFacts, delayMs: number, attempt
 };
 
 /** The end of an outage. */
-export const gap = (fromMs: number, toMs: number, facts: FailureFacts): LifecycleEvent => ({
+export const gap = (fromMs: number, toMs: number, facts: FailureFacts): ShownLifecycle => ({
   type: 'gap',
   from: start + fromMs,
   to: start + toMs,

@@ -1,6 +1,20 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
-import { config, EMPTY, map, NEVER, type Observable, of, Subject, take, throwError } from 'rxjs';
+import {
+  concat,
+  config,
+  defer,
+  EMPTY,
+  from,
+  map,
+  NEVER,
+  type Observable,
+  of,
+  retry,
+  Subject,
+  take,
+  throwError,
+} from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { Decoded, type FeedEvent, Frame, RecordingError, type RecordOptions, recordTo } from '../../../src/index.js';
 import { frameLine, gapLine } from '../../../src/operators/node/recording-line.js';
@@ -14,6 +28,10 @@ const fresh = (): string => folder.path(`recording-${(count += 1)}`);
 const text = (path: string): string => readFileSync(path, 'utf8');
 
 const opened = (at: number, connection = 1): FeedEvent => ({ type: 'opened', at, feed: 'market', connection });
+const outage: readonly FeedEvent[] = [
+  { type: 'disconnected', at: 14, failure: gapBetween(14, 20).failure },
+  { type: 'reconnecting', at: 14, delayMs: 6, attempt: 1, verdict: 'renew' },
+];
 const lifecycle: readonly FeedEvent[] = [
   { type: 'ticket-requested', at: 1, feed: 'market' },
   { type: 'ticket-issued', at: 2, feed: 'market', expiresAt: '2026-01-01T00:00:00Z' },
@@ -59,9 +77,39 @@ describe('recordTo', () => {
   it('writes frames and gaps, what was decoded as its frame, and nothing else', () => {
     const path = fresh();
     const [one, two, gap] = [frameAt(10), frameAt(30), gapBetween(10, 20)];
-    const events = [...lifecycle, one, gap, new Decoded({ n: 1 }, two), 'text', undefined, null, 7, { type: 'gap' }];
+    const events = [
+      opened(3),
+      { type: 'watermark', at: 9 },
+      one,
+      ...outage,
+      opened(20),
+      gap,
+      new Decoded({ n: 1 }, two),
+      'text',
+      undefined,
+      null,
+      7,
+      { type: 'gap' },
+    ];
     expect(told(of(...events).pipe(recordTo(path)))).toEqual([...events, 'end']);
     expect(text(path)).toBe(frameLine(one) + gapLine(gap) + frameLine(two));
+  });
+
+  it('writes a gap for the time in which a feed was stopped, before the next frame', async () => {
+    const path = fresh();
+    const { failure } = gapBetween(14, 20);
+    const subscriptions = [
+      concat(
+        from<FeedEvent[]>([opened(3), frameAt(10), { type: 'stopped', at: 15, failure }]),
+        throwError(() => failure),
+      ),
+      from<FeedEvent[]>([{ type: 'ticket-requested', at: 18, feed: 'market' }, opened(20), frameAt(30)]),
+    ];
+    const source = defer(() => subscriptions.shift()!).pipe(retry(1));
+    source.pipe(recordTo(path)).subscribe();
+    expect(
+      (await replayed(path)).map((event) => (event.type === 'gap' ? [event.from, event.to] : event.receivedAt)),
+    ).toEqual([10, [14, 20], 30]);
   });
 
   it('writes the frames of a relay as it writes any other', async () => {

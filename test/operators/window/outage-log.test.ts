@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { gapSoFar, outageLog } from '../../../src/operators/window/outage-log.js';
+import { outageLog } from '../../../src/operators/window/outage-log.js';
 import { disconnected, gapOf, issued, lost, opened, requested } from '../stream.js';
 
 describe('outageLog', () => {
   it('gives a window the gaps that reach into it, as they are', () => {
     const log = outageLog();
     const gap = gapOf(13, 32);
-    log.tell(gap, 0, undefined);
+    log.event(gap, 0, undefined);
     const within = (start: number, end: number) => log.within(start, end, 100);
     expect([within(0, 10), within(0, 13), within(32, 40)]).toEqual([[], [], []]);
     expect([within(0, 14), within(20, 30), within(31, 40)]).toEqual([[gap], [gap], [gap]]);
@@ -16,22 +16,22 @@ describe('outageLog', () => {
   it('counts a gap without length for the window that it lies in', () => {
     const log = outageLog();
     const gap = gapOf(10, 10);
-    log.tell(gap, 0, undefined);
+    log.event(gap, 0, undefined);
     expect([log.within(0, 10, 10), log.within(10, 20, 10), log.within(20, 30, 10)]).toEqual([[], [gap], []]);
   });
 
   it('gives the gap so far of an outage that goes on, until its gap comes', () => {
     const log = outageLog();
     const outage = disconnected(13);
-    log.tell(outage, 0, undefined);
+    log.event(outage, 0, undefined);
     const soFar = (to: number) => ({ ...gapOf(13, to, outage.failure) });
     expect([log.within(0, 10, 15), log.within(0, 13, 15)]).toEqual([[], []]);
     expect(log.within(10, 20, 25)).toEqual([soFar(20)]);
     expect(log.within(20, 30, 25)).toEqual([soFar(25)]);
-    log.tell(opened(25), 0, undefined);
+    log.event(opened(25), 0, undefined);
     expect(log.within(20, 30, 30)).toEqual([soFar(25)]);
     const gap = gapOf(13, 25);
-    log.tell(gap, 20, undefined);
+    log.event(gap, 20, undefined);
     expect(log.within(20, 30, 30)).toEqual([gap]);
     expect(log.within(20, 30, 30)[0]).toBe(gap);
     expect(log.within(30, 40, 40)).toEqual([]);
@@ -39,28 +39,28 @@ describe('outageLog', () => {
 
   it('takes it for no outage when the feed is open from before the end of the connection, as over a relay that kept everything', () => {
     const log = outageLog();
-    log.tell(disconnected(15), 0, undefined);
-    log.tell(opened(14), 0, undefined);
+    log.event(disconnected(15), 0, undefined);
+    log.event(opened(14), 0, undefined);
     expect(log.within(0, 100, 20)).toEqual([]);
-    log.tell(disconnected(25), 0, undefined);
-    log.tell(opened(25), 0, undefined);
+    log.event(disconnected(25), 0, undefined);
+    log.event(opened(25), 0, undefined);
     expect(log.within(20, 30, 30)).toHaveLength(1);
   });
 
   it('gives a window no gap of an outage that begins behind it, also when it has one of its own', () => {
     const log = outageLog();
     const gap = gapOf(1, 2);
-    log.tell(gap, 0, undefined);
-    log.tell(disconnected(13), 0, 12);
+    log.event(gap, 0, undefined);
+    log.event(disconnected(13), 0, 12);
     expect(log.within(0, 10, 15)).toEqual([gap]);
   });
 
   it('ends an outage with the opening when no gap is told', () => {
     const log = outageLog();
-    log.tell(disconnected(13), 0, 12);
-    log.tell(opened(25), 0, 13);
-    log.tell(issued(26), 0, 25);
-    log.tell(gapOf(40, 41), 0, 30);
+    log.event(disconnected(13), 0, 12);
+    log.event(opened(25), 0, 13);
+    log.event(issued(26), 0, 25);
+    log.event(gapOf(40, 41), 0, 30);
     expect(log.within(0, 100, 100).map(({ from, to }) => [from, to])).toEqual([
       [13, 25],
       [40, 41],
@@ -71,16 +71,17 @@ describe('outageLog', () => {
     const ends = [requested(20), opened(25, 1)];
     for (const events of [ends, ends.slice(1)]) {
       const log = outageLog();
-      for (const event of events) log.tell(event, 0, 13);
+      log.item(13, 0);
+      for (const event of events) log.event(event, 0, 13);
       const [gap, ...more] = log.within(0, 100, 100);
       expect([gap?.from, gap?.to, gap?.durationMs, more]).toEqual([13, 25, 12, []]);
       const advice = 'Nothing to do: the frames of that time are missing.';
       const told = { code: 'connection-closed', stage: 'stream', verdict: 'backoff', endedAt: 13, advice };
       expect(gap?.failure).toMatchObject(told);
-      expect(gap?.failure.message).toBe(`The feed ended, and was begun again. ${advice}`);
+      expect(gap?.failure.message).toBe(`The feed ended, and was subscribed to again. ${advice}`);
     }
     const first = outageLog();
-    for (const event of ends) first.tell(event, 0, undefined);
+    for (const event of ends) first.event(event, 0, undefined);
     expect(first.within(0, 100, 100)).toEqual([]);
   });
 
@@ -94,7 +95,7 @@ describe('outageLog', () => {
     log.stop(failure);
     expect(log.within(0, 10, 9)).toEqual([gapOf(7, 9, failure)]);
     const known = outageLog();
-    known.tell(disconnected(3), 0, 2);
+    known.event(disconnected(3), 0, 2);
     known.stop(failure);
     expect(known.within(0, 10, 9).map(({ from }) => from)).toEqual([3]);
   });
@@ -107,26 +108,35 @@ describe('outageLog', () => {
       [10, 10],
       [12, 15],
     ] as const)
-      log.tell(gapOf(from, to), 0, undefined);
+      log.event(gapOf(from, to), 0, undefined);
     log.forget(10);
     expect(log.within(0, 100, 100).map(({ from }) => from)).toEqual([10, 12]);
     log.forget(15);
     expect(log.within(0, 100, 100)).toEqual([]);
   });
 
+  it('counts a gap that no event confirms for the windows of its own time alone', () => {
+    const log = outageLog();
+    log.event(disconnected(13), 10, 12);
+    log.event(opened(25), 10, 13);
+    expect(log.within(10, 20, 25)).toHaveLength(1);
+    log.event(issued(55), 50, 54);
+    expect(log.within(50, 60, 60)).toEqual([]);
+  });
+
+  it('ends an outage with an item, when the events around it were left out', () => {
+    const log = outageLog();
+    log.event(disconnected(13), 10, 12);
+    log.item(25, 10);
+    expect(log.within(10, 40, 40).map(({ from, to }) => [from, to])).toEqual([[13, 25]]);
+    expect(log.within(30, 40, 40)).toEqual([]);
+  });
+
   it('counts a gap that comes late for the oldest window', () => {
     const log = outageLog();
-    log.tell(gapOf(1, 2), 20, undefined);
-    log.tell(gapOf(13, 20), 20, undefined);
+    log.event(gapOf(1, 2), 20, undefined);
+    log.event(gapOf(13, 20), 20, undefined);
     expect(log.within(20, 30, 20)).toEqual([gapOf(1, 2, expect.anything() as never)]);
     expect(log.within(30, 40, 20)).toEqual([]);
-  });
-});
-
-describe('gapSoFar', () => {
-  it('has no negative length', () => {
-    const failure = lost(9);
-    expect(gapSoFar({ from: 9, failure }, 5)).toEqual({ type: 'gap', from: 9, to: 9, durationMs: 0, failure });
-    expect(gapSoFar({ from: 9, failure }, 11)).toEqual({ type: 'gap', from: 9, to: 11, durationMs: 2, failure });
   });
 });

@@ -13,7 +13,7 @@ import { inWords } from './window-words.js';
 
 const bookOf = (clock: () => number, shape: Partial<WindowShape> = {}) =>
   new WindowBook<FeedEvent, Frame[], FeedWindow<Frame>>(
-    { lengthMs: 10, everyMs: shape.lengthMs ?? 10, align: 'epoch', ...shape },
+    { lengthMs: 10, everyMs: shape.lengthMs ?? 10, align: 'epoch', allowedLatenessMs: 0, ...shape },
     framesUpTo(1_000),
     clock,
   );
@@ -34,7 +34,7 @@ describe('WindowBook', () => {
   });
 
   it('says nothing of a first window before the feed is open, where that begins it', () => {
-    const book = bookOf(() => 0, { align: 'start' });
+    const book = bookOf(() => 0, { align: 'start', allowedLatenessMs: 0 });
     expect([book.add(requested(3)), book.add(issued(4)), book.add(opened(5))]).toEqual([false, false, true]);
   });
 
@@ -68,11 +68,39 @@ describe('WindowBook', () => {
   it('closes windows only as they are asked for, so that a leap of time costs no memory', () => {
     const book = bookOf(() => 0);
     book.add(opened(0));
-    book.add(frameOf('a', 1_000_000_000_000));
+    book.add(frameOf('a', 99_999));
     const windows = book.closed()[Symbol.iterator]();
     expect([windows.next().value, windows.next().value].map((window) => inWords(window as never))).toEqual([
       '0-10',
       '10-20',
+    ]);
+  });
+
+  it('emits more than 10,000 empty windows that are over in the same moment as one that is incomplete', () => {
+    const book = bookOf(() => 0);
+    book.add(opened(0));
+    book.add(frameOf('a', 5));
+    book.add(frameOf('b', 300 * 86_400_000));
+    expect(linesOf(book)).toEqual(['0-10 a', '10-25920000000 incomplete']);
+    book.add(frameOf('c', 300 * 86_400_000 + 10));
+    expect(linesOf(book)).toEqual(['25920000000-25920000010 b']);
+    const many = bookOf(() => 0);
+    many.add(opened(0));
+    many.add(frameOf('a', 100_000));
+    expect(linesOf(many)).toHaveLength(10_000);
+  });
+
+  it('emits each window with something in it also where it is one of very many', () => {
+    const book = bookOf(() => 0, { allowedLatenessMs: 1_000_000 });
+    book.add(opened(0));
+    for (const at of [3, 1_000_000, 500_005]) book.add(frameOf('a', at));
+    book.add(frameOf('b', 2_000_010));
+    expect(linesOf(book)).toEqual([
+      '0-10 a',
+      '10-500000 incomplete',
+      '500000-500010 a',
+      '500010-1000000 incomplete',
+      '1000000-1000010 a',
     ]);
   });
 
@@ -173,7 +201,7 @@ describe('WindowBook', () => {
   });
 
   it('keeps no read buffer alive for the frames that are beyond what a window holds', async () => {
-    const shape = { lengthMs: 10, everyMs: 10, align: 'epoch' } as const;
+    const shape = { lengthMs: 10, everyMs: 10, align: 'epoch', allowedLatenessMs: 0 } as const;
     const book = new WindowBook<FeedEvent, Frame[], FeedWindow<Frame>>(shape, framesUpTo(1), () => 0);
     const frames = fullChunk(64, 1_000);
     for (const frame of frames) book.add(frame);
@@ -183,7 +211,7 @@ describe('WindowBook', () => {
 
   it('counts the bytes of a frame once, however many windows it falls in', async () => {
     const book = new WindowBook<FeedEvent, Frame[], FeedWindow<Frame>>(
-      { lengthMs: 10, everyMs: 1, align: 'epoch' },
+      { lengthMs: 10, everyMs: 1, align: 'epoch', allowedLatenessMs: 0 },
       framesUpTo(10),
       () => 0,
     );

@@ -8,7 +8,7 @@ import { frameOf, marbles, opened } from '../stream.js';
 import { inWords, letters, stamped } from './window-words.js';
 
 const contents = framesUpTo(10) as WindowContents<unknown, unknown, unknown>;
-const lengthOf = (lengthMs: number) => ({ lengthMs, everyMs: lengthMs, align: 'epoch' }) as const;
+const lengthOf = (lengthMs: number) => ({ lengthMs, everyMs: lengthMs, align: 'epoch', allowedLatenessMs: 0 }) as const;
 
 /** Counts the timers that a scheduler is asked for, and how long they are. */
 const counting = (scheduler: SchedulerLike, offsetMs = 0) => {

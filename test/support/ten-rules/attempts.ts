@@ -1,8 +1,9 @@
 import { of } from './of.js';
 import type { Lifecycle, Seen } from './seen.js';
 
-// One letter an event: an attempt is t(icket requested), i(ssued), o(pened) with its g(ap), f(rames), d(isconnected), r(econnecting).
-const attempts = /^(t(i(og?f*)?)?dr)*(t(i(og?f*)?)?d?)?$/;
+// One letter an event: an attempt is t(icket requested), i(ssued), o(pened) with its g(ap), f(rames), d(isconnected), r(econnecting); the last one
+// may end with s(topped). Watermarks come between any two of them.
+const attempts = /^(t(i(og?f*)?)?dr)*(t(i(og?f*)?)?d?s?)?$/;
 const letters: Readonly<Record<Lifecycle['type'], string>> = {
   'ticket-requested': 't',
   'ticket-issued': 'i',
@@ -10,6 +11,8 @@ const letters: Readonly<Record<Lifecycle['type'], string>> = {
   gap: 'g',
   disconnected: 'd',
   reconnecting: 'r',
+  stopped: 's',
+  watermark: '',
 };
 
 export const grammar: (log: readonly Seen[]) => readonly string[] = (log) => {

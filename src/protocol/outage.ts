@@ -1,0 +1,122 @@
+import type { Gap, LifecycleEvent } from './event.js';
+import { TradeFeedError } from './failure.js';
+
+/** A time without an open connection that is not over. */
+export interface Outage {
+  /** The end of the last open connection, in epoch ms; for a stalled one, the time of its last sign of life. */
+  readonly from: number;
+  /** The failure that began it. */
+  readonly failure: TradeFeedError;
+  /** Whether the subscription of the feed ended in it: the next one does not know of the outage, so no `gap` follows its `opened`. */
+  readonly hasStopped: boolean;
+}
+
+/** What the events of a feed say about its outages, after the last of them. */
+export interface Outages {
+  /** Whether a connection has been open. */
+  readonly hasOpened: boolean;
+  /** The outage that is not over; `undefined` while a connection is open, and before the first one. */
+  readonly current: Outage | undefined;
+  /** The gap of the outage that ended with the last event, an `opened`. The `gap` event that may follow it takes its place. */
+  readonly unconfirmed: Gap | undefined;
+  /** The gaps that are known since the last event. */
+  readonly gaps: readonly Gap[];
+}
+
+const none: readonly Gap[] = Object.freeze([]);
+
+/** Of a feed that has emitted no event. */
+export const noOutages: Outages = Object.freeze({
+  hasOpened: false,
+  current: undefined,
+  unconfirmed: undefined,
+  gaps: none,
+});
+
+/**
+ * Folds an event of a feed into its outages. Pure; every operator, the relay and the recorder use it.
+ *
+ * An outage begins with the end of an open connection, and ends with the next `opened`. It has one gap: the `gap` event that the source
+ * emits after `opened`; or, where the subscription of the source is a new one (`retry`, `repeat`) or emits no such event, the one that is made here.
+ *
+ * @param heardAt - the time of the newest frame or event before this one, in epoch ms: the begin of an outage without any event
+ */
+export const afterEvent = (before: Outages, event: LifecycleEvent, heardAt: number | undefined): Outages => {
+  const after = step(before, event, heardAt);
+  const { unconfirmed } = before;
+  if (unconfirmed === undefined || event.type === 'gap') return after;
+  return { ...after, gaps: [unconfirmed, ...after.gaps] };
+};
+
+/** Folds an item in: a frame, or a value made of one. It shows that a connection is open, also where the events were filtered out. */
+export const afterItem = (before: Outages, time: number): Outages => {
+  const { current, unconfirmed, gaps, hasOpened } = before;
+  if (hasOpened && current === undefined && unconfirmed === undefined && gaps.length === 0) return before;
+  const gap = unconfirmed ?? (current && gapUntil(current, time));
+  return { hasOpened: true, current: undefined, unconfirmed: undefined, gaps: gap === undefined ? none : [gap] };
+};
+
+/** Says that a feed stopped at a time, in epoch ms, and is begun again: its outage ends with the first `opened` or item. */
+export const stoppedAt = (from: number, failure: TradeFeedError): Outages => ({
+  ...noOutages,
+  hasOpened: true,
+  current: { from, failure, hasStopped: true },
+});
+
+/** Makes the gap of an outage that ends at a time, or is known until then. */
+export const gapUntil = ({ from: begin, failure }: Outage, to: number): Gap => {
+  const from = Math.min(begin, to);
+  return { type: 'gap', from, to, durationMs: to - from, failure };
+};
+
+const step = (before: Outages, event: LifecycleEvent, heardAt: number | undefined): Outages => {
+  const { hasOpened, current } = before;
+  const unchanged: Outages = { hasOpened, current, unconfirmed: undefined, gaps: none };
+  switch (event.type) {
+    case 'ticket-issued':
+    case 'reconnecting':
+    case 'watermark':
+      return unchanged;
+    case 'ticket-requested':
+      return { ...unchanged, current: current ?? begunAgain(before, heardAt) };
+    case 'disconnected': {
+      if (current !== undefined || event.failure.stage !== 'stream') return unchanged;
+      return { ...unchanged, hasOpened: true, current: outageBy(event.failure) };
+    }
+    case 'stopped': {
+      const isBegin = hasOpened || event.failure.stage === 'stream';
+      const outage = current ?? (isBegin ? outageBy(event.failure) : undefined);
+      return { ...unchanged, hasOpened: isBegin, current: outage && { ...outage, hasStopped: true } };
+    }
+    case 'opened': {
+      const opened: Outages = { ...unchanged, hasOpened: true, current: undefined };
+      const outage = current ?? begunAgain(before, heardAt);
+      // A relay that has kept everything says that the feed was open before the connection to it ended: no frame is missing.
+      if (outage === undefined || event.at < outage.from) return opened;
+      const gap = gapUntil(outage, event.at);
+      return outage.hasStopped && current !== undefined ? { ...opened, gaps: [gap] } : { ...opened, unconfirmed: gap };
+    }
+    case 'gap': {
+      // One that begins later does not say what the outage cost before.
+      const own = current !== undefined && current.from < event.from ? [gapUntil(current, event.to)] : none;
+      return { ...unchanged, hasOpened: true, current: undefined, gaps: [...own, event] };
+    }
+  }
+};
+
+const outageBy = (failure: TradeFeedError): Outage => ({ from: failure.endedAt, failure, hasStopped: false });
+
+/** The outage of a feed that is subscribed to again and has emitted no event when it ended: `repeat`, `concat`, `switchMap`. */
+const begunAgain = ({ hasOpened }: Outages, heardAt: number | undefined): Outage | undefined => {
+  if (!hasOpened || heardAt === undefined) return undefined;
+  const advice = 'Nothing to do: the frames of that time are missing.';
+  const failure = new TradeFeedError({
+    stage: 'stream',
+    code: 'connection-closed',
+    verdict: 'backoff',
+    message: `The feed ended, and was subscribed to again. ${advice}`,
+    advice,
+    endedAt: heardAt,
+  });
+  return { from: heardAt, failure, hasStopped: true };
+};

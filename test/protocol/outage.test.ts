@@ -1,0 +1,109 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LifecycleEvent } from '../../src/protocol/event.js';
+import { afterEvent, afterItem, gapUntil, noOutages, type Outages, stoppedAt } from '../../src/protocol/outage.js';
+import {
+  disconnected,
+  gapOf,
+  issued,
+  lost,
+  opened,
+  reconnecting,
+  requested,
+  stopped,
+  watermark,
+} from '../operators/stream.js';
+
+const afterAll = (events: readonly LifecycleEvent[], from: Outages = noOutages, heardAt?: number) =>
+  events.reduce<Outages>((outages, event) => afterEvent(outages, event, heardAt), from);
+
+const refused = (at: number) => disconnected(at, { stage: 'ticket', status: 503, closeCode: undefined });
+const isOpen = { hasOpened: true, current: undefined, unconfirmed: undefined, gaps: [] };
+
+describe('outages', () => {
+  it('begin when an open connection ended, as the failure says, and not when an attempt failed', () => {
+    const end = { ...disconnected(5), at: 9 };
+    expect(afterAll([end])).toEqual({
+      ...isOpen,
+      current: { from: 5, failure: end.failure, hasStopped: false },
+    });
+    expect(afterAll([requested(1), refused(5)])).toEqual(noOutages);
+  });
+
+  it('last until the next opening, whatever else happens, and begin with the first end', () => {
+    const end = disconnected(5);
+    const { current } = afterAll([end]);
+    const between = [reconnecting(6, 1), requested(6), issued(6), refused(7), watermark(7), disconnected(8)];
+    for (let n = 1; n <= between.length; n += 1)
+      expect(afterAll([end, ...between.slice(0, n)]).current).toEqual(current);
+    expect(afterAll([end, ...between, opened(9)])).toEqual({ ...isOpen, unconfirmed: gapOf(5, 9, end.failure) });
+  });
+
+  it('have one gap: that of the source, if it emits one', () => {
+    const end = disconnected(5);
+    const gap = gapOf(4, 9);
+    expect(afterAll([end, opened(9), gap])).toEqual({ ...isOpen, gaps: [gap] });
+    expect(afterAll([end, opened(9), gap, watermark(10)])).toEqual(isOpen);
+    const own = gapOf(5, 9, end.failure);
+    expect(afterAll([end, opened(9), watermark(10)])).toEqual({ ...isOpen, gaps: [own] });
+    expect(afterItem(afterAll([end, opened(9)]), 10)).toEqual({ ...isOpen, gaps: [own] });
+    expect(afterItem(afterItem(afterAll([end, opened(9)]), 10), 11)).toEqual(isOpen);
+  });
+
+  it('have none when a relay says that the feed was open before', () => {
+    expect(afterAll([disconnected(5), opened(4)])).toEqual(isOpen);
+  });
+
+  it('last through a stop, and end with a gap at the opening of the next subscription', () => {
+    const failure = lost(5, { stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+    const stop = { ...stopped(5), failure };
+    const after = afterAll([opened(1), stop]);
+    expect(after).toEqual({ ...isOpen, current: { from: 5, failure, hasStopped: true } });
+    expect(afterAll([requested(6), issued(6), opened(8)], after)).toEqual({ ...isOpen, gaps: [gapOf(5, 8, failure)] });
+
+    const end = disconnected(5);
+    const revoked = { ...stopped(7), failure: lost(7, { stage: 'ticket', status: 403, closeCode: undefined }) };
+    const stoppedInOutage = afterAll([opened(1), end, requested(6), revoked]);
+    expect(stoppedInOutage.current).toEqual({ from: 5, failure: end.failure, hasStopped: true });
+    expect(afterAll([requested(8), opened(9)], stoppedInOutage).gaps).toEqual([gapOf(5, 9, end.failure)]);
+  });
+
+  it('do not begin with the stop of a feed that was never open', () => {
+    const stop = { ...stopped(5), failure: lost(5, { stage: 'ticket', status: 401, closeCode: undefined }) };
+    expect(afterAll([requested(1), stop, requested(6), opened(8)])).toEqual(isOpen);
+  });
+
+  it('begin with the newest frame when a feed is subscribed to again that has not said that it ended', () => {
+    for (const events of [[requested(20), opened(25)], [opened(25)]]) {
+      const { gaps, unconfirmed } = events.reduce<Outages>(
+        (outages, event) => afterEvent(outages, event, 13),
+        afterItem(noOutages, 13),
+      );
+      expect([...gaps, unconfirmed].find((gap) => gap !== undefined)).toMatchObject({
+        from: 13,
+        to: 25,
+        durationMs: 12,
+      });
+    }
+    expect(afterAll([requested(20), opened(25)], noOutages, undefined)).toEqual(isOpen);
+  });
+
+  it('end with an item, when the events around it were left out', () => {
+    const end = disconnected(5);
+    expect(afterItem(afterAll([end]), 9)).toEqual({ ...isOpen, gaps: [gapOf(5, 9, end.failure)] });
+    const open = afterItem(noOutages, 9);
+    expect(open).toEqual(isOpen);
+    expect(afterItem(open, 10)).toBe(open);
+  });
+
+  it('can go on from a time at which the feed is known to have stopped', () => {
+    const failure = lost(5);
+    expect(afterAll([opened(8)], stoppedAt(5, failure))).toEqual({ ...isOpen, gaps: [gapOf(5, 8, failure)] });
+  });
+
+  it('have no negative length', () => {
+    const failure = lost(9);
+    const outage = { from: 9, failure, hasStopped: false };
+    expect(gapUntil(outage, 5)).toEqual({ type: 'gap', from: 5, to: 5, durationMs: 0, failure });
+    expect(gapUntil(outage, 11)).toEqual({ type: 'gap', from: 9, to: 11, durationMs: 2, failure });
+  });
+});
