@@ -39,9 +39,9 @@ describe('code generation', () => {
     expect(await runBundled(program, ['--disallow-code-generation-from-strings'])).toEqual({
       ...{ never: [0, 0], first: [0, 1], second: [0, 0], values },
     });
-  });
+  }, 30_000);
 
   it('is tried once where it is allowed, besides a guard for each codec; never with `compile: false`', async () => {
     expect(await runBundled(program)).toEqual({ never: [0, 0], first: [0, 11], second: [0, 10], values });
-  });
+  }, 30_000);
 });

@@ -183,7 +183,7 @@ describe('where code generation is disallowed', () => {
       console.log(JSON.stringify([compiledGuard(codec) === undefined, ...seen]));`;
     const printed = await runBundled(program, ['--disallow-code-generation-from-strings']);
     expect(printed).toEqual([true, { n: 1 }, '/n', { n: 2 }]);
-  });
+  }, 30_000);
 });
 
 it('leaves none of its names behind outside of itself', () => {
