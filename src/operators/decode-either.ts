@@ -1,8 +1,10 @@
 import { type Either, isRight, left, right } from 'fp-ts/lib/Either.js';
 import { map, type Observable } from 'rxjs';
 import type { AnyFrame, Frame } from '../protocol/frame.js';
+import { aBoolean, validated } from '../protocol/rules.js';
 import { type Codec, documentReader } from './decode/codec.js';
 import type { DecodeFailure } from './decode/decode-failure.js';
+import type { DecodeOptions } from './decode-with.js';
 import { Decoded } from './stream/decoded.js';
 import { type FrameIn, isFrame } from './stream/item.js';
 
@@ -10,7 +12,7 @@ import { type FrameIn, isFrame } from './stream/item.js';
  * Decodes frames as {@link decodeWith} does, and gives an `Either` of fp-ts for each: the failure or the {@link Decoded}.
  *
  * Emits one `Either` for every frame. Everything that is no frame passes through in its place. Errors and completes with the
- * source, and with what the codec throws. Holds nothing.
+ * source; with what a function in the codec throws; with `invalid-options` when the schema is asynchronous. Holds nothing.
  *
  * ```ts
  * // source                 --{"n":1}----------{"n":"x"}--gap--|
@@ -18,6 +20,7 @@ import { type FrameIn, isFrame } from './stream/item.js';
  * ```
  *
  * @param codec - of io-ts, or a synchronous Standard Schema
+ * @param options - `compile`, as {@link decodeWith} takes it
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -36,8 +39,10 @@ import { type FrameIn, isFrame } from './stream/item.js';
  */
 export const decodeEither = <A>(
   codec: Codec<A>,
+  options: Pick<DecodeOptions, 'compile'> = {},
 ): (<E>(source: Observable<E>) => Observable<Exclude<E, AnyFrame> | Either<DecodeFailure, Decoded<A, FrameIn<E>>>>) => {
-  const read = documentReader(codec);
+  const { compile } = validated(options, { compile: aBoolean });
+  const read = documentReader(codec, compile);
   const decoded = (frame: Frame): Either<DecodeFailure, Decoded<A>> => {
     const result = read(frame);
     return isRight(result) ? right(new Decoded(result.right, frame)) : left(result.left());

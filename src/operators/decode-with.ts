@@ -1,31 +1,38 @@
 import { isRight } from 'fp-ts/lib/Either.js';
 import { filter, map, type Observable } from 'rxjs';
 import type { AnyFrame, Frame } from '../protocol/frame.js';
-import { aFunction, oneOf, validated } from '../protocol/rules.js';
+import { aBoolean, aFunction, oneOf, validated } from '../protocol/rules.js';
 import { type Codec, documentReader } from './decode/codec.js';
 import { DecodeError, type DecodeFailure } from './decode/decode-failure.js';
 import { Decoded } from './stream/decoded.js';
 import { type FrameIn, isFrame } from './stream/item.js';
 
-/** What is done with a frame that the codec refuses. */
+/** How frames are decoded, and what is done with a frame that the codec refuses. */
 export interface DecodeOptions {
   /**
-   * `'drop'` leaves it out, `'error'` errors with a {@link DecodeError}; a function is told why, and it is left out.
+   * `'drop'` leaves the frame out. `'error'` ends the stream with a {@link DecodeError}. A function receives the failure, and the frame is left out.
    * @defaultValue `'drop'`
    */
   readonly onInvalid?: 'drop' | 'error' | ((failure: DecodeFailure) => void) | undefined;
+  /**
+   * `false` never compiles a guard from a codec of io-ts. Use it in a page whose `Content-Security-Policy` disallows `'unsafe-eval'` and reports
+   * violations: the first try to compile is reported as one.
+   * @defaultValue `true`
+   */
+  readonly compile?: boolean | undefined;
 }
 
 /**
  * Decodes the JSON of text frames with a codec of io-ts or any Standard Schema (zod, valibot, arktype), and checks it thereby.
  *
  * Emits a {@link Decoded} for each frame that fits: the value with its frame. Everything that is no frame passes through in its
- * place. A frame that is binary, no JSON, or refused by the codec never ends the stream, unless `onInvalid` says `'error'`; the
- * failure says where in the document, and does not hold the payload. Errors and completes with the source; with what the codec or
- * `onInvalid` throws; with `invalid-options` when the schema is asynchronous. Holds nothing.
+ * place. A frame that is binary, no JSON, refused by the codec, or nested so deeply that the codec runs out of stack never ends the
+ * stream, unless `onInvalid` says `'error'`; the failure says where in the document, and does not hold the payload. Errors and completes
+ * with the source. Errors with what a function in the codec throws, whatever `onInvalid` says, and with what `onInvalid` throws; with
+ * `invalid-options` when the schema is asynchronous. Holds nothing.
  *
- * A codec of io-ts that changes nothing is asked by a guard that is compiled from it for the first frame (by its own, where code
- * generation is disallowed), and by its decoder only when that says no.
+ * A codec of io-ts that changes nothing is checked by a guard that is compiled from it for the first frame, and decodes only the frames
+ * that the guard refuses. Where code generation is disallowed, and with `compile: false`, the codec's own guard is called instead.
  *
  * ```ts
  * // source               --{"n":1}---{"n":"x"}--gap--{"n":2}---|
@@ -52,8 +59,8 @@ export const decodeWith = <A>(
   codec: Codec<A>,
   options: DecodeOptions = {},
 ): (<E>(source: Observable<E>) => Observable<Exclude<E, AnyFrame> | Decoded<A, FrameIn<E>>>) => {
-  const { onInvalid = 'drop' } = validated(options, { onInvalid: aReaction });
-  const read = documentReader(codec);
+  const { onInvalid = 'drop', compile } = validated(options, { onInvalid: aReaction, compile: aBoolean });
+  const read = documentReader(codec, compile);
   const decoded = (frame: Frame): Decoded<A> | typeof refused => {
     const result = read(frame);
     if (isRight(result)) return new Decoded(result.right, frame);

@@ -46,7 +46,21 @@ describe('decodeEither', () => {
     expect(errors).toEqual([bug, bug]);
   });
 
-  it('refuses what is no codec at once', () => {
-    expect(() => decodeEither({} as never)).toThrow(TradeFeedError);
+  it.each<[string, () => unknown, string]>([
+    ['no codec', () => decodeEither({} as never), '`codec` must be'],
+    ['no options', () => decodeEither(Count, null as never), '`options` must be an object'],
+    [
+      'a `compile` that is no boolean',
+      () => decodeEither(Count, { compile: 'no' as never }),
+      '`compile` must be true or false',
+    ],
+    [
+      'an option of decodeWith alone',
+      () => decodeEither(Count, { onInvalid: 'drop' } as never),
+      '`onInvalid` must be left out: the options are compile',
+    ],
+  ])('refuses %s at once', (_name, call, message) => {
+    expect(call).toThrow(TradeFeedError);
+    expect(call).toThrow(message);
   });
 });

@@ -139,6 +139,11 @@ describe('decodeWith', () => {
       () => decodeWith(Count, { onInvalid: 'ignore' as never }),
       "`onInvalid` must be 'drop' or 'error' or a function",
     ],
+    [
+      'a `compile` that is no boolean',
+      () => decodeWith(Count, { compile: 1 as never }),
+      '`compile` must be true or false',
+    ],
     ['an unknown option', () => decodeWith(Count, { onError: 'drop' } as never), '`onError` must be left out'],
   ])('refuses %s at once', (_name, call, message) => {
     expect(call).toThrow(TradeFeedError);

@@ -79,6 +79,10 @@ const trades$ = tradeFeed$('raw').pipe(decodeWith(ioTs));
 trades$ satisfies Observable<Decoded<string>>;
 // @ts-expect-error -- no such answer to an invalid frame
 tradeFeed$('raw').pipe(decodeWith(ioTs, { onInvalid: 'ignore' }));
+decodeWith(ioTs, { compile: false, onInvalid: 'error' });
+decodeEither(ioTs, { compile: false });
+// @ts-expect-error -- an Either holds the failure: there is nothing to decide
+decodeEither(ioTs, { onInvalid: 'drop' });
 // @ts-expect-error -- not a codec
 decodeWith({ decode: () => 1 });
 // @ts-expect-error -- a needle is a text or bytes

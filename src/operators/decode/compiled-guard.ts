@@ -1,14 +1,16 @@
+import { isCodeGenerationAllowed } from './code-generation.js';
 import { guardSource } from './guard-source.js';
 import type { Tagged } from './tagged.js';
 
-/** Tells whether a document fits, and nothing else. */
+/** Returns whether a document fits. */
 export type Guard = (document: unknown) => boolean;
 
 /**
- * Compiles the guard of a codec that changes nothing; undefined where code generation is disallowed (the `Content-Security-Policy` of a page,
- * `--disallow-code-generation-from-strings`).
+ * Compiles the guard of a codec that changes nothing. Returns `undefined` where code generation is disallowed (the `Content-Security-Policy` of a
+ * page, `--disallow-code-generation-from-strings`).
  */
 export const compiledGuard = (codec: Tagged): Guard | undefined => {
+  if (!isCodeGenerationAllowed()) return undefined;
   const { text, captured } = guardSource(codec);
   try {
     // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the text holds nothing of the user's but names and literals, as JSON

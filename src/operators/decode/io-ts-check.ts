@@ -5,12 +5,12 @@ import { compiledGuard, type Guard } from './compiled-guard.js';
 import { type DecodeIssue, jsonPointer } from './decode-failure.js';
 import { unwrapped } from './tagged.js';
 
-/** Checks a document; what is wrong with one that is refused is found out only when it is asked for. */
+/** Checks a document. The issues of a refused document are collected only when the function on the left is called. */
 export type Check<A> = (document: unknown) => Either<() => readonly DecodeIssue[], A>;
 
 /**
- * Makes the check of a codec of io-ts. One that changes nothing is asked by a guard, and decodes only what that refuses: decoding
- * keeps account of where it is, for the sake of errors. The guard is compiled for the first document; its own is asked where that is not allowed.
+ * Makes the check of a codec of io-ts. If the codec changes nothing, a guard checks the document, and only what the guard refuses is decoded: decoding
+ * is slower, because it records the path for errors. The guard is compiled for the first document. If `compile` gives none, the codec's own guard is called.
  */
 export const ioTsCheck = <A>(codec: t.Type<A, unknown>, compile = compiledGuard): Check<A> => {
   const fits = madeAtFirst(() =>

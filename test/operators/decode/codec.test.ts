@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { type } from 'arktype';
 import type { Either } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
@@ -75,6 +75,21 @@ describe('documentReader', () => {
   it('says at which position the JSON breaks off, where Node tells', () => {
     const [issue] = read(t.unknown, `{"a":${'1'.repeat(60)},}`) as readonly DecodeIssue[];
     expect(issue?.message).toBe('no JSON at position 66');
+  });
+
+  it('refuses JSON that is nested too deeply for the engine', () => {
+    const frame = frameOf('[]');
+    const parse = (): unknown => [parse()];
+    jest.spyOn(frame, 'json').mockImplementation(parse);
+    expect(outcome(documentReader(t.unknown)(frame))).toEqual([
+      { path: '', message: 'nested too deeply for JSON.parse' },
+    ]);
+  });
+
+  it('reads JSON that is nested a million levels deep, for a codec that looks at none of them', () => {
+    const levels = 1_000_000;
+    const text = '['.repeat(levels) + ']'.repeat(levels);
+    expect(Array.isArray(read(t.UnknownArray, text))).toBe(true);
   });
 
   it('does not read a binary frame', () => {

@@ -1,0 +1,71 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { left, right } from 'fp-ts/lib/Either.js';
+import type { TradeFeedError } from '../../protocol/failure.js';
+import { aFunction, invalidOption } from '../../protocol/rules.js';
+import { type DecodeIssue, jsonPointer } from './decode-failure.js';
+import type { Check } from './io-ts-check.js';
+
+/**
+ * Makes the check of a Standard Schema.
+ *
+ * Throws what a function in the schema throws, and `invalid-options` when the schema is asynchronous.
+ */
+export const standardCheck = <A>(schema: StandardSchemaV1<unknown, A>): Check<A> =>
+  isZod(schema) ? zodCheck(schema) : validateCheck(schema);
+
+const validateCheck =
+  <A>({ '~standard': schema }: StandardSchemaV1<unknown, A>): Check<A> =>
+  (document) => {
+    const result = schema.validate(document);
+    if ('then' in result) {
+      // The operator does not wait for this promise. Without a handler, a rejection would end the process.
+      result.then(undefined, () => undefined);
+      throw asynchronous();
+    }
+    const { issues } = result;
+    return issues === undefined ? right(result.value) : left(() => issues.map(decodeIssue));
+  };
+
+/** The part of a schema of zod 3, zod 4 or zod/mini that is used here. */
+interface ZodSchema<A> {
+  readonly safeParse: (document: unknown) => ZodResult<A>;
+}
+
+type ZodResult<A> =
+  | { readonly success: true; readonly data: A }
+  | { readonly success: false; readonly error: { readonly issues: readonly StandardSchemaV1.Issue[] } };
+
+const isZod = <A>(
+  schema: StandardSchemaV1<unknown, A>,
+): schema is StandardSchemaV1<unknown, A> & Readonly<ZodSchema<A>> =>
+  schema['~standard'].vendor === 'zod' && aFunction.is((schema as Partial<ZodSchema<A>>).safeParse);
+
+// When a function in the schema throws, zod's `validate` drops the error, calls the function again and answers with a promise.
+// `safeParse` throws the error.
+const zodCheck =
+  <A>(schema: ZodSchema<A>): Check<A> =>
+  (document) => {
+    const result = zodResult(schema, document);
+    return result.success ? right(result.data) : left(() => result.error.issues.map(decodeIssue));
+  };
+
+const zodResult = <A>(schema: ZodSchema<A>, document: unknown): ZodResult<A> => {
+  try {
+    return schema.safeParse(document);
+  } catch (error) {
+    throw isAsyncError(error) ? asynchronous() : error;
+  }
+};
+
+// zod's error for an asynchronous schema has no name or code, and minifiers change the name of its class. The text is all there is; if a later
+// zod changes it, its own error is delivered.
+const isAsyncError = (error: unknown): boolean =>
+  String((Object(error) as Partial<Error>).message).includes('during synchronous parse');
+
+const asynchronous = (): TradeFeedError => invalidOption('codec', 'synchronous: this schema answers with a promise');
+
+const decodeIssue = ({ path = [], message }: StandardSchemaV1.Issue): DecodeIssue => ({
+  // A path may be a subclass of Array with another `map`: arktype's is.
+  path: jsonPointer(Array.from(path, (segment) => (typeof segment === 'object' ? segment.key : segment))),
+  message,
+});
