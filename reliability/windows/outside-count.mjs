@@ -1,0 +1,59 @@
+// Windows beside a count that no operator made: of each frame, by its `receivedAt` alone.
+
+/** Creates a count for windows of one length. */
+export const outsideCount = (lengthMs, now = Date.now) => {
+  const counts = new Map();
+  const cameAt = new Map();
+  const windows = [];
+  let [first, last] = [Infinity, -Infinity];
+  const startOf = (time) => Math.floor(time / lengthMs) * lengthMs;
+
+  return {
+    lengthMs,
+    /** Counts a frame. Call it before any operator sees the frame. */
+    frame: (receivedAt) => {
+      const start = startOf(receivedAt);
+      counts.set(start, (counts.get(start) ?? 0) + 1);
+      if (!cameAt.has(start)) cameAt.set(start, now());
+      first = Math.min(first, receivedAt);
+      last = Math.max(last, receivedAt);
+    },
+    /** Takes note of a window of the operator. */
+    window: ({ start, end, count, complete }) => windows.push({ start, end, count, complete, at: now() }),
+    /** Compares the two. */
+    result: () => {
+      const wrong = windows.filter(({ start, end, count }) => sumOf(counts, start, end) !== count);
+      const inWindows = windows.reduce((sum, { count }) => sum + count, 0);
+      const frames = [...counts.values()].reduce((sum, count) => sum + count, 0);
+      const incomplete = windows.filter(({ start, end, complete }) => start >= first && end <= last && !complete);
+      const apart = windows.filter(({ start }, n) => n > 0 && start !== windows[n - 1].end);
+      // Until when it took after the first frame of the next window had come: the operator cannot know before, but by the clock.
+      const waits = windows.flatMap(({ end, at }) => (cameAt.has(end) ? [Math.max(0, at - cameAt.get(end))] : []));
+      return {
+        lengthMs,
+        frames,
+        inWindows,
+        windows: windows.length,
+        complete: windows.filter(({ complete }) => complete).length,
+        incomplete: incomplete.length,
+        wrong: wrong.length,
+        wrongButComplete: wrong.filter(({ complete }) => complete).length,
+        apart: apart.length,
+        longestWaitMs: Math.max(0, ...waits),
+        waitP50Ms: quantile(waits, 0.5),
+        latenessP50Ms: quantile(
+          windows.map(({ end, at }) => at - end),
+          0.5,
+        ),
+      };
+    },
+  };
+};
+
+const sumOf = (counts, from, to) => {
+  let sum = 0;
+  for (const [start, count] of counts) if (start >= from && start < to) sum += count;
+  return sum;
+};
+
+const quantile = (values, q) => [...values].sort((a, b) => a - b)[Math.floor(values.length * q)] ?? 0;

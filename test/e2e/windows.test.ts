@@ -1,0 +1,172 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { connect, defer, delay, finalize, first, type Observable, share, takeUntil, takeWhile, tap } from 'rxjs';
+import { relayFeed$ } from '../../src/browser/index.js';
+import {
+  type FeedWindow,
+  recordTo,
+  replay$,
+  tradeFeedEvents$,
+  type TradeFeedOptions,
+  tumblingWindow,
+} from '../../src/index.js';
+import type { FeedEvent, RelayedEvent } from '../../src/protocol/event.js';
+import { createRelay, relayHandler } from '../../src/relay/index.js';
+import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
+import { tempFolder } from '../cli/support/temp-folder.js';
+import { Web } from '../relay/support.js';
+
+const lengthMs = 100;
+const runMs = 1_500;
+
+const folder = tempFolder();
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** A service that pushes a frame every 5 ms, and what a client of it needs. */
+const steadyService = async (): Promise<{ service: TradeFeedService; options: TradeFeedOptions }> => {
+  const service = await startTradeFeedService({ sources: {} });
+  const pump = setInterval(() => service.push('market', 'x'.repeat(200)), 5);
+  closing.push(
+    () => service.shutdown(),
+    () => clearInterval(pump),
+  );
+  const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
+  return { service, options: { baseUrl: service.baseUrl, apiKey } };
+};
+
+/** Blocks the thread for 20 ms now and then, as a page that draws does. */
+const withWork = <E>(source: Observable<E>): Observable<E> =>
+  defer(() => {
+    const work = setInterval(() => {
+      const until = performance.now() + 20;
+      while (performance.now() < until);
+    }, 70);
+    return source.pipe(finalize(() => clearInterval(work)));
+  });
+
+/** Windows of a feed, each beside the number of frames that were received in its time: counted before any operator. */
+const windowsOf = async (source: Observable<RelayedEvent>) => {
+  const received: number[] = [];
+  const windows: FeedWindow<unknown>[] = [];
+  const shared$ = source.pipe(
+    tap((event) => event.type === 'frame' && received.push(event.receivedAt)),
+    share(),
+  );
+  await shared$.pipe(tumblingWindow<RelayedEvent>({ lengthMs })).forEach((window) => windows.push(window));
+  return windows.map(({ start, end, count, complete }) => ({
+    ...{ start, count, complete },
+    received: received.filter((at) => at >= start && at < end).length,
+    isInside: start >= Math.min(...received) && end <= Math.max(...received),
+  }));
+};
+
+const expectExact = (windows: Awaited<ReturnType<typeof windowsOf>>): void => {
+  expect(windows.map(({ count }) => count)).toEqual(windows.map(({ received }) => received));
+  const inside = windows.filter(({ isInside }) => isInside);
+  expect(inside.length).toBeGreaterThan(5);
+  expect(inside.filter(({ complete }) => !complete)).toEqual([]);
+  expect(windows.slice(1).map(({ start }) => start)).toEqual(windows.slice(0, -1).map(({ start }) => start + lengthMs));
+};
+
+describe('windows count the frames that were received in their time', () => {
+  /** Ends some time after the first frame. */
+  const forAWhile = <E extends { readonly type: string }>(source: Observable<E>) =>
+    source.pipe(
+      connect((events$) =>
+        events$.pipe(
+          takeUntil(
+            events$.pipe(
+              first(({ type }) => type === 'frame'),
+              delay(runMs),
+            ),
+          ),
+        ),
+      ),
+    );
+
+  it('over a feed that is received directly', async () => {
+    const { options } = await steadyService();
+    expectExact(await windowsOf(forAWhile(tradeFeedEvents$('market', options))));
+  });
+
+  it('over one that a worker receives, while this thread works now and then', async () => {
+    const { options } = await steadyService();
+    expectExact(await windowsOf(withWork(forAWhile(tradeFeedEvents$('market', { ...options, receiveIn: 'worker' })))));
+  });
+
+  it.each(['main', 'worker'] as const)('over a relay of one that is received in: %s', async (receiveIn) => {
+    const { options } = await steadyService();
+    const relay = createRelay(tradeFeedEvents$('market', { ...options, receiveIn }), { lingerMs: 0 });
+    const web = await Web.start(relayHandler(relay, { authorize: () => true }));
+    closing.push(
+      () => relay.close(),
+      () => web[Symbol.asyncDispose](),
+    );
+    expectExact(await windowsOf(withWork(forAWhile(relayFeed$(web.url)))));
+  });
+
+  it('over a relay whose connection breaks: what is resumed falls in its own windows', async () => {
+    const { options } = await steadyService();
+    const relay = createRelay(tradeFeedEvents$('market', options));
+    const web = await Web.start(relayHandler(relay, { authorize: () => true }));
+    closing.push(
+      () => relay.close(),
+      () => web[Symbol.asyncDispose](),
+    );
+    const breaks = setTimeout(() => web.reset(), 500);
+    closing.push(() => clearTimeout(breaks));
+    const windows = await windowsOf(
+      forAWhile(relayFeed$(web.url, { backoff: { initialDelayMs: 150, maxDelayMs: 150, jitter: 'none' } })),
+    );
+    expect(web.requests.length).toBe(2);
+    expectExact(windows);
+  });
+
+  it('over a recording', async () => {
+    const { options } = await steadyService();
+    const path = folder.path('feed.ndjson');
+    await forAWhile(tradeFeedEvents$('market', options))
+      .pipe(recordTo(path))
+      .forEach(() => undefined);
+    expectExact(await windowsOf(replay$(path, { speed: Infinity })));
+    expectExact(await windowsOf(replay$(path, { speed: 20 })));
+  });
+});
+
+describe('windows of a quiet feed', () => {
+  const isEmpty = ({ count }: FeedWindow<unknown>) => count === 0;
+
+  it.each(['a worker', 'a relay'])('close also where no frame comes: over %s', async (hop) => {
+    const service = await startTradeFeedService({ sources: {} });
+    closing.push(() => service.shutdown());
+    const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
+    const receiveIn = hop === 'a worker' ? 'worker' : 'main';
+    let events$: Observable<FeedEvent | RelayedEvent> = tradeFeedEvents$('market', {
+      ...{ baseUrl: service.baseUrl, apiKey, receiveIn },
+    });
+    if (hop === 'a relay') {
+      const relay = createRelay(events$, { lingerMs: 0 });
+      const web = await Web.start(relayHandler(relay, { authorize: () => true }));
+      closing.push(
+        () => relay.close(),
+        () => web[Symbol.asyncDispose](),
+      );
+      events$ = relayFeed$(web.url);
+    }
+    const complete: boolean[] = [];
+    const lateness: number[] = [];
+    await events$
+      .pipe(
+        tumblingWindow<RelayedEvent>({ lengthMs: 200 }),
+        takeWhile(() => complete.filter(Boolean).length < 4, true),
+      )
+      .forEach((window) => {
+        complete.push(window.complete && isEmpty(window));
+        lateness.push(Date.now() - window.end);
+      });
+    expect(complete.filter(Boolean).length).toBeGreaterThanOrEqual(4);
+    expect(Math.min(...lateness)).toBeGreaterThanOrEqual(0);
+  });
+});
