@@ -53,11 +53,7 @@ describe('memory that one of two operators keeps alive, as the garbage collector
       150_000,
     ],
     ['a window', inWindow, 200 * 65 * frameBytes],
-    [
-      'a window of a part of the frames',
-      (frames) => inWindow(oneOfRead(frames)),
-      200 * frameBytes,
-    ],
+    ['a window of a part of the frames', (frames) => inWindow(oneOfRead(frames)), 200 * frameBytes],
   ])('%s keeps its bytes alive, with conflate beside it', async (_, operator, heldBytes) => {
     const subject = new Subject<Frame>();
     const shared = subject.pipe(share());
