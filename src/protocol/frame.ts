@@ -4,8 +4,8 @@ import type { Feed } from './feed.js';
  * One frame of the feed, exactly as the service pushed it (contract, section 6).
  *
  * The payload is opaque: nothing is parsed before `text()` or `json()` is called, and neither result is kept.
- * `data` may share memory with the bytes read in the same turn: copy it (`Buffer.from(frame.data)`) to hold few frames for long. An operator
- * that holds frames does so by itself: `data` is then another Buffer of the same bytes.
+ * `data` is a view of the buffer that it was read into: copy it (`Buffer.from(frame.data)`) before you store frames. An operator that holds a
+ * frame after its event-loop turn does this for you: it sets `data` to a Buffer of the same bytes that no other frame shares.
  *
  * @example
  * ```ts

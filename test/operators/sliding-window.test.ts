@@ -5,6 +5,7 @@ import { slidingWindow, type SlidingWindowOptions } from '../../src/operators/sl
 import { Frame } from '../../src/protocol/frame.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { frameOf, gapOf, marbles, opened } from './stream.js';
+import { endOfTurn } from './stream/views.js';
 import { type AtTime, letters, stamped, stopped, words } from './window/window-words.js';
 
 const check = (
@@ -124,7 +125,7 @@ describe('slidingWindow', () => {
     check('oabcd-e--------', '-----V----W----X', windows, { maxFrames: 2 }, '^---------------!');
   });
 
-  it('holds the bytes of a frame once, however many windows it falls in', () => {
+  it('holds the bytes of a frame once, however many windows it falls in', async () => {
     const read = Buffer.alloc(1_000, 'x');
     const other = Buffer.alloc(1_000, 'y');
     const small = (bytes: Buffer, at: number) => new Frame('market', bytes.subarray(0, 10), false, at, 1);
@@ -136,6 +137,7 @@ describe('slidingWindow', () => {
         map((all) => all),
       )
       .subscribe((all) => windows.push(...all));
+    await endOfTurn();
     const held = windows.flatMap(({ frames }) => frames).filter(({ receivedAt }) => receivedAt === 1);
     expect(held.length).toBeGreaterThan(3);
     expect(new Set(held).size).toBe(1);

@@ -5,6 +5,8 @@ import type { BoundOptions } from '../../src/operators/bounded/bounds.js';
 import type { DropReport } from '../../src/operators/bounded/drop-report.js';
 import { OverflowError } from '../../src/operators/bounded/overflow-error.js';
 import { toAsyncIterable } from '../../src/operators/to-async-iterable.js';
+import type { Frame } from '../../src/protocol/frame.js';
+import { bufferSizes, endOfTurn, fullChunk } from './stream/views.js';
 
 const mine = new Error('mine');
 const done = { done: true, value: undefined };
@@ -353,4 +355,21 @@ it('keeps a subscription no longer than its loop', async () => {
   });
   for await (const _ of toAsyncIterable()(concat(source, NEVER))) break;
   expect(finalized).toHaveBeenCalledTimes(1);
+});
+
+it('copies no frame that a loop takes within the turn, even if it awaits something for each', async () => {
+  const source = new Subject<Frame>();
+  const taken: Frame[] = [];
+  const loop = (async () => {
+    for await (const frame of toAsyncIterable()(source)) {
+      await Promise.resolve();
+      taken.push(frame);
+    }
+  })();
+  for (const frame of fullChunk(64, 1_000)) source.next(frame);
+  await endOfTurn();
+  expect(taken).toHaveLength(64);
+  expect(new Set(bufferSizes(taken))).toEqual(new Set([64_000]));
+  source.complete();
+  await loop;
 });

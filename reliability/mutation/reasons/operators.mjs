@@ -60,46 +60,20 @@ export const operators = {
   ],
   'stream/holding.ts': [
     {
-      code: 'const held: Held<T>[] = []',
-      why: 'What is no value of the group is passed over when the group is looked through.',
-    },
-    {
       code: 'if (this.#isScheduled) return',
-      why: 'One microtask is enough; one for each value finds nothing left to do.',
+      why: 'One task is enough; one for each buffer finds nothing left to do.',
     },
-    { code: 'this.#isScheduled = true', why: 'One microtask is enough; one for each value finds nothing left to do.' },
+    { code: 'this.#isScheduled = true', why: 'One task is enough; one for each buffer finds nothing left to do.' },
     {
-      code: 'reading.held.length <=',
+      code: 'this.#fresh.length >',
       mutator: 'EqualityOperator',
-      why: 'One more or less, before what is being read is looked through.',
-    },
-  ],
-  'stream/keeper.ts': [
-    { code: 'if (isScheduled) return', why: 'One microtask is enough; one for each value finds nothing left to do.' },
-    { code: 'isScheduled = true', why: 'One microtask is enough; one for each value finds nothing left to do.' },
-    {
-      code: 'bytes += byteLength',
-      why: '`settle` looks again at what is there by then; here it is only about what need not be remembered until the end of the turn.',
-    },
-    {
-      code: 'isSparse(bytes, its.byteLength)) frames.push',
-      why: '`settle` looks again at what is there by then; here it is only about what need not be remembered until the end of the turn.',
-    },
-    {
-      code: 'frames.length > 0',
-      why: 'An empty array in the place of an empty array: the test saves making one for each frame.',
+      why: 'One more or less, before released values are removed from the list.',
     },
   ],
   'stream/item.ts': [
     {
       code: 'isEither(value) && value._tag',
       why: 'An Either that is not one of the two is the other one, which does not have that field.',
-    },
-  ],
-  'stream/own-bytes.ts': [
-    {
-      code: 'to - from === values.length',
-      why: 'A copy of the same values in the place of them: the test saves making it.',
     },
   ],
   'window/count-book.ts': [

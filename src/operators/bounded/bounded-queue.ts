@@ -25,7 +25,7 @@ export class BoundedQueue<T> {
 
   constructor(bounds: Bounds<T>) {
     this.#bounds = bounds;
-    // Whoever counts otherwise need not mean bytes of memory.
+    // A function of the caller may count something other than bytes of memory.
     this.#countsSlack = bounds.bytesOf === bytesOf;
     this.#tally = new DropTally(bounds.onDrop);
   }
@@ -86,7 +86,6 @@ export class BoundedQueue<T> {
     this.#tellOrReport('ended');
   }
 
-  // A buffer is there as long as one of its values is.
   get #bytesInUse(): number {
     return this.#countsSlack ? this.#bytes + this.#holding.slack : this.#bytes;
   }
@@ -121,7 +120,6 @@ export class BoundedQueue<T> {
     const bytes = this.#sizes.shift() as number;
     this.#bytes -= bytes;
     this.#holding.release(this.#values.shift() as Held<T>);
-    this.#holding.tidy();
     this.#count(bytes);
   }
 

@@ -11,7 +11,8 @@ export interface BoundOptions<T = unknown> {
   /** How many values may wait, 1 or more. @defaultValue 10 000 */
   readonly capacity?: number | undefined;
   /**
-   * How many bytes may wait, above 0, with what else their buffers keep alive. A larger value is itself dropped, and evicts nobody.
+   * How many bytes may wait, above 0, including what else their buffers keep alive after the turn in which they came. A value that is larger
+   * is dropped, and no other value is dropped for it.
    *
    * @defaultValue 64 MiB
    */
@@ -23,18 +24,18 @@ export interface BoundOptions<T = unknown> {
    */
   readonly overflow?: Overflow | undefined;
   /**
-   * How many bytes a value holds. With one of yours, nothing else is counted.
+   * Returns how many bytes a value holds. With a function of yours, nothing else is counted.
    *
    * @defaultValue those of a frame, of a decoded frame's payload, of a byte array, of a text in UTF-16; 0 for anything else
    */
   readonly bytesOf?: ((value: T) => number) | undefined;
-  /** Told of what was dropped, never value by value. @defaultValue nobody is told */
+  /** Called with what was dropped, never value by value. @defaultValue drops are not reported */
   readonly onDrop?: ((report: DropReport) => void) | undefined;
   /** The clock of the reports. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
-/** The same, with nothing left out. */
+/** The options with a value for each. */
 export interface Bounds<T> {
   readonly capacity: number;
   readonly capacityBytes: number;
@@ -44,7 +45,7 @@ export interface Bounds<T> {
   readonly scheduler: SchedulerLike;
 }
 
-/** What holds where an option is left out. */
+/** The defaults. */
 export const boundDefaults: Bounds<unknown> = Object.freeze({
   capacity: 10_000,
   capacityBytes: 64 * 1024 * 1024,
@@ -54,7 +55,7 @@ export const boundDefaults: Bounds<unknown> = Object.freeze({
   scheduler: asyncScheduler,
 });
 
-/** What the options must be. */
+/** The rules that the options are checked against. */
 export const boundRules: Readonly<Record<keyof BoundOptions, Rule>> = {
   capacity: positiveCount,
   capacityBytes: { allowed: 'a number of bytes above 0', is: (v) => typeof v === 'number' && v > 0 },

@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import { aBoolean, validated } from '../../protocol/rules.js';
 import { BoundedReader } from '../bounded/bounded-reader.js';
 import type { Failure } from '../stream/failure.js';
+import { type Held, Holding } from '../stream/holding.js';
 import { boundDefaults, type BoundOptions, type Bounds, boundRules } from '../bounded/bounds.js';
 
 /** What the stream carries, and how much may wait for its reader. */
@@ -59,12 +60,17 @@ const readable = <T>(
   { objectMode, ...bounds }: Bounds<T> & { objectMode: boolean },
 ): Readable => {
   let wants = false;
+  // The chunk that waits in the stream, and not in the queue.
+  const holding = new Holding<T>();
+  let inStream: Held<T> | undefined;
   const stream = new Readable({
     objectMode,
     // What waits must be in the queue, where it is bounded and counted.
     highWaterMark: 1,
     read: () => {
       wants = true;
+      if (inStream !== undefined) holding.release(inStream);
+      inStream = undefined;
       reader.pull();
     },
     destroy: (error, done) => {
@@ -81,6 +87,8 @@ const readable = <T>(
       if (value === null) stream.destroy(new TypeError('null cannot be a chunk of a Node stream: filter it out'));
       // Further reads may be asked for while it is pushed.
       else if (stream.push(value)) wants = true;
+      // A byte array in the stream cannot be replaced, so it is not copied.
+      else if (!(value instanceof Uint8Array)) inStream = holding.hold(value);
     },
     end: (failure) => {
       if (failure === undefined) stream.push(null);

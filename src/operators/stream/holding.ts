@@ -1,163 +1,116 @@
-import { type Cluster, clustersOf, isSparse, movedTo, packed, viewOf } from './own-bytes.js';
+import { isSparse, slackOf, viewOf, withOwnBytes } from './own-bytes.js';
 
 /** A value that is held. */
 export interface Held<T> {
   value: T;
-  /** The bytes that it is a view of. */
-  readonly bytes: number;
-  /** What its buffer keeps alive beyond them, if it needs most of that for itself. */
-  readonly slack: number;
-  /** Those that it shares its buffer with. */
-  group: Group<T> | undefined;
+  /** What its buffer keeps alive besides its own bytes, as it was counted; 0 until the value is settled. */
+  slack: number;
+  /** Whether it is held and not settled. */
+  isFresh: boolean;
 }
 
-/** What shares a buffer. Those that were let go are no longer of the group, and their bytes not among its `bytes`. */
-interface Group<T> {
-  readonly held: readonly Held<T>[];
-  readonly bufferBytes: number;
-  bytes: number;
-  size: number;
-}
+/** How many bytes of read buffers may wait for the end of the turn: about what a turn can bring. */
+const mostUnsettledBytes = 4 * 1024 * 1024;
 
-/** What came out of the buffer that is being read: its group, and those that have left it. */
-interface Reading<T> {
-  readonly buffer: ArrayBufferLike;
-  readonly group: Group<T>;
-  readonly held: Held<T>[];
-}
+/** How many released values the list may hold besides as many as are held, before they are removed from it. */
+const mostReleased = 1_000;
 
-/** How many may have left what is being read before it is looked through, besides as many as are there. */
-const mostLeft = 1_000;
+// In Node this runs after what a consumer does at once, also in promises and in `process.nextTick`: what it takes then need not be copied.
+// A browser has no `setImmediate`.
+const { setImmediate: afterTurn = queueMicrotask } = globalThis as { setImmediate?: (task: () => void) => unknown };
 
 /**
- * Holds values that are let go one by one, in any order. What they keep alive is at most one and a third times their bytes.
+ * Holds values that are released one by one, in any order. They keep at most 4/3 of their bytes alive.
  *
- * Frames are views of the buffer that they were read into, and a single one keeps all of it alive. Behind the turn in which they came, those
- * move to a buffer of their own that are less than three quarters of theirs; and so do those that are left of a buffer when others have
- * gone, once there is too much of it. Each step takes constant time (amortized).
+ * Frames are views of the buffer that they were read into, and one frame keeps all of that buffer alive. A frame that is still held after its
+ * event-loop turn gets a buffer of exactly its size, unless it uses at least 3/4 of its read buffer. No two frames share the new buffer, so
+ * it does not matter which of them another operator holds as well. A frame that is released within its turn is not copied.
  */
 export class Holding<T> {
-  #reading: Reading<T> | undefined;
+  #fresh: Held<T>[] = [];
+  #freshSize = 0;
+  #buffer: ArrayBufferLike | undefined;
+  #bufferBytes = 0;
   #isScheduled = false;
-  readonly #sparse = new Set<Group<T>>();
-  #bytes = 0;
   #slack = 0;
 
-  /** How many bytes the values keep alive beyond their own. The buffer that is being read is alive without them. */
+  /** How many bytes the settled values keep alive besides their own. The buffers of this turn are alive without them. */
   get slack(): number {
     return this.#slack;
   }
 
   /** Begins to hold a value. */
   hold(value: T): Held<T> {
+    const held = { value, slack: 0, isFresh: false };
     const view = viewOf(value);
-    if (view === undefined) return { value, bytes: 0, slack: 0, group: undefined };
-    const { buffer, byteLength: bytes } = view;
-    this.#bytes += bytes;
-    if (isSparse(bytes, buffer.byteLength)) return this.#holdRead(value, bytes, buffer);
-    const slack = buffer.byteLength - bytes;
-    this.#slack += slack;
-    return { value, bytes, slack, group: undefined };
+    if (view === undefined) return held;
+    if (isSparse(view)) this.#holdFresh(held, view.buffer);
+    else this.#count(held);
+    return held;
   }
 
-  /** Lets a value go, and gives it. */
+  /** Releases a value, once, and returns it. */
   release(held: Held<T>): T {
-    const { value, bytes, slack, group } = held;
-    this.#bytes -= bytes;
-    this.#slack -= slack;
-    if (group !== undefined) {
-      this.#leave(group, bytes);
-      held.group = undefined;
-      // The others of the group know it still.
-      (held as Held<T | undefined>).value = undefined;
+    this.#slack -= held.slack;
+    if (held.isFresh) {
+      held.isFresh = false;
+      this.#freshSize -= 1;
     }
-    return value;
+    return held.value;
   }
 
-  /** Lets everything go. */
+  /** Releases everything. What was held must not be released again. */
   clear(): void {
-    this.#reading = undefined;
-    this.#sparse.clear();
-    this.#bytes = 0;
+    this.#forgetFresh();
     this.#slack = 0;
   }
 
-  /** Takes what was read as it is: nothing else comes out of that buffer. */
+  /** Gives the values of this turn bytes of their own now. */
   settle(): void {
-    if (this.#reading === undefined) return;
-    const { group, held } = this.#reading;
-    this.#reading = undefined;
-    for (const cluster of clustersOf(ofGroup(held, group), viewIn)) {
-      if (isSparse(cluster.bytes, cluster.bufferBytes)) this.#move(cluster.values);
-      else this.#keep(cluster);
-    }
-    this.tidy();
-  }
-
-  /** Moves what is left of buffers that are needed no more, if there is too much of it. */
-  tidy(): void {
-    for (const group of this.#sparse) {
-      if (!isSparse(this.#bytes, this.#bytes + this.#slack)) return;
-      this.#sparse.delete(group);
-      this.#slack -= group.bufferBytes - group.bytes;
-      this.#move(ofGroup(group.held, group));
+    const fresh = this.#fresh;
+    this.#forgetFresh();
+    for (const held of fresh) {
+      if (!held.isFresh) continue;
+      held.isFresh = false;
+      held.value = withOwnBytes(held.value);
+      this.#count(held);
     }
   }
 
-  #holdRead(value: T, bytes: number, buffer: ArrayBufferLike): Held<T> {
-    const { group, held } = this.#readingOf(buffer);
-    const one: Held<T> = { value, bytes, slack: 0, group };
-    held.push(one);
-    group.size += 1;
-    return one;
+  // Another holder may have copied the frame, or may not have been able to: what counts is where its bytes are now. They stay there.
+  #count(held: Held<T>): void {
+    held.slack = slackOf(held.value);
+    this.#slack += held.slack;
   }
 
-  #readingOf(buffer: ArrayBufferLike): Reading<T> {
-    const reading = this.#reading;
-    if (reading?.buffer === buffer && reading.held.length <= reading.group.size * 2 + mostLeft) return reading;
-    this.settle();
-    this.#schedule();
-    const held: Held<T>[] = [];
-    this.#reading = { buffer, held, group: { held, bufferBytes: 0, bytes: 0, size: 0 } };
-    return this.#reading;
+  #holdFresh(held: Held<T>, buffer: ArrayBufferLike): void {
+    if (buffer !== this.#buffer) this.#beginBuffer(buffer);
+    else if (this.#fresh.length > this.#freshSize * 2 + mostReleased) this.#forgetReleased();
+    held.isFresh = true;
+    this.#fresh.push(held);
+    this.#freshSize += 1;
   }
 
-  #schedule(): void {
+  #beginBuffer(buffer: ArrayBufferLike): void {
+    if (this.#bufferBytes + buffer.byteLength > mostUnsettledBytes) this.settle();
+    this.#buffer = buffer;
+    this.#bufferBytes += buffer.byteLength;
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    queueMicrotask(() => {
+    afterTurn(() => {
       this.#isScheduled = false;
       this.settle();
     });
   }
 
-  #keep({ values, bytes, bufferBytes }: Cluster<Held<T>>): void {
-    const group: Group<T> = { held: values, bufferBytes, bytes, size: values.length };
-    for (const held of values) held.group = group;
-    this.#slack += bufferBytes - bytes;
+  #forgetReleased(): void {
+    this.#fresh = this.#fresh.filter(({ isFresh }) => isFresh);
   }
 
-  #move(held: readonly Held<T>[]): void {
-    for (const cluster of packed(held, viewIn, put)) this.#keep(cluster);
-  }
-
-  #leave(group: Group<T>, bytes: number): void {
-    group.size -= 1;
-    if (group === this.#reading?.group) return;
-    group.bytes -= bytes;
-    this.#slack += bytes;
-    if (group.size === 0) {
-      this.#slack -= group.bufferBytes;
-      this.#sparse.delete(group);
-    } else if (isSparse(group.bytes, group.bufferBytes)) this.#sparse.add(group);
+  #forgetFresh(): void {
+    this.#fresh = [];
+    this.#freshSize = 0;
+    this.#buffer = undefined;
+    this.#bufferBytes = 0;
   }
 }
-
-const ofGroup = <T>(held: readonly Held<T>[], group: Group<T>): Held<T>[] =>
-  held.filter((each) => each.group === group);
-
-const viewIn = <T>({ value }: Held<T>): Uint8Array => viewOf(value) as Uint8Array;
-
-const put = <T>(held: Held<T>, view: Uint8Array): void => {
-  held.value = movedTo(held.value, view);
-};

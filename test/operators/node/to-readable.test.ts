@@ -7,6 +7,8 @@ import { defer, from, map, Observable, of, range, Subject, throwError } from 'rx
 import type { DropReport } from '../../../src/operators/bounded/drop-report.js';
 import { type ReadableOptions, toReadable } from '../../../src/operators/node/to-readable.js';
 import { OverflowError } from '../../../src/operators/bounded/overflow-error.js';
+import type { Frame } from '../../../src/protocol/frame.js';
+import { bufferSizes, chunk, fullChunk } from '../stream/views.js';
 
 const mine = new Error('mine');
 
@@ -226,6 +228,33 @@ describe('toReadable', () => {
     expect(() => toReadable({ objectMode: 1 as never })).toThrow(/`objectMode` must be true or false/);
     expect(() => toReadable({ capacity: -1 })).toThrow(/`capacity` must be a whole number, 1 or more, got -1/);
     expect(() => toReadable({ highWaterMark: 1 } as object)).toThrow(/`highWaterMark` must be left out/);
+  });
+
+  it('gives the frame that waits in the stream itself a buffer of its own', async () => {
+    const source = new Subject<Frame>();
+    const stream = toReadable()(source);
+    stream.read();
+    const frames = chunk(65_536, [0, 100], [100, 300]);
+    for (const frame of frames) source.next(frame);
+    await turn();
+    expect([stream.readableLength, ...bufferSizes(frames)]).toEqual([1, 100, 200]);
+    stream.destroy();
+  });
+
+  it('copies no frame that a loop over the stream takes within the turn', async () => {
+    const source = new Subject<Frame>();
+    const stream = toReadable()(source);
+    const taken: Frame[] = [];
+    const loop = (async () => {
+      for await (const frame of stream) taken.push(frame as Frame);
+    })();
+    await turn();
+    for (const frame of fullChunk(64, 1_000)) source.next(frame);
+    await turn();
+    expect(new Set(bufferSizes(taken))).toEqual(new Set([64_000]));
+    expect(taken).toHaveLength(64);
+    source.complete();
+    await loop;
   });
 
   it('is a Readable for each Observable that it is called with', async () => {

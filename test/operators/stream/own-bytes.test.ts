@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { right } from 'fp-ts/lib/Either.js';
+import { Frame } from '../../../src/protocol/frame.js';
 import { Conflated } from '../../../src/operators/stream/conflated.js';
-import { clustersOf, isSparse, movedTo, packed, viewOf } from '../../../src/operators/stream/own-bytes.js';
-import { chunk, fullChunk } from './views.js';
-
-const itself = (view: Uint8Array): Uint8Array => view;
+import { Decoded } from '../../../src/operators/stream/decoded.js';
+import { isSparse, slackOf, viewOf, withOwnBytes } from '../../../src/operators/stream/own-bytes.js';
+import { ReplayedFrame } from '../../../src/operators/stream/replayed.js';
+import { bufferSizes, chunk, fullChunk } from './views.js';
 
 describe('viewOf', () => {
   const [frame] = fullChunk(1, 10);
@@ -15,7 +16,7 @@ describe('viewOf', () => {
     ['a byte array', frame!.data, frame!.data],
     ['anything else', { data: frame!.data }, undefined],
     ['a text', 'text', undefined],
-  ])('gives the bytes of %s', (_, value, view) => {
+  ])('returns the bytes of %s', (_, value, view) => {
     expect(viewOf(value)).toBe(view);
   });
 });
@@ -28,51 +29,85 @@ describe('isSparse', () => {
     [75, 100, false],
     [99, 99, false],
   ])('%d bytes of %d: %p', (bytes, bufferBytes, is) => {
-    expect(isSparse(bytes, bufferBytes)).toBe(is);
+    expect(isSparse(new Uint8Array(new ArrayBuffer(bufferBytes), 0, bytes))).toBe(is);
   });
 });
 
-describe('clustersOf', () => {
-  it('puts those together that follow one another out of the same buffer', () => {
-    const [a, b] = chunk(100, [0, 10], [20, 40]).map(({ data }) => data) as [Buffer, Buffer];
-    const [c] = chunk(50, [0, 5]).map(({ data }) => data) as [Buffer];
-    expect(clustersOf([a, b, c, a], itself)).toEqual([
-      { values: [a, b], bytes: 30, bufferBytes: 100 },
-      { values: [c], bytes: 5, bufferBytes: 50 },
-      { values: [a], bytes: 10, bufferBytes: 100 },
+describe('slackOf', () => {
+  it('returns what a value keeps alive besides its bytes', () => {
+    const [frame] = chunk(1_000, [5, 15]) as [Frame];
+    expect([frame, frame.data, right(frame), 'text', undefined].map(slackOf)).toEqual([990, 990, 990, 0, 0]);
+  });
+});
+
+describe('withOwnBytes', () => {
+  it('gives a frame a buffer of exactly its size', () => {
+    const frames = chunk(65_536, [100, 300], [500, 500]);
+    const [copy] = frames.map(({ data }) => Buffer.from(data));
+    for (const frame of frames) expect(withOwnBytes(frame)).toBe(frame);
+    expect(bufferSizes(frames)).toEqual([200, 0]);
+    expect(frames.map(({ data }) => data)).toEqual([copy, Buffer.alloc(0)]);
+  });
+
+  it('does so where the bytes come out of a pool, as those of a text do', () => {
+    const frame = new Frame('market', Buffer.from('text'), false, 1, 1);
+    expect(bufferSizes([withOwnBytes(frame)])).toEqual([4]);
+    expect(frame.text()).toBe('text');
+  });
+
+  it('changes the frame that a value was made of, and returns the same value', () => {
+    const frames = chunk(1_000, [0, 10], [10, 20], [20, 30]) as [Frame, Frame, Frame];
+    const values = [new Decoded(1, frames[0]), right(new Decoded(2, frames[1])), new Conflated('key', frames[2], 1)];
+    for (const value of values) expect(withOwnBytes<unknown>(value)).toBe(value);
+    expect(bufferSizes(frames)).toEqual([10, 10, 10]);
+  });
+
+  it('keeps everything else of a frame', () => {
+    const read = Buffer.alloc(1_000, 'ä');
+    const replayed = new ReplayedFrame('raw', read.subarray(0, 2), false, 3, 4, 5);
+    const ascii = new Frame('raw', Buffer.alloc(1_000, 'a').subarray(0, 2), false, 3, 4, true);
+    expect(withOwnBytes(replayed)).toMatchObject({
+      feed: 'raw',
+      isBinary: false,
+      receivedAt: 3,
+      connection: 4,
+      offset: 5,
+    });
+    expect(withOwnBytes(ascii).text()).toBe('aa');
+    expect([replayed.text(), ...bufferSizes([replayed, ascii])]).toEqual(['ä', 2, 2]);
+  });
+
+  it('leaves a frame that uses at least 3/4 of its buffer where it is', () => {
+    const [dense] = chunk(1_000, [100, 850]) as [Frame];
+    const { data } = dense;
+    expect(withOwnBytes(dense).data).toBe(data);
+  });
+
+  it('leaves a frozen frame where it is', () => {
+    const [frozen] = chunk(1_000, [0, 10]) as [Frame];
+    const { data } = frozen;
+    expect(withOwnBytes(Object.freeze(frozen)).data).toBe(data);
+  });
+
+  it('returns another byte array, and changes none', () => {
+    const [{ data }] = chunk(1_000, [7, 10]) as [Frame];
+    const own = withOwnBytes(data);
+    expect([own, own.buffer.byteLength, data.buffer.byteLength]).toEqual([Buffer.from([7, 8, 9]), 3, 1_000]);
+  });
+
+  it('leaves a Buffer a Buffer, and a plain byte array one', () => {
+    const plain = new Uint8Array(1_000).fill(7).subarray(3, 13);
+    const shared = new Uint8Array(new SharedArrayBuffer(1_000)).fill(7).subarray(3, 13);
+    const [{ data }] = chunk(1_000, [0, 10]) as [Frame];
+    expect([data, plain, shared].map((view) => Object.getPrototypeOf(withOwnBytes(view)) as unknown)).toEqual([
+      Buffer.prototype,
+      Uint8Array.prototype,
+      Uint8Array.prototype,
     ]);
-    expect(clustersOf([], itself)).toEqual([]);
+    expect([...withOwnBytes(plain), ...withOwnBytes(shared)]).toEqual(Array(20).fill(7));
   });
-});
 
-describe('packed', () => {
-  it('fills buffers of up to 64 KiB, and gives what is larger one of its own', () => {
-    const sizes = [1, 65_535, 1, 70_000, 0, 2];
-    const values = sizes.map((size) => ({ view: Buffer.alloc(100_000, size % 251).subarray(0, size) }));
-    const clusters = packed(
-      values,
-      ({ view }) => view,
-      (value, view) => {
-        value.view = view as typeof value.view;
-      },
-    );
-    expect(clusters.map(({ values: { length }, bytes, bufferBytes }) => [length, bytes, bufferBytes])).toEqual([
-      [2, 65_536, 65_536],
-      [1, 1, 1],
-      [1, 70_000, 70_000],
-      [2, 2, 2],
-    ]);
-    expect(values.map(({ view }) => view.buffer.byteLength)).toEqual([65_536, 65_536, 1, 70_000, 2, 2]);
-    values.forEach(({ view }, n) => expect(view).toEqual(Buffer.alloc(sizes[n]!, sizes[n]! % 251)));
-  });
-});
-
-describe('movedTo', () => {
-  it('puts other bytes into a frame, and in the place of a byte array', () => {
-    const [frame] = fullChunk(1, 3);
-    const elsewhere = Buffer.from([0, 1, 2]);
-    expect(movedTo(frame, elsewhere)).toBe(frame);
-    expect(frame!.data).toBe(elsewhere);
-    expect(movedTo(Buffer.from([0, 1, 2]), elsewhere)).toBe(elsewhere);
+  it.each(['text', undefined, null, 5, { type: 'gap' }])('returns %p unchanged', (value) => {
+    expect(withOwnBytes(value)).toBe(value);
   });
 });

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { Frame } from '../../../src/protocol/frame.js';
 
 /** Frames as a socket gives them: views of one buffer, which is filled with other bytes each time. */
@@ -25,5 +26,5 @@ export const aliveBytes = (frames: readonly Frame[]): number =>
 export const bytesOfAll = (frames: readonly Frame[]): number =>
   frames.reduce((sum, { data }) => sum + data.byteLength, 0);
 
-/** The end of a turn of the event loop, in which what was read has come. */
-export const endOfTurn = (): Promise<void> => Promise.resolve();
+/** Waits until the event-loop turn is over, and what is still held has been copied. */
+export const endOfTurn = (): Promise<void> => setImmediate();
