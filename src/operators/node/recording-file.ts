@@ -47,7 +47,7 @@ export const recordingFile = (fd: number, path: string, length: number, disk: Di
   /** What the disk writes, unless somebody has written it again. */
   let flight: Lines | undefined;
   let isBusy = false;
-  let state: 'open' | 'closing' | 'closed' = 'open';
+  let isClosing = false;
   let freed = noop;
 
   const trying = (act: () => void): void => {
@@ -74,7 +74,7 @@ export const recordingFile = (fd: number, path: string, length: number, disk: Di
     isBusy = false;
     let failure = error ? cannot('write', path, error) : undefined;
     try {
-      if (state === 'closing') closeNow();
+      if (isClosing) closeNow();
     } catch (closing) {
       failure ??= closing as RecordingError;
     }
@@ -82,7 +82,6 @@ export const recordingFile = (fd: number, path: string, length: number, disk: Di
   };
 
   const closeNow = (): void => {
-    state = 'closed';
     if (isNew) removeIfEmpty(path, fd);
     try {
       trying(() => disk.closeSync(fd));
@@ -92,9 +91,10 @@ export const recordingFile = (fd: number, path: string, length: number, disk: Di
   };
 
   const close = (free: () => void = noop): void => {
-    if (state !== 'open') return;
+    // A second call must not release what another recorder may have claimed by now.
+    if (isClosing) return;
     flight = undefined;
-    state = 'closing';
+    isClosing = true;
     if (written > 0) free();
     else freed = free;
     if (!isBusy) closeNow();
