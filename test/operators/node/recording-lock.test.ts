@@ -34,9 +34,9 @@ const kill = async (child: ChildProcess): Promise<void> => {
 };
 
 const until = async (isDone: () => boolean): Promise<void> => {
-  const deadline = performance.now() + 8_000;
+  const deadline = performance.now() + 30_000;
   while (!isDone()) {
-    if (performance.now() > deadline) throw new Error('It did not come within 8 s.');
+    if (performance.now() > deadline) throw new Error('It did not come within 30 s.');
     await new Promise((done) => setTimeout(done, 5));
   }
 };
@@ -63,7 +63,7 @@ it('a recorder that was killed and that its parent does not reap refuses nobody'
   process.kill(pid, 'SIGKILL');
   await until(() => readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z '));
   expect(recordAfter(path)).toBe('recorded');
-}, 20_000);
+}, 60_000);
 
 it('a worker thread that was terminated refuses nobody, in its own process neither', async () => {
   const path = folder.path('worker.ndjson');
@@ -76,7 +76,7 @@ it('a worker thread that was terminated refuses nobody, in its own process neith
   const [said] = (await once(next.stdout, 'data')) as [string];
   expect(said.trimEnd()).toBe('recorded');
   await once(next, 'exit');
-}, 20_000);
+}, 60_000);
 
 /** Runs a program as one of another container would run: it sees no process but its own. Where that is not allowed, as any process. */
 const apart = (): readonly string[] => {
@@ -93,7 +93,7 @@ it('two that cannot see each other exclude each other: of two containers that sh
   expect(recordAfter(path, apart())).toBe(refused(path));
   await kill(first);
   await until(() => recordAfter(path, apart()) === 'recorded');
-}, 30_000);
+}, 60_000);
 
 it('a disk that takes nothing leaves nothing behind that refuses the next recorder', () => {
   const path = folder.path('full.ndjson');
@@ -102,10 +102,10 @@ it('a disk that takes nothing leaves nothing behind that refuses the next record
   expect(recordAfter(path, full)).toBe(`Cannot write the recording ${path}: it is larger than this system allows.`);
   expect([existsSync(path), existsSync(`${path}.lock`)]).toEqual([false, false]);
   expect(recordAfter(path)).toBe('recorded');
-}, 20_000);
+}, 60_000);
 
 it('the native package is loaded when a recording begins, not with the library', () => {
   const path = folder.path('loaded.ndjson');
   const said = execFileSync(process.execPath, [whatIsLoaded, path], { encoding: 'utf8' });
   expect(JSON.parse(said)).toEqual([false, true]);
-}, 20_000);
+}, 60_000);
