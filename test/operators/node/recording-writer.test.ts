@@ -254,6 +254,17 @@ describe('recordingWriter', () => {
       expect(failures).toHaveLength(1);
     });
 
+    it('closes each file once, since its number may belong to another file by then', () => {
+      const close = jest.spyOn(disk, 'closeSync');
+      const writer = writerTo();
+      add(writer, 1);
+      disk.failSync = 'EIO';
+      disk.failClose = 'EIO';
+      writer.end();
+      expect(failures).toHaveLength(1);
+      expect(close).toHaveBeenCalledTimes(1);
+    });
+
     it('tells what the closing met', () => {
       const writer = writerTo();
       add(writer, 1);
