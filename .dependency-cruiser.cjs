@@ -19,7 +19,11 @@ const rows = [
     // The types of the codecs that a user may hand over.
     mayAsType: [packages('io-ts', '@standard-schema/spec')],
   },
-  { who: 'operators-on-node', from: folder('operators/node'), may: [folder('operators', 'protocol'), rxjs, node] },
+  {
+    who: 'operators-on-node',
+    from: folder('operators/node'),
+    may: [folder('operators', 'protocol'), rxjs, packages('fs-native-extensions'), node],
+  },
   {
     who: 'options',
     from: file('options'),

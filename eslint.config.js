@@ -41,7 +41,7 @@ export default defineConfig(
   globalIgnores(['dist/', 'coverage/', 'site/', 'temp/', 'etc/', 'examples/nestjs-angular/']),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,cts}'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked, rxjsX.configs.recommended],
     plugins: { house: { rules: { 'documented-exports': documentedExports } } },
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
@@ -77,6 +77,8 @@ export default defineConfig(
     },
   },
   { files: ['src/**'], rules: { 'house/documented-exports': 'error' } },
+  // CommonJS is there to `require` something when it is needed.
+  { files: ['**/*.cts'], rules: { '@typescript-eslint/no-require-imports': 'off' } },
   {
     // What time means is decided in `transport` and by schedulers; here it is data.
     files: ['src/protocol/**', 'src/reconnect/**', 'src/operators/**'],

@@ -13,9 +13,10 @@ export default {
     // A worker thread runs JavaScript alone.
     '/start-worker\\.js$': '<rootDir>/test/support/start-worker.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^(\\.{1,2}/.*load-native-lock)\\.cjs$': '$1.cts',
   },
   transform: {
-    '^.+\\.ts$': [
+    '^.+\\.c?ts$': [
       '@swc/jest',
       {
         jsc: {
@@ -27,7 +28,7 @@ export default {
       },
     ],
   },
-  collectCoverageFrom: ['src/**/*.ts', '!src/**/index.ts'],
+  collectCoverageFrom: ['src/**/*.{ts,cts}', '!src/**/index.ts'],
   // Istanbul counts the path around an `if` without `else`, and each default and `??`; V8's ranges know neither.
   coverageProvider: 'babel',
   coverageReporters: ['text', 'lcovonly'],

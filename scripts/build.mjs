@@ -9,7 +9,7 @@ const { status } = spawnSync(process.execPath, tsc, { stdio: 'inherit' });
 const entries = existsSync('dist') ? readdirSync('dist', { recursive: true, withFileTypes: true }) : [];
 for (const entry of entries) {
   const file = join(entry.parentPath ?? entry.path, entry.name);
-  const source = file.replace(/^dist/, 'src').replace(/(\.d\.ts|\.js\.map|\.js)$/, '.ts');
+  const source = file.replace(/^dist/, 'src').replace(/(?:\.d)?\.(c?)[jt]s(?:\.map)?$/, '.$1ts');
   if (entry.isFile() && !existsSync(source)) rmSync(file);
 }
 process.exitCode = status ?? 1;

@@ -39,7 +39,7 @@ try {
   }
   for (const path of inside) {
     const isMeta = /^(README\.md|CHANGELOG\.md|LICENSE|package\.json)$/.test(path);
-    const source = path.replace(/^dist\//, 'src/').replace(/(\.d\.ts|\.js\.map|\.js)$/, '.ts');
+    const source = path.replace(/^dist\//, 'src/').replace(/(?:\.d)?\.(c?)[jt]s(?:\.map)?$/, '.$1ts');
     if (!isMeta && !(path.startsWith('dist/') && existsSync(source))) fail(`Should not be in the package: ${path}`);
   }
   const tarball = join(folder, filename);

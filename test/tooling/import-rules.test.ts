@@ -26,7 +26,10 @@ const files: Readonly<Record<string, string>> = {
   test: 'test/leaf.ts',
 };
 const codecs = ['io-ts', 'fp-ts', '@standard-schema/spec'];
-const packages = [...codecs, 'rxjs', 'ws', 'undici', 'selfsigned', '@angular/core', '@nestjs/common'];
+const packages = [
+  ...[...codecs, 'rxjs', 'ws', 'undici', 'selfsigned', 'fs-native-extensions'],
+  ...['@angular/core', '@nestjs/common'],
+];
 const others = [...packages, '@nats-io/kv', 'lodash', 'node:fs'];
 const targets = [...Object.keys(files), ...others];
 
@@ -37,7 +40,7 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   protocol: { may: ['io-ts', 'fp-ts'] },
   reconnect: { may: ['protocol', 'rxjs'] },
   operators: { may: ['protocol', 'rxjs', 'fp-ts'], mayAsType: ['io-ts', '@standard-schema/spec'] },
-  'operators-on-node': { may: ['operators', 'protocol', 'rxjs', 'node:fs'] },
+  'operators-on-node': { may: ['operators', 'protocol', 'rxjs', 'fs-native-extensions', 'node:fs'] },
   options: { may: ['protocol', 'reconnect', 'io-ts', 'fp-ts', 'node:fs'], mayAsType: ['undici'] },
   transport: { may: ['protocol', 'options', 'rxjs', 'ws', 'undici', 'node:fs'] },
   worker: { may: ['protocol', 'reconnect', 'transport', 'options', 'rxjs', 'node:fs'] },

@@ -36,11 +36,6 @@ export const operators = {
       why: 'Before anybody has read, one value more waits in the stream and one fewer in the queue: nobody sees which.',
     },
   ],
-  'node/recording-file.ts': [
-    { code: 'let state:', from: "'open'", why: 'Compared with the two other words alone.' },
-    { code: "if (state === 'closed') return", why: 'Nobody closes a file twice: a second lock.' },
-    { code: 'state = isBusy ?', from: "'closed'", why: 'Nobody closes a file twice: a second lock.' },
-  ],
   'where-bytes.ts': [
     {
       code: 'const isKept = rest.length === 0',
@@ -155,15 +150,5 @@ export const operators = {
   ],
   'node/recording-reader.ts': [
     { code: 'if (sizes.length > 0 &&', why: 'Where the first file is missing, opening it says so in the same words.' },
-  ],
-  'node/recording-claim.ts': [
-    {
-      code: 'rmSync(aside, { force: true })',
-      why: 'Only when another process takes over the same stale lock between two calls of this one.',
-    },
-    {
-      code: 'else renameSync(aside, lock)',
-      why: 'Only when another process takes over the same stale lock between two calls of this one.',
-    },
   ],
 };

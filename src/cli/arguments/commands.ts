@@ -137,7 +137,7 @@ export const commands = {
     summary: 'record a feed to a file, with its gaps',
     about: [
       'Writes one JSON object a line, as listen --json does, frames and gaps alone: jq reads it, replay and serve --replay send it again. Every byte of a payload survives. A crash costs the last moment at most.',
-      'Goes on behind what the file holds already, and records the time between as a gap. A file that is no recording, or that another process records to (FILE.lock), is refused and left as it is. Ctrl-C ends it with a summary.',
+      'Goes on behind what the file holds already, and records the time between as a gap. A file that is no recording, or that another recorder writes to, is refused and left unchanged. When no frame comes, no file is left behind. Ctrl-C ends it with a summary.',
     ],
     options: recordOptions,
     examples: [

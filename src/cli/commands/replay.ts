@@ -1,5 +1,5 @@
 import { endWith, filter, firstValueFrom, ignoreElements, interval, merge, of, take, tap } from 'rxjs';
-import type { Replayed } from '../../index.js';
+import type { Replayed, ReplayProgress } from '../../index.js';
 import type { ReplayCommand } from '../arguments/parse.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { endingOf, endings$ } from '../follow/endings.js';
@@ -9,7 +9,7 @@ import type { Ending } from '../follow/happening.js';
 import { formatFor } from '../output/format.js';
 import { written } from '../output/written.js';
 import { played$ } from '../replay/played.js';
-import { emptyReplayTally, replaySummary, replayTallied } from '../replay/replay-tally.js';
+import { emptyReplayTally, replaySummary, replayTallied, tornWords } from '../replay/replay-tally.js';
 import { replayView } from '../replay/replay-view.js';
 import { stamped } from '../view/stamped.js';
 
@@ -35,8 +35,8 @@ export const replay = async ({ file, options }: ReplayCommand, context: CliConte
       if (!error) tally = replayTallied(tally, event);
     });
   };
-  const onProgress = ({ totalBytes }: { readonly totalBytes: number }): void => {
-    tally = { ...tally, totalBytes };
+  const onProgress = ({ totalBytes, torn }: ReplayProgress): void => {
+    tally = { ...tally, totalBytes, torn };
   };
   const finished: Ending = { kind: 'count-reached' };
   const ending = await firstValueFrom(
@@ -57,8 +57,8 @@ export const replay = async ({ file, options }: ReplayCommand, context: CliConte
 
   await written(stdout, of(undefined), ending.kind === 'interrupted' ? lastFlushMs : undefined);
   if (!quiet) {
-    const summary = replaySummary(tally, endingOf(stdout) ?? ending);
-    stderr.write(isTerminal(stderr, context) ? `${summary}\n` : stamped(Date.now(), summary));
+    for (const words of [replaySummary(tally, endingOf(stdout) ?? ending), tornWords(tally)])
+      if (words !== undefined) stderr.write(isTerminal(stderr, context) ? `${words}\n` : stamped(Date.now(), words));
   }
   const last = endingOf(stdout) ?? ending;
   if (last.kind === 'failed') throw last.error;

@@ -48,7 +48,7 @@ export const played$ = (
       const more$ = replay$(file, { ...options, offset });
       if (speed === Infinity) return more$;
       // A replay begins with its first event at once: what the spacing before that says is waited for here.
-      return replay$(file, { speed: Infinity, offset }).pipe(
+      return replay$(file, { ...options, speed: Infinity, offset }).pipe(
         take(1),
         switchMap((next) => {
           const dueAt = writtenAt + Math.max(0, timeOf(next) - timeOf(event)) / speed;

@@ -1,4 +1,4 @@
-import type { Replayed } from '../../index.js';
+import type { Replayed, ReplayProgress } from '../../index.js';
 import type { Ending } from '../follow/happening.js';
 import { bytes, count, counted } from '../view/units.js';
 
@@ -15,6 +15,8 @@ export interface ReplayTally {
   readonly offset: number;
   /** The length of the recording, in bytes. */
   readonly totalBytes: number;
+  /** The last line of the recording, when it is torn and was reached. */
+  readonly torn: ReplayProgress['torn'];
 }
 
 /** The tally of a replay that is about to begin. */
@@ -26,6 +28,7 @@ export const emptyReplayTally = (offset: number): ReplayTally => ({
   to: undefined,
   offset,
   totalBytes: 0,
+  torn: undefined,
 });
 
 /** Adds an event to a tally. Pure. */
@@ -64,6 +67,11 @@ export const replaySummary = (tally: ReplayTally, { kind }: Pick<Ending, 'kind'>
     kind === 'output-closed' ? 'the reader of stdout has left' : `go on with --offset ${offset}`,
   ].join('; ');
 };
+
+/** Says that the last line of a recording is torn; nothing when it is whole. */
+export const tornWords = ({ torn }: Pick<ReplayTally, 'torn'>): string | undefined =>
+  torn &&
+  `The last line of the recording is torn: its ${counted(torn.bytes, 'byte')} at byte ${torn.at} were left out, and the frame or gap in it is lost.`;
 
 // A recording that was made by hand may hold times that no calendar has.
 const timeWords = (ms: number): string => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms));

@@ -7,7 +7,7 @@ import { type Rule, validated } from '../../protocol/rules.js';
 import { Decoded } from '../stream/decoded.js';
 import { isLifecycle, timeOf } from '../stream/item.js';
 import type { RecordingError } from './recording-error.js';
-import { checkPath } from './recording-files.js';
+import { absolutePath, checkPath } from './recording-files.js';
 import { type RecordingWriter, recordingWriter } from './recording-writer.js';
 
 /** What {@link recordTo} is told. */
@@ -38,14 +38,17 @@ export interface RecordOptions {
  * Records the frames and gaps that pass to a file, and passes everything on unchanged.
  *
  * One JSON object a line, as `rx-trade-feed listen --json` writes them; {@link replay$} gives them back. A {@link Decoded} is recorded as
- * its frame; other events and values are passed on and not written. What the file holds already is kept: the recording goes on behind
- * it, a line that a crash has torn is cut off first, and the time between is recorded as a gap.
+ * its frame; other events and values are passed on and not written. An existing recording is appended to: a line that a crash has torn is
+ * cut off first, and the time between is recorded as a gap. When no line is written, a file that was not there before is removed.
  *
- * Emits, completes and errors as its source. The file is opened when somebody subscribes, before the source is; it is complete when the source has
- * completed or errored, the consumer has left, or the process exits by itself; a signal that nobody listens to is no such exit. Errors with a
- * {@link RecordingError} when the file cannot be written, is no recording, or somebody else records to it (the file `PATH.lock` says who) or changes
- * it; see `onError` for a failure on the way. One that comes when nobody can be told any more goes to RxJS's
- * unhandled-error hook.
+ * Emits, completes and errors as its source. The file is opened when somebody subscribes, before the source is; a relative path is resolved
+ * then. The file is complete when the source has completed or errored, the consumer has left, or the process exits by itself; a signal that
+ * nobody listens to is no such exit. Errors with a {@link RecordingError} when the file cannot be written, is no recording, another recorder
+ * writes to it, or another program changes it; see `onError` for a failure on the way. One that comes when nobody can be told any more goes
+ * to RxJS's unhandled-error hook.
+ *
+ * The file is locked with an advisory lock of the operating system, which ends with the recording, its worker thread and its process. Where
+ * there are no such locks, the process emits a warning once, with the code `RX_TRADE_FEED_NO_LOCK`.
  *
  * Lines are handed to the system as they come, in one write at a time. Holds what waits for that: at most `maxWaitingBytes` and a line;
  * beyond it, at a rotation, and at the end it writes synchronously. A recording is never thinned out.
@@ -76,7 +79,7 @@ export const recordTo = (path: string, options: RecordOptions = {}): (<E>(source
     defer(() => {
       const failed = new Subject<never>();
       let tell = (error: unknown): void => failed.error(error);
-      const writer = recordingWriter(path, bounds, (error) => {
+      const writer = recordingWriter(absolutePath(path), bounds, (error) => {
         try {
           if (onError === 'error') throw error;
           onError(error);

@@ -1,101 +1,68 @@
-import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { closeSync, constants, existsSync, fstatSync, openSync } from 'node:fs';
+import { type LockFile, lockFile } from './advisory-lock.js';
 import { cannot, RecordingError } from './recording-error.js';
-import { lockOf } from './recording-files.js';
+import { fileOf } from './recording-files.js';
+import { refuseSpecial } from './refuse-special.js';
+import { isSameFile, removeIfEmpty } from './same-file.js';
+
+/** How often a file that is replaced while it is locked is opened again. */
+const mostAttempts = 10;
 
 /**
- * Claims a recording for one writer: two would write over each other. The claim is a file beside it, which says whose it is. One
- * whose process has ended, by a crash say, is taken over.
+ * Claims a recording for one writer: two would overwrite each other. Creates its first file when there is none, and locks it. The lock is that
+ * of the operating system, so it ends with this process or worker thread however that ends, and holds across containers.
  *
- * @returns what gives the claim back
- * @throws RecordingError when somebody else holds it, or the file cannot be made
+ * @param path - an absolute path
+ * @returns a function that gives the claim back, to be called once; it removes a file that this call has created and that is still empty
+ * @throws RecordingError when another recorder holds the claim, or the file cannot be opened
  */
-export const claimRecording = (path: string): (() => void) => {
-  const mine = `${process.pid} ${performance.timeOrigin} ${hostname()}\n`;
-  const lock = claimed(path, mine);
-  return () => {
-    if (lock === undefined) return;
-    try {
-      if (readFileSync(lock, 'utf8') === mine) rmSync(lock);
-    } catch {
-      // It is gone already; and whatever else is wrong, the recording is whole.
-    }
-  };
-};
-
-/** Makes the lock, unless the path is one that needs none, and says where it is. */
-const claimed = (path: string, mine: string): string | undefined => {
-  let lock: string | undefined;
-  try {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    // A device keeps nothing that could be destroyed, and its folder is none of ours.
-    if (stats !== undefined && !stats.isFile()) return undefined;
-    // Two names may stand for one file.
-    const file = stats === undefined ? path : realpathSync(path);
-    if (stats !== undefined) lock = lockOf(file);
-    while (!made(lockOf(file), mine)) removeStale(path, lockOf(file));
-    return lockOf(file);
-  } catch (cause) {
-    // A file that is there may be one that can be written, in a folder that cannot.
-    throw cannot('write', lock ?? path, cause);
+export const claimRecording = (path: string, lock: LockFile = lockFile): (() => void) => {
+  for (let attempt = 0; attempt < mostAttempts; attempt += 1) {
+    const release = claimed(path, lock);
+    if (release !== undefined) return release;
   }
-};
-
-const made = (lock: string, text: string): boolean => {
-  try {
-    writeFileSync(lock, text, { flag: 'wx' });
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  }
-};
-
-const removeStale = (path: string, lock: string): void => {
-  const text = textOf(lock);
-  if (text === undefined) return;
-  if (!isStale(text)) throw held(path, lock, text);
-  // Another process may find the same one, and have made its own by now: what was taken away is looked at once more.
-  const aside = `${lock}.${process.pid}`;
-  try {
-    renameSync(lock, aside);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
-  }
-  if (textOf(aside) === text) rmSync(aside, { force: true });
-  else renameSync(aside, lock);
-};
-
-const textOf = (lock: string): string | undefined => {
-  try {
-    return readFileSync(lock, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-};
-
-const isStale = (text: string): boolean => {
-  const [pid = '', startedAt, host] = text.trimEnd().split(' ');
-  // A pid alone names no process: in a container each run may have the same one.
-  if (host !== hostname() || !/^[1-9]\d*$/.test(pid)) return false;
-  if (Number(pid) === process.pid) return startedAt !== String(performance.timeOrigin);
-  try {
-    process.kill(Number(pid), 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
-  }
-};
-
-const held = (path: string, lock: string, text: string): RecordingError => {
-  const [pid = '', , host] = text.trimEnd().split(' ');
-  const where = host === undefined || host === hostname() ? '' : ` on ${host}`;
-  const who =
-    Number(pid) === process.pid && where === '' ? 'this process' : `another process (pid ${pid || 'unknown'}${where})`;
-  return new RecordingError(
-    `Cannot write the recording ${path}: ${who} records to it. Give another path; if that is not so, remove ${lock}.`,
+  throw new RecordingError(
+    `Cannot write the recording ${path}: another program replaces the file again and again. Give another path, or end that program.`,
     { path },
   );
 };
+
+/** Opens and locks the file. Gives nothing when the path names another file by now. */
+const claimed = (path: string, lock: LockFile): (() => void) | undefined => {
+  let fd: number | undefined;
+  try {
+    refuseSpecial(path);
+    const isNew = !existsSync(path);
+    if (isNew) refuseOrphans(path);
+    // A file descriptor of its own: the one that writes stays open until the disk is done, and the lock would with it.
+    const opened = (fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o666));
+    // A device keeps nothing that two writers could damage.
+    const isFile = fstatSync(opened).isFile();
+    if (isFile && !lock(opened)) throw held(path);
+    if (isFile && !isSameFile(path, opened)) {
+      closeSync(opened);
+      return undefined;
+    }
+    return () => {
+      if (isNew) removeIfEmpty(path, opened);
+      closeSync(opened);
+    };
+  } catch (cause) {
+    if (fd !== undefined) closeSync(fd);
+    throw cannot('write', path, cause);
+  }
+};
+
+const refuseOrphans = (path: string): void => {
+  if (!existsSync(fileOf(path, 1))) return;
+  throw new RecordingError(
+    `Cannot write the recording ${path}: it is not there, but ${fileOf(path, 1)} is, which belongs behind it. Give another path, or move the old files away.`,
+    { path },
+  );
+};
+
+const held = (path: string): RecordingError =>
+  new RecordingError(
+    `Cannot write the recording ${path}: another recorder, in this program or in another one, writes to it. Give another path, or end that recorder.`,
+    { path },
+  );

@@ -6,6 +6,8 @@ import type { RecordedLines } from './recording-reader.js';
 
 /** Makes events of lines, one at a time. */
 export interface RecordedEvents {
+  /** Where a line begins that is not readable and that no other one follows so far, in bytes of the recording. */
+  readonly unreadableAt: number | undefined;
   /** Takes the next lines, when those before are used up. */
   take(lines: RecordedLines): void;
   /**
@@ -22,19 +24,24 @@ export const recordedEvents = (): RecordedEvents => {
   let start = 0;
   let isFirst = true;
   let unreadable: RecordingError | undefined;
+  let unreadableAt: number | undefined;
 
   const read = (lines: RecordedLines, end: number): Replayed | undefined => {
     try {
       return readLine(lines.bytes.subarray(start, end), lines.offset + end + 1);
     } catch (error) {
       unreadable = errorAt(lines, start, error as Error);
-      // A file that begins so is none of ours.
-      if (isFirst) throw unreadable;
+      unreadableAt = lines.offset + start;
+      // A recording does not begin so; a replay that goes on from an offset may.
+      if (isFirst && lines.offset === 0) throw unreadable;
       return undefined;
     }
   };
 
   return {
+    get unreadableAt() {
+      return unreadableAt;
+    },
     take: (next) => {
       lines = next;
       start = 0;

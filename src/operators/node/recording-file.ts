@@ -1,6 +1,8 @@
 import type * as fs from 'node:fs';
+import { noop } from 'rxjs';
 import { cannot, RecordingError } from './recording-error.js';
 import type { Lines } from './recording-lines.js';
+import { removeIfEmpty } from './same-file.js';
 
 /** What it needs of the file system: a test may give a disk of its own. */
 export type Disk = Pick<typeof fs, 'openSync' | 'closeSync' | 'write' | 'writeSync' | 'fstatSync'>;
@@ -22,8 +24,13 @@ export interface RecordingFile {
    * @throws RecordingError when it was cut, grew or was removed
    */
   check(): void;
-  /** Closes it, when the disk is done with it. What is not written yet is given up. */
-  close(): void;
+  /**
+   * Closes the file, when the disk is done with it. What is not written yet is given up. A new file that is still empty is removed.
+   *
+   * @param free - called once, when the recording may have another writer: at once, or when an empty file has been closed, since
+   * it can be removed until then
+   */
+  close(free?: () => void): void;
 }
 
 /**
@@ -33,13 +40,15 @@ export interface RecordingFile {
  * to be written, whatever the other write has done of it by then.
  *
  * @param length - how much of it is written already, in bytes
+ * @param isNew - whether this recording has created it: then it is removed if nothing is ever written to it
  */
-export const recordingFile = (fd: number, path: string, length: number, disk: Disk): RecordingFile => {
+export const recordingFile = (fd: number, path: string, length: number, disk: Disk, isNew: boolean): RecordingFile => {
   let written = length;
   /** What the disk writes, unless somebody has written it again. */
   let flight: Lines | undefined;
   let isBusy = false;
-  let state: 'open' | 'closing' | 'closed' = 'open';
+  let isClosing = false;
+  let freed = noop;
 
   const trying = (act: () => void): void => {
     try {
@@ -65,18 +74,30 @@ export const recordingFile = (fd: number, path: string, length: number, disk: Di
     isBusy = false;
     let failure = error ? cannot('write', path, error) : undefined;
     try {
-      if (state === 'closing') close();
+      if (isClosing) closeNow();
     } catch (closing) {
       failure ??= closing as RecordingError;
     }
     done(failure);
   };
 
-  const close = (): void => {
-    if (state === 'closed') return;
+  const closeNow = (): void => {
+    if (isNew) removeIfEmpty(path, fd);
+    try {
+      trying(() => disk.closeSync(fd));
+    } finally {
+      freed();
+    }
+  };
+
+  const close = (free: () => void = noop): void => {
+    // A second call must not release what another recorder may have claimed by now.
+    if (isClosing) return;
     flight = undefined;
-    state = isBusy ? 'closing' : 'closed';
-    if (!isBusy) trying(() => disk.closeSync(fd));
+    isClosing = true;
+    if (written > 0) free();
+    else freed = free;
+    if (!isBusy) closeNow();
   };
 
   return {

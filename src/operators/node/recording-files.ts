@@ -1,10 +1,14 @@
+import { isAbsolute, sep } from 'node:path';
 import { invalidOption } from '../../protocol/rules.js';
 
 /** Names the files of a recording, in the order in which they were written: `feed.ndjson`, `feed.ndjson.1`, `feed.ndjson.2`, … */
 export const fileOf = (path: string, number: number): string => (number === 0 ? path : `${path}.${number}`);
 
-/** Names the file that is there while somebody records to a path. It is no part of the recording. */
-export const lockOf = (path: string): string => `${path}.lock`;
+/**
+ * Makes a path that stays the same when the working directory changes. `path.resolve` would also shorten `link/..`, which leads elsewhere when
+ * `link` is a symbolic link.
+ */
+export const absolutePath = (path: string): string => (isAbsolute(path) ? path : `${process.cwd()}${sep}${path}`);
 
 /** The end of a line. */
 export const newline = 0x0a;

@@ -1,17 +1,8 @@
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  statSync,
-  type Stats,
-} from 'node:fs';
+import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, readSync, type Stats } from 'node:fs';
 import { cannot, RecordingError } from './recording-error.js';
 import { fileOf, newline } from './recording-files.js';
 import { isRecordingStart, startBytes, timeIn } from './recording-line.js';
+import { refuseSpecial } from './refuse-special.js';
 
 /** The file that a recording goes on with. */
 export interface OpenRecording {
@@ -25,7 +16,7 @@ export interface OpenRecording {
 }
 
 /**
- * Opens the newest file of a recording, or begins one. Cuts off a last line that a crash has torn.
+ * Opens the newest file of a recording that is claimed, so its first file is there. Cuts off a last line that a crash has torn.
  *
  * @throws RecordingError when it cannot be written, or is no recording: then it is left as it is
  */
@@ -35,7 +26,7 @@ export const openRecording = (path: string): OpenRecording => {
   let fd: number | undefined;
   try {
     refuseSpecial(file);
-    fd = openSync(file, constants.O_RDWR | constants.O_CREAT, 0o666);
+    fd = openSync(file, constants.O_RDWR);
     const opened = resumed(file, number, fd);
     return opened.length > 0 ? opened : { ...opened, stoppedAt: stoppedBefore(path, number) ?? opened.stoppedAt };
   } catch (cause) {
@@ -47,18 +38,7 @@ export const openRecording = (path: string): OpenRecording => {
 const newestOf = (path: string): number => {
   let number = 0;
   while (existsSync(fileOf(path, number + 1))) number += 1;
-  if (number === 0 || existsSync(path)) return number;
-  throw new RecordingError(
-    `Cannot write the recording ${path}: it is not there, but ${fileOf(path, 1)} is, which belongs behind it. Give another path, or move the old files away.`,
-    { path },
-  );
-};
-
-// To open a pipe waits for its reader, and a pipe keeps no place to write to.
-const refuseSpecial = (path: string): void => {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats?.isFIFO() || stats?.isSocket())
-    throw new RecordingError(`Cannot write the recording ${path}: it is a pipe or a socket, not a file.`, { path });
+  return number;
 };
 
 const resumed = (path: string, number: number, fd: number): OpenRecording => {

@@ -18,6 +18,8 @@ export interface RecordedLines {
 export interface RecordingReader {
   /** The length of all files of the recording when it was opened, in bytes. */
   readonly totalBytes: number;
+  /** How many bytes follow the last newline, once `read` has found the end: a line that a crash has torn. */
+  readonly tornBytes: number;
   /** Gives the next lines; nothing at the end, whether or not a torn line is left there. */
   read(): Promise<RecordedLines | undefined>;
   /** Closes the file. */
@@ -164,6 +166,9 @@ export const recordingReader = (
   return {
     get totalBytes() {
       return totalBytes;
+    },
+    get tornBytes() {
+      return length - given;
     },
     read: () =>
       read().catch((cause: unknown) => {

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import type { Gap } from '../../protocol/event.js';
 import type { AnyFrame } from '../../protocol/frame.js';
+import { atExit } from './at-exit.js';
 import { claimRecording } from './recording-claim.js';
 import { cannot, RecordingError } from './recording-error.js';
 import { type Disk, recordingFile } from './recording-file.js';
@@ -33,8 +34,9 @@ const lookEveryMs = 1_000;
 /**
  * Opens a recording to write to. One asynchronous write is under way at a time, and what comes meanwhile makes up the next one.
  *
+ * @param path - an absolute path
  * @param fail - told once, when a line cannot be written: nothing is written any more
- * @throws RecordingError when the file cannot be opened, or somebody else records to it
+ * @throws RecordingError when the file cannot be opened, or another recorder writes to it
  */
 export const recordingWriter = (
   path: string,
@@ -44,7 +46,8 @@ export const recordingWriter = (
 ): RecordingWriter => {
   const { release, fd, number: first, length: before, stoppedAt } = claimedRecording(path);
   let number = first;
-  let file = recordingFile(fd, fileOf(path, number), before, disk);
+  // The claim has created the first file, if anybody has, and removes it.
+  let file = recordingFile(fd, fileOf(path, number), before, disk, false);
   // How long the file will be when all is written, and how much of that is lines that wait or are under way.
   let length = before;
   let waiting = new Lines();
@@ -64,9 +67,8 @@ export const recordingWriter = (
 
   const leave = (): void => {
     isOver = true;
-    process.off('exit', end);
-    tryTo(() => file.close());
-    release();
+    forgetExit();
+    tryTo(() => file.close(release));
   };
 
   const tryTo = (act: () => void): void => {
@@ -97,7 +99,7 @@ export const recordingWriter = (
     }
     const last = file;
     number += 1;
-    [file, length, lookedAt] = [recordingFile(fd, next, 0, disk), 0, -Infinity];
+    [file, length, lookedAt] = [recordingFile(fd, next, 0, disk, true), 0, -Infinity];
     last.close();
   };
 
@@ -136,7 +138,7 @@ export const recordingWriter = (
   };
 
   // A program may end itself while lines wait.
-  process.on('exit', end);
+  const forgetExit = atExit(end);
 
   return {
     stoppedAt,

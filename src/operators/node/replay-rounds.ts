@@ -24,6 +24,11 @@ export interface ReplayProgress {
   readonly frames: number;
   /** The recorded time of the last frame or gap, in epoch ms. */
   readonly at: number | undefined;
+  /**
+   * The last line, when it is torn: where it begins and how many bytes it has. A crash tears a line, so does a full disk, and a line that is
+   * still being written looks the same. The frame or gap in it is lost to this replay. Only the last report has it.
+   */
+  readonly torn: { readonly at: number; readonly bytes: number } | undefined;
 }
 
 /** How a replay goes. */
@@ -37,6 +42,8 @@ export interface ReplaySettings {
 /** Where the lines come from. */
 export interface LineSource {
   readonly totalBytes: number;
+  /** How many bytes follow the last line, at the end. */
+  readonly tornBytes: number;
   read(): ObservableInput<RecordedLines | undefined>;
 }
 
@@ -77,7 +84,14 @@ export const replayRounds = (
       }
     }
 
-    const tell = (): void => onProgress({ bytes, totalBytes: source.totalBytes, frames, at });
+    const tell = (torn?: ReplayProgress['torn']): void =>
+      onProgress({ bytes, totalBytes: source.totalBytes, frames, at, torn });
+
+    const tellTorn = (): void => {
+      const tornAt = events.unreadableAt ?? bytes;
+      const tornBytes = bytes + source.tornBytes - tornAt;
+      if (tornBytes > 0) tell({ at: tornAt, bytes: tornBytes });
+    };
 
     const readOn = defer(() => {
       if (isOpen) tell();
@@ -86,7 +100,7 @@ export const replayRounds = (
       tap((lines) => {
         if (!isOpen) tell();
         isOpen = true;
-        if (lines === undefined) return;
+        if (lines === undefined) return tellTorn();
         bytes = lines.offset + lines.bytes.length;
         events.take(lines);
       }),

@@ -1,6 +1,6 @@
 import { asyncScheduler, noop, type Observable, type SchedulerLike, using } from 'rxjs';
 import { aFunction, objectWith, type Rule, validated } from '../../protocol/rules.js';
-import { checkPath } from './recording-files.js';
+import { absolutePath, checkPath } from './recording-files.js';
 import type { Replayed } from '../stream/replayed.js';
 import { recordingReader, type RecordingReader } from './recording-reader.js';
 import { type ReplayProgress, replayRounds, type ReplaySettings } from './replay-rounds.js';
@@ -19,7 +19,7 @@ export interface ReplayOptions {
    * @defaultValue 0: at the beginning
    */
   readonly offset?: number | undefined;
-  /** Told when the recording is open, and after each piece of it that was replayed. */
+  /** Called when the recording is open, after each piece of it that was replayed, and at the end when the last line is torn. */
   readonly onProgress?: ((progress: ReplayProgress) => void) | undefined;
   /**
    * What keeps the waits.
@@ -34,8 +34,8 @@ export interface ReplayOptions {
  *
  * Cold: each subscription reads the files anew, those that {@link recordTo} has begun at a size in their order. Emits a {@link Frame} for each
  * recorded one, with the bytes, the metadata and the `receivedAt` of then, and each gap with its `TradeFeedError`; each has an `offset` to go
- * on from. Empty lines and those of other types, which `rx-trade-feed listen --json` writes, are skipped. Completes at the end; a last line that a crash has torn
- * is left out. Errors with a {@link RecordingError} when a file cannot be read, the offset is inside a line, or a line that others follow
+ * on from. Empty lines and those of other types, which `rx-trade-feed listen --json` writes, are skipped. Completes at the end. A last line that a crash has torn
+ * is left out, and `onProgress` reports it as `torn`. Errors with a {@link RecordingError} when a file cannot be read, the offset is inside a line, or a line that others follow
  * is not readable.
  *
  * The first event comes at once, each other one when as much time has gone by since then as was recorded between them, divided by
@@ -68,7 +68,7 @@ export const replay$ = (path: string, options: ReplayOptions = {}): Observable<R
   checkPath(path);
   const settings: ReplaySettings = { ...defaults, ...validated(options, rules) };
   return using(
-    () => recordingReader(path, settings.offset),
+    () => recordingReader(absolutePath(path), settings.offset),
     (reader) => replayRounds(reader as RecordingReader, settings),
   );
 };

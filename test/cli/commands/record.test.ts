@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { run } from '../../../src/cli/run.js';
 import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
@@ -110,7 +109,7 @@ describe('record', () => {
     const { context, exit } = record(`-q --duration 1 -o ${path}`);
     expect(await exit).toBe(0);
     expect(context.stderr.text).toBe('');
-    expect(existsSync(path)).toBe(true);
+    expect(existsSync(path)).toBe(false);
   });
 
   test('asks for a file, and refuses one that is no recording before it connects', async () => {
@@ -148,14 +147,17 @@ describe('record', () => {
     expect(context.stderr.text).toBe(`rx-trade-feed: Cannot write the recording ${file}: ${words}.\n`);
   });
 
-  test('says that another process records to it', async () => {
+  test('says that another recorder writes to it', async () => {
     const path = fresh();
-    writeFileSync(`${path}.lock`, `${process.ppid} 1 ${hostname()}\n`);
+    const first = record(`-o ${path}`);
+    await first.context.stderr.until(opened);
     const { context, exit } = record(`-o ${path}`);
     expect(await exit).toBe(8);
     expect(context.stderr.text).toBe(
-      `rx-trade-feed: Cannot write the recording ${path}: another process (pid ${process.ppid}) records to it. Give another path; if that is not so, remove ${path}.lock.\n`,
+      `rx-trade-feed: Cannot write the recording ${path}: another recorder, in this program or in another one, writes to it. Give another path, or end that recorder.\n`,
     );
+    first.context.interrupt$.next('SIGINT');
+    expect(await first.exit).toBe(0);
   });
 
   test('says that the disk is full', async () => {
@@ -168,9 +170,11 @@ describe('record', () => {
     );
   });
 
-  test('says why the feed stopped', async () => {
-    const { context, exit } = record(`-o ${fresh()}`, { env: { TRADE_FEED_API_KEY: 'planted-key' } });
+  test('says why the feed stopped, and leaves no empty file behind', async () => {
+    const path = fresh();
+    const { context, exit } = record(`-o ${path}`, { env: { TRADE_FEED_API_KEY: 'planted-key' } });
     expect(await exit).toBe(3);
-    expect(context.stderr.text).toMatch(/Z 0 frames, .*; recording: 0 B in /);
+    expect(context.stderr.text).toMatch(/Z 0 frames, .*; recording: nothing was written\n/);
+    expect(existsSync(path)).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { from } from 'rxjs';
 import { run } from '../../../src/cli/run.js';
@@ -218,6 +218,57 @@ describe('replay', () => {
     const other = replay([path]);
     expect(await other.exit).toBe(8);
     expect(other.context.stderr.text).not.toContain('secret"');
+  });
+
+  describe('of a recording that ends in a torn line', () => {
+    const torn = (...events: readonly (Frame | Gap)[]): { path: string; words: string } => {
+      const path = recorded(...events);
+      const at = statSync(path).size;
+      appendFileSync(path, '{"type":"frame","fe');
+      return {
+        path,
+        words: `The last line of the recording is torn: its 19 bytes at byte ${at} were left out, and the frame or gap in it is lost.`,
+      };
+    };
+    const lastLine = (text: string): string | undefined => text.trimEnd().split('\n').at(-1);
+
+    test('says so at its end, in a line of its own', async () => {
+      const { path, words } = torn(frameAt(0, 'first'), frameAt(1, 'second'));
+      const { context, exit } = replay([path, '--speed', 'max']);
+      expect(await exit).toBe(0);
+      expect(context.stdout.text).toBe('first\nsecond\n');
+      expect(context.stderr.text).toMatch(/^\S+Z 2 frames, .*\n\S+Z The last line .*\n$/);
+      expect(lastLine(context.stderr.text)).toMatch(new RegExp(`Z ${words}$`));
+    });
+
+    test('says so on a terminal, and with --json, where stdout stays a recording', async () => {
+      const { path, words } = torn(frameAt(0, 'first'));
+      const stderr = new FakeOutput({ columns: 400, rows: 10 });
+      const { context, exit } = replay([path, '--json'], { stderr });
+      expect(await exit).toBe(0);
+      expect(lastLine(stderr.text)).toBe(words);
+      expect(context.stdout.text.trimEnd().split('\n')).toHaveLength(1);
+    });
+
+    test('says nothing of it when it is quiet, nor when it ends before', async () => {
+      const { path } = torn(frameAt(0, 'first'), frameAt(1, 'second'));
+      const quiet = replay([path, '-q']);
+      expect(await quiet.exit).toBe(0);
+      expect(quiet.context.stderr.text).toBe('');
+      const counted = replay([path, '--speed', 'max', '--count', '1']);
+      expect(await counted.exit).toBe(0);
+      expect(counted.context.stderr.text).not.toContain('torn');
+    });
+
+    test('says so when the reader of stdout was slow with the last whole line', async () => {
+      const { path, words } = torn(frameAt(0, 'x'.repeat(1_200_000)));
+      const { context, exit } = replay([path]);
+      context.stdout.block();
+      await context.stdout.until(/^x/);
+      context.stdout.unblock();
+      expect(await exit).toBe(0);
+      expect(context.stderr.text).toContain(words);
+    });
   });
 
   test('has nothing to say of an empty recording but that', async () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import {
   concat,
   config,
@@ -7,11 +7,13 @@ import {
   EMPTY,
   from,
   map,
+  merge,
   NEVER,
   type Observable,
   of,
   retry,
   Subject,
+  Subscription,
   take,
   throwError,
 } from 'rxjs';
@@ -170,6 +172,55 @@ describe('recordTo', () => {
     subscription.unsubscribe();
     expect(text(path)).toBe(frameLine(frameAt(1)));
     expect(openFiles()).not.toContain(path);
+  });
+
+  it.each([
+    ['completes', EMPTY],
+    ['errors', throwError(() => new Error('a bad key'))],
+  ])('leaves no empty file behind when its source %s before the first line', (_how, source) => {
+    const path = fresh();
+    told(source.pipe(recordTo(path)));
+    told(merge(of(...lifecycle), source).pipe(recordTo(path)));
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('leaves no empty file behind when its consumer leaves before the first line', () => {
+    const path = fresh();
+    const subscription = NEVER.pipe(recordTo(path)).subscribe();
+    expect(existsSync(path)).toBe(true);
+    subscription.unsubscribe();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('listens once for the exit of the process, however many record', () => {
+    const before = process.listenerCount('exit');
+    const recordings = new Subscription();
+    for (let n = 0; n < 11; n += 1) recordings.add(NEVER.pipe(recordTo(fresh())).subscribe());
+    expect(process.listenerCount('exit')).toBe(before + 1);
+    recordings.unsubscribe();
+    expect(process.listenerCount('exit')).toBe(before);
+  });
+
+  describe('with a relative path', () => {
+    const home = process.cwd();
+    afterEach(() => process.chdir(home));
+
+    it('writes every file to the folder that was the working directory when it was subscribed to', async () => {
+      const [first, second] = [folder.path('first'), folder.path('second')];
+      mkdirSync(first);
+      mkdirSync(second);
+      const source = new Subject<Frame>();
+      const recorded$ = source.pipe(recordTo('feed', { maxFileBytes: 1 }));
+      process.chdir(first);
+      recorded$.subscribe();
+      source.next(frameAt(1, 'a'));
+      process.chdir(second);
+      source.next(frameAt(2, 'b'));
+      source.complete();
+      expect(readdirSync(first)).toEqual(['feed', 'feed.1']);
+      expect(readdirSync(second)).toEqual([]);
+      expect(await payloadsOf(`${first}/feed`)).toEqual(['a', 'b']);
+    });
   });
 
   it('writes while the stream goes on', async () => {

@@ -73,9 +73,17 @@ describe('recordedEvents', () => {
 
   it('throws for a first line that is not readable, whether or not another one follows', () => {
     const events = recordedEvents();
-    events.take(lines('{"batch":1}\n'));
+    events.take({ ...lines('{"batch":1}\n'), offset: 0 });
     expect(() => events.next()).toThrow(
-      'The line at byte 0 of f.1 is not readable as a recording: it has no `type`. To leave it out, go on from offset 112.',
+      'The line at byte 0 of f.1 is not readable as a recording: it has no `type`. To leave it out, go on from offset 12.',
     );
+  });
+
+  it('tells where the last line begins that is not readable, also when a replay begins with it', () => {
+    const events = recordedEvents();
+    expect(events.unreadableAt).toBeUndefined();
+    events.take(lines('\0\n', 7));
+    expect(events.next()).toBeUndefined();
+    expect(events.unreadableAt).toBe(107);
   });
 });

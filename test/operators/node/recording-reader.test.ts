@@ -71,6 +71,7 @@ describe('recordingReader', () => {
             fileOffset += Buffer.byteLength(piece.text);
           }
           expect(reader.totalBytes).toBe(Buffer.byteLength(files.join('') + torn));
+          expect(reader.tornBytes).toBe(torn.length);
           reader.unsubscribe();
         },
       ),

@@ -173,7 +173,8 @@ describe('recordingWriter', () => {
       add(writer, 1);
       await turn();
       for (let ms = 2; ms < 50; ms += 1) add(writer, ms);
-      expect(openFiles().filter((file) => file.startsWith(path)).length).toBeLessThanOrEqual(2);
+      // The first one for its lock, the last one, and the one that a write goes to.
+      expect(openFiles().filter((file) => file.startsWith(path)).length).toBeLessThanOrEqual(3);
       disk.waiting[0]?.land();
       writer.end();
       disk.waiting[0]?.land();
@@ -253,6 +254,17 @@ describe('recordingWriter', () => {
       expect(failures).toHaveLength(1);
     });
 
+    it('closes each file once, since its number may belong to another file by then', () => {
+      const close = jest.spyOn(disk, 'closeSync');
+      const writer = writerTo();
+      add(writer, 1);
+      disk.failSync = 'EIO';
+      disk.failClose = 'EIO';
+      writer.end();
+      expect(failures).toHaveLength(1);
+      expect(close).toHaveBeenCalledTimes(1);
+    });
+
     it('tells what the closing met', () => {
       const writer = writerTo();
       add(writer, 1);
@@ -295,11 +307,9 @@ describe('recordingWriter', () => {
 
     it('is refused to a second recorder, until the first one has ended', () => {
       const first = writerTo();
-      expect(() => writerTo()).toThrow(/this process records to it/);
-      expect(existsSync(`${path}.lock`)).toBe(true);
+      expect(() => writerTo()).toThrow(/another recorder, in this program or in another one, writes to it/);
       add(first, 1);
       first.end();
-      expect(existsSync(`${path}.lock`)).toBe(false);
       const second = writerTo();
       add(second, 3);
       second.end();
@@ -307,17 +317,42 @@ describe('recordingWriter', () => {
       expect(failures).toEqual([]);
     });
 
-    it('leaves no claim behind when the file is refused or the recording fails', () => {
+    it('is refused after a rotation as well', () => {
+      const first = writerTo({ maxFileBytes: 1 });
+      add(first, 1, 2, 3);
+      expect(() => writerTo()).toThrow(/another recorder/);
+      first.end();
+      writerTo().end();
+      expect(failures).toEqual([]);
+    });
+
+    it('is allowed at once when the first one has ended, though the disk is not done with its last write', async () => {
+      const first = writerTo();
+      add(first, 1);
+      await turn();
+      first.end();
+      const second = writerTo();
+      add(second, 2);
+      second.end();
+      disk.waiting[0]?.land();
+      expect(failures).toEqual([]);
+      expect(text()).toBe(lines(1, 2));
+    });
+
+    it('is allowed again when the file was refused, and when the recording has failed', () => {
       writeFileSync(path, 'mine');
       expect(() => writerTo()).toThrow(/is no recording/);
-      expect(existsSync(`${path}.lock`)).toBe(false);
       writeFileSync(path, '');
-      const writer = writerTo();
+      const failed = writerTo();
       disk.failSync = 'EIO';
-      add(writer, 1);
-      writer.end();
+      add(failed, 1);
+      failed.end();
       expect(failures).toHaveLength(1);
-      expect(existsSync(`${path}.lock`)).toBe(false);
+      const second = writerTo();
+      add(second, 2);
+      second.end();
+      expect(failures).toHaveLength(1);
+      expect(text()).toBe(lines(2));
     });
 
     it('is told before the next write when the last look was a while ago', async () => {
@@ -380,6 +415,67 @@ describe('recordingWriter', () => {
       disk.waiting[0]?.land();
       expect(failures).toEqual([]);
       expect(text()).toBe(lines(1, 2));
+    });
+  });
+
+  describe('an empty file', () => {
+    const files = (): string[] => [path, `${path}.1`].filter((file) => existsSync(file));
+
+    it('is removed when nothing came', () => {
+      writerTo().end();
+      expect(files()).toEqual([]);
+    });
+
+    it('is removed when the disk is full, so the next recorder begins anew', async () => {
+      const first = writerTo();
+      add(first, 1);
+      await turn();
+      disk.waiting[0]?.fail('ENOSPC');
+      expect(failures).toMatchObject([{ cause: { code: 'ENOSPC' } }]);
+      expect(files()).toEqual([]);
+      const second = writerTo();
+      add(second, 2);
+      second.end();
+      expect(text()).toBe(lines(2));
+    });
+
+    it('is removed when the file that it rotated into gets no line', async () => {
+      const writer = writerTo({ maxFileBytes: 1 });
+      add(writer, 1, 2);
+      await turn();
+      disk.waiting[0]?.fail('ENOSPC');
+      expect(failures).toHaveLength(1);
+      expect(files()).toEqual([path]);
+    });
+
+    it('stays claimed and there until the disk is done with a write, which may have filled it', async () => {
+      const first = writerTo({ maxWaitingBytes: 1e6 });
+      add(first, 1);
+      await turn();
+      first.add(frameAt(NaN));
+      expect(failures).toHaveLength(1);
+      expect(() => writerTo()).toThrow(/another recorder/);
+      disk.waiting[0]?.land();
+      expect(text()).toBe(lines(1));
+      writerTo().end();
+    });
+
+    it('is removed when the disk is done with a write that it has refused', async () => {
+      const first = writerTo();
+      add(first, 1);
+      await turn();
+      first.add(frameAt(NaN));
+      expect(files()).toEqual([path]);
+      disk.waiting[0]?.fail('ENOSPC');
+      expect(files()).toEqual([]);
+      expect(failures).toHaveLength(1);
+      writerTo().end();
+    });
+
+    it('is kept when it was there before', () => {
+      writeFileSync(path, '');
+      writerTo().end();
+      expect(files()).toEqual([path]);
     });
   });
 

@@ -21,7 +21,7 @@ const check = (reads: readonly Read[], expected: string, { unsub = '', speed = 1
   let begun = 0;
   marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
     const sources = reads.map(({ gives, times }) => cold(gives, { p: times && linesOf(times) }, failure));
-    const source = { totalBytes: 0, read: () => sources[begun++]! };
+    const source = { totalBytes: 0, tornBytes: 0, read: () => sources[begun++]! };
     const replayed$ = replayRounds(source, { speed, offset: 0, onProgress: noop, scheduler }).pipe(
       map(({ type }) => (type === 'gap' ? 'g' : 'f')),
       take(count),

@@ -34,7 +34,7 @@ const sourceOf = (...pieces: readonly (readonly number[])[]): LineSource & { rea
     offset += text.length;
     return lines;
   });
-  return { totalBytes: offset, read: () => of(all[reads++]), reads: () => reads };
+  return { totalBytes: offset, tornBytes: 0, read: () => of(all[reads++]), reads: () => reads };
 };
 
 const replay = (source: LineSource, settings: Partial<ReplaySettings>): Observable<string> =>
@@ -150,13 +150,14 @@ describe('a replay', () => {
   it('errors as its source errors, and with what is not readable', () => {
     const failure = new Error('of the disk');
     run(({ expectObservable }, scheduler) => {
-      const failing: LineSource = { totalBytes: 0, read: () => throwError(() => failure) };
+      const failing: LineSource = { totalBytes: 0, tornBytes: 0, read: () => throwError(() => failure) };
       expectObservable(replay(failing, { scheduler })).toBe('#', undefined, failure);
     });
     const bytes = Buffer.from(`${frameLine(frameAt(1))}{"secret\n${frameLine(frameAt(2))}`);
     let reads = 0;
     const source: LineSource = {
       totalBytes: 0,
+      tornBytes: 0,
       read: () => of(reads++ === 0 ? { bytes, path: 'f', fileOffset: 0, offset: 0 } : undefined),
     };
     const seen: unknown[] = [];
@@ -178,21 +179,23 @@ describe('the progress of a replay', () => {
     const source = sourceOf([1, 2], [-3, 4]);
     const { totalBytes } = source;
     expect(progressOf(source)).toEqual([
-      { bytes: 0, totalBytes, frames: 0, at: undefined },
-      { bytes: frame * 2, totalBytes, frames: 2, at: 2 },
-      { bytes: totalBytes, totalBytes, frames: 3, at: 4 },
+      { bytes: 0, totalBytes, frames: 0, at: undefined, torn: undefined },
+      { bytes: frame * 2, totalBytes, frames: 2, at: 2, torn: undefined },
+      { bytes: totalBytes, totalBytes, frames: 3, at: 4, torn: undefined },
     ]);
   });
 
   it('begins at the offset', () => {
-    expect(progressOf(sourceOf(), { offset: 7 })).toEqual([{ bytes: 7, totalBytes: 0, frames: 0, at: undefined }]);
+    expect(progressOf(sourceOf(), { offset: 7 })).toEqual([
+      { bytes: 7, totalBytes: 0, frames: 0, at: undefined, torn: undefined },
+    ]);
   });
 
   it('is not told to who has left', () => {
     const pieces = new Subject<undefined>();
     const told: unknown[] = [];
     const settings = { onProgress: (progress: ReplayProgress) => told.push(progress) };
-    const subscription = replay({ totalBytes: 0, read: () => pieces }, settings).subscribe();
+    const subscription = replay({ totalBytes: 0, tornBytes: 0, read: () => pieces }, settings).subscribe();
     subscription.unsubscribe();
     pieces.next(undefined);
     expect(told).toEqual([]);

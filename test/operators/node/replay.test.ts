@@ -3,6 +3,7 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { from, lastValueFrom, take, tap, toArray } from 'rxjs';
 import { Frame, type Gap, recordTo, replay$, type ReplayOptions, type ReplayProgress } from '../../../src/index.js';
+import { frameLine } from '../../../src/operators/node/recording-line.js';
 import { eventRecord, frameRecord } from '../../../src/cli/output/record.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { openFiles } from './support/open-files.js';
@@ -17,6 +18,9 @@ const record = (events: readonly (Frame | Gap)[], path = fresh(), maxFileBytes =
   return path;
 };
 
+// Of nothing there is no recording.
+const recordings = sequences.filter(({ length }) => length > 0);
+
 afterAll(async () => {
   const left = (): boolean => openFiles().some((file) => file.startsWith(folder.path('')));
   const deadline = performance.now() + 2_000;
@@ -28,7 +32,7 @@ describe('what was recorded', () => {
   it('is replayed the same, byte for byte, whatever it was and wherever it was rotated', async () => {
     const sizes = fc.oneof(fc.constant(Infinity), fc.integer({ min: 1, max: 2_000 }));
     await fc.assert(
-      fc.asyncProperty(sequences, sizes, async (events, maxFileBytes) => {
+      fc.asyncProperty(recordings, sizes, async (events, maxFileBytes) => {
         const path = record(events, fresh(), maxFileBytes);
         expect((await replayed(path)).map(essence)).toEqual(events.map(essence));
       }),
@@ -38,7 +42,7 @@ describe('what was recorded', () => {
 
   it('goes on from the offset of any event', async () => {
     await fc.assert(
-      fc.asyncProperty(sequences, fc.integer({ min: 1, max: 1_500 }), fc.nat(), async (events, maxFileBytes, pick) => {
+      fc.asyncProperty(recordings, fc.integer({ min: 1, max: 1_500 }), fc.nat(), async (events, maxFileBytes, pick) => {
         const path = record(events, fresh(), maxFileBytes);
         const all = await replayed(path);
         const offsets = [0, ...all.map(({ offset }) => offset)];
@@ -68,6 +72,57 @@ describe('what was recorded', () => {
   });
 });
 
+describe('a recording that ends in a torn line', () => {
+  const [one, two, three] = [1, 2, 3].map((ms) => frameLine(frameAt(ms))) as [string, string, string];
+  const from = (one + two).length;
+
+  const tornIn = async (path: string, options: ReplayOptions = {}) => {
+    const told: ReplayProgress[] = [];
+    const events = await replayed(path, { ...options, onProgress: (progress) => told.push(progress) });
+    expect(told.slice(0, -1).filter(({ torn }) => torn !== undefined)).toEqual([]);
+    return { frames: events.length, torn: told.at(-1)?.torn, told: told.length };
+  };
+
+  it.each([
+    ['that has no newline', three.slice(0, 40), 40],
+    ['of one byte', '{', 1],
+    ['that a power cut has filled with zeros, newline and all', '\0'.repeat(30) + '\n', 31],
+    ['that is not readable, before one that has no newline', `{"type":"fra\n${three.slice(0, 7)}`, 20],
+    ['before an empty line', '{"type":"fra\n\n', 14],
+  ])('reports where the line begins and how many bytes are left out: one %s', async (_which, torn, bytes) => {
+    const path = fresh();
+    writeFileSync(path, one + two + torn);
+    expect(await tornIn(path)).toMatchObject({ frames: 2, torn: { at: from, bytes } });
+    expect(await tornIn(path, { offset: one.length })).toMatchObject({ frames: 1, torn: { at: from, bytes } });
+    expect(await tornIn(path, { offset: from })).toMatchObject({ frames: 0, torn: { at: from, bytes } });
+  });
+
+  it('counts over all files', async () => {
+    const path = fresh();
+    writeFileSync(path, one);
+    writeFileSync(`${path}.1`, two + three.slice(0, -1));
+    expect(await tornIn(path)).toMatchObject({ frames: 2, torn: { at: from, bytes: three.length - 1 } });
+  });
+
+  it('reports it when there is nothing else', async () => {
+    const path = fresh();
+    writeFileSync(path, '{"type":');
+    expect(await tornIn(path)).toEqual({ frames: 0, torn: { at: 0, bytes: 8 }, told: 2 });
+  });
+
+  it('reports nothing of a recording that is whole, nor of one that is left before its end', async () => {
+    const path = fresh();
+    writeFileSync(path, one + two);
+    expect(await tornIn(path)).toEqual({ frames: 2, torn: undefined, told: 2 });
+    appendFileSync(path, '{"type');
+    const told: ReplayProgress[] = [];
+    await lastValueFrom(
+      replay$(path, { speed: Infinity, onProgress: (progress) => told.push(progress) }).pipe(take(2)),
+    );
+    expect(told.map(({ torn }) => torn)).toEqual([undefined]);
+  });
+});
+
 describe('replay$', () => {
   it('opens nothing before it is subscribed to, and reads anew for each subscription', async () => {
     const path = fresh();
@@ -76,6 +131,16 @@ describe('replay$', () => {
     const all = () => lastValueFrom(replay.pipe(toArray()));
     expect(await all()).toHaveLength(1);
     expect(await all()).toHaveLength(1);
+  });
+
+  it('reads every file from the folder that was the working directory when it was subscribed to', async () => {
+    const home = process.cwd();
+    const name = 'relative';
+    record([frameAt(1, 'a'), frameAt(2, 'b')], folder.path(name), 1);
+    process.chdir(folder.path('.'));
+    const payloads = payloadsOf(name);
+    process.chdir(home);
+    expect(await payloads).toEqual(['a', 'b']);
   });
 
   it('keeps the recorded spacing by the clock', async () => {
@@ -109,7 +174,8 @@ describe('replay$', () => {
     const told: ReplayProgress[] = [];
     await replayed(path, { onProgress: (progress) => told.push(progress) });
     expect(told.length).toBeGreaterThan(5);
-    expect(told.at(-1)).toEqual({ bytes: told[0]?.totalBytes, totalBytes: told[0]?.totalBytes, frames: 20, at: 19 });
+    const { totalBytes = 0 } = told[0] ?? {};
+    expect(told.at(-1)).toEqual({ bytes: totalBytes, totalBytes, frames: 20, at: 19, torn: undefined });
   });
 
   it('gives frames bytes of their own: none holds a piece of the file', async () => {

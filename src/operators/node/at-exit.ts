@@ -1,0 +1,19 @@
+/** What must be done before the process exits. The one list of the process, because each listener for `exit` counts as a possible leak. */
+const acts = new Set<() => void>();
+
+const actAll = (): void => {
+  for (const act of [...acts]) act();
+};
+
+/**
+ * Calls a function when the process exits, with one listener for all functions.
+ *
+ * @returns a function that removes it again
+ */
+export const atExit = (act: () => void): (() => void) => {
+  if (acts.size === 0) process.on('exit', actAll);
+  acts.add(act);
+  return () => {
+    if (acts.delete(act) && acts.size === 0) process.off('exit', actAll);
+  };
+};
