@@ -5,7 +5,7 @@ import { conflate, type ConflateOptions } from '../../src/operators/conflate.js'
 import { Conflated } from '../../src/operators/stream/conflated.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
-import { frameOf, gapOf, marbles } from './stream.js';
+import { frameOf, gapOf, marbles, watermark } from './stream.js';
 import { aliveBytes, bytesOfAll, endOfTurn, fullChunk } from './stream/views.js';
 
 // A letter with a number: a1 is the value 1 of the key a.
@@ -37,6 +37,19 @@ describe('conflate', () => {
     const sub = '     ^-----------------------------!';
     const expected = '----------(VW)------X----------';
     check(source, expected, { V: newest('a3', 3), W: newest('p1', 1), X: newest('p2', 2) }, {}, sub);
+  });
+
+  it('holds a watermark until the values that it covers are emitted, and no longer', () => {
+    marbles(({ cold, expectObservable }) => {
+      const events = { a: item('a1'), u: watermark(1), v: watermark(2), w: watermark(3) };
+      const source$ = cold<object>(' u-a-v-w---------w---', events);
+      const expected = '            u---------(Aw)--w---';
+      const told$ = source$.pipe(
+        conflate((each) => (each as { readonly key: string }).key, 10),
+        map((each) => each as unknown),
+      );
+      expectObservable(told$, '^--------------------!').toBe(expected.trim(), { ...events, A: newest('a1', 1) });
+    });
   });
 
   it('emits nothing after a period without values', () => {

@@ -4,7 +4,18 @@ import type { RunHelpers } from 'rxjs/testing';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { tumblingWindow, type TumblingWindowOptions } from '../../src/operators/tumbling-window.js';
 import type { FramesOptions } from '../../src/operators/window/window-options.js';
-import { disconnected, frameOf, gapOf, lost, marbles, opened, reconnecting, requested } from './stream.js';
+import {
+  disconnected,
+  frameOf,
+  gapOf,
+  lost,
+  marbles,
+  opened,
+  reconnecting,
+  requested,
+  stopped as stop,
+  watermark,
+} from './stream.js';
 import { type AtTime, letters, stamped, stopped, words } from './window/window-words.js';
 
 type Options = Partial<TumblingWindowOptions & FramesOptions>;
@@ -470,5 +481,96 @@ describe('tumblingWindow', () => {
     expect(() => tumblingWindow(options as TumblingWindowOptions)).toThrow(
       expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) }),
     );
+  });
+});
+
+describe('tumblingWindow over a source that delays frames', () => {
+  /** A frame that comes 4 ms after it was received. */
+  const late = (text: string) => (at: number) => frameOf(text, at - 4);
+  const w = (at: number) => watermark(at - 4);
+
+  it('closes windows by watermarks alone, and counts each frame in its own window', () => {
+    check({
+      source: '  (ow)-----b--cww-----d---w-----|',
+      expected: '--------------W---------X-----|',
+      windows: { W: '0-10 bc', X: '10-20 d' },
+      events: { b: late('b'), c: late('c'), d: late('d'), o: opened, w },
+    });
+  });
+
+  it('closes the windows of a quiet feed', () => {
+    check({
+      source: '  (ow)----------w---------w-----|',
+      expected: '--------------W---------X-----|',
+      windows: { W: '0-10', X: '10-20' },
+      events: { w },
+    });
+  });
+
+  it('goes by the clock until the first watermark, and never again after it', () => {
+    check({
+      source: '  oa---------bw-----------------------c----w',
+      expected: '----------W------------------------------(XYZ)',
+      windows: { W: '0-10 a', X: '10-20 b', Y: '20-30', Z: '30-40 c' },
+      events: { b: (at) => frameOf('b', at), c: (at) => frameOf('c', at - 3), w: (at) => watermark(at) },
+    });
+  });
+});
+
+describe('tumblingWindow over a feed that stopped and was subscribed to again', () => {
+  it('reports the gap from the stop, and calls no window between complete', () => {
+    check({
+      source: '  oa-----s--------------to-b--------|',
+      expected: '----------W---------X---------Y---(Z|)',
+      windows: {
+        W: '0-10 a gap 7-10 incomplete',
+        X: '10-20 gap 7-20 incomplete',
+        Y: '20-30 b gap 7-23 incomplete',
+        Z: '30-40 incomplete',
+      },
+      events: { s: (at) => stop(at) },
+    });
+  });
+});
+
+describe('allowedLatenessMs', () => {
+  it('keeps a window open for items that come late, and delays it by as much', () => {
+    check({
+      source: '  oa--------b-c------------|',
+      expected: '-------------W---------X-(Y|)',
+      windows: { W: '0-10 ac', X: '10-20 b', Y: '20-30 incomplete' },
+      events: { c: () => frameOf('c', 8) },
+      options: { allowedLatenessMs: 3 },
+    });
+  });
+
+  it('counts for watermarks as well', () => {
+    check({
+      source: '  (ow)------w--cw----------w',
+      expected: '--------------W----------X',
+      windows: { W: '0-10 c', X: '10-20' },
+      events: { c: () => frameOf('c', 8), w: (at) => watermark(at) },
+      options: { allowedLatenessMs: 4 },
+    });
+  });
+
+  it.each([-1, Number.NaN, '5'])('refuses %p', (allowedLatenessMs) => {
+    expect(() => tumblingWindow({ lengthMs: 10, allowedLatenessMs: allowedLatenessMs as number })).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('`allowedLatenessMs`') }),
+    );
+  });
+});
+
+describe('a leap of time', () => {
+  it('of 300 days emits two windows, not 26 million, in the recording of a wrong clock', () => {
+    const at = 300 * 86_400_000;
+    expect(
+      replayed([opened(0), frameOf('a', 500), frameOf('b', at), frameOf('c', at + 1_500)], { lengthMs: 1_000 }),
+    ).toEqual([
+      '0-1000 a',
+      `1000-${at} incomplete`,
+      `${at}-${at + 1_000} b`,
+      `${at + 1_000}-${at + 2_000} c incomplete`,
+    ]);
   });
 });

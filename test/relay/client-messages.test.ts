@@ -3,7 +3,8 @@ import { interval, Observable, ReplaySubject, share } from 'rxjs';
 import { clientMessages$ } from '../../src/relay/client-messages.js';
 import type { RelayMessage } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
-import { Clock, frame, range, Response } from './support.js';
+import { opened } from '../operators/stream.js';
+import { Clock, frame, range, Response, watermarkIn } from './support.js';
 
 /** One client of a run, in virtual time: a heartbeat each second. */
 const one = (
@@ -41,6 +42,8 @@ const one = (
     },
     /** The types of what came since the last time. */
     news: () => messages.splice(0).map(({ type }) => type ?? 'events'),
+    /** The watermarks of what came since the last time. */
+    marks: () => messages.splice(0).flatMap((message) => (message.type === undefined ? [watermarkIn(message)] : [])),
     end: () => end,
     beating: () => beating,
   };
@@ -74,6 +77,35 @@ describe('clientMessages$', () => {
     response.drain();
     clock.pass(1_000);
     expect(news()).toEqual(['heartbeat']);
+  });
+
+  it('sends a watermark four times a second while no event comes, once there was one, and not into a full response', () => {
+    const { clock, run, run$, marks, response } = one();
+    run$.next(run);
+    clock.pass(900);
+    expect(marks()).toEqual([]);
+    run.append(opened(clock.now));
+    run$.next(run);
+    const at = clock.now;
+    clock.pass(850);
+    expect(marks()).toEqual([at, at + 100, at + 350, at + 600, at + 850]);
+    full(response);
+    clock.pass(500);
+    expect(marks()).toEqual([]);
+  });
+
+  it('sends the watermarks of a source that is late, and not the time of this machine', () => {
+    const { clock, run, run$, marks } = one();
+    run$.next(run);
+    run.append(opened(clock.now - 500));
+    run.append({ type: 'watermark', at: clock.now - 300 });
+    run$.next(run);
+    const at = clock.now;
+    clock.pass(1_000);
+    expect(marks()).toEqual([at - 300]);
+    run.append({ type: 'watermark', at: at + 700 });
+    clock.pass(250);
+    expect(marks()).toEqual([at + 700]);
   });
 
   it('sends nothing while the response is full; all of it once it has drained', () => {

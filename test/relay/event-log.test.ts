@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Frame } from '../../src/protocol/frame.js';
 import { EventLog, type LogBounds, type Position } from '../../src/relay/event-log.js';
-import { disconnected, gapOf, opened } from '../operators/stream.js';
+import { disconnected, gapOf, opened, watermark } from '../operators/stream.js';
 import { frame, range } from './support.js';
 
 const roomy: LogBounds = { capacity: 1_000_000, capacityBytes: 1e9 };
@@ -44,6 +44,28 @@ describe('EventLog', () => {
       expect.objectContaining({ seq: 4, frames: 1, at: 20, present: [events[2]] }),
     ]);
     expect([log.positionAt(-1), log.positionAt(5), log.positionAt(1e15)]).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('knows the watermark of each place: the time of its event, and at the newest one the clock', () => {
+    let now = 20;
+    const log = new EventLog(roomy, () => now);
+    expect(log.watermarkAt(log.newest)).toBe(-Infinity);
+    for (const event of [opened(20), frame('a', 20)]) log.append(event);
+    now = 30;
+    log.append(frame('b', 30));
+    now = 45;
+    expect(range(0, 3).map((seq) => log.watermarkAt(log.positionAt(seq)!))).toEqual([-Infinity, 20, 20, 45]);
+    expect(log.read(log.oldest)?.watermark).toBe(45);
+  });
+
+  it('takes the watermark of a source that sends some, and holds none of them', () => {
+    const log = new EventLog(roomy, () => 100);
+    for (const event of [opened(10), watermark(12), frame('a', 30), watermark(40), frame('b', 41)]) log.append(event);
+    expect([log.size, range(0, 3).map((seq) => log.watermarkAt(log.positionAt(seq)!))]).toEqual([
+      3,
+      [-Infinity, 10, 12, 40],
+    ]);
+    expect([log.joinedAt(100), log.read(log.oldest)?.watermark]).toEqual([40, 40]);
   });
 
   it('keeps the time of the event before for one that has none', () => {

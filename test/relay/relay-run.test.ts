@@ -24,6 +24,24 @@ describe('RelayRun', () => {
     expect(run.end).toBeUndefined();
   });
 
+  it('does not hold the last `stopped`, which a client makes of the end, but any other', () => {
+    const run = new RelayRun(bounds, () => 5);
+    const failure = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+    for (const event of [frame('a', 7), { type: 'stopped', at: 8, failure } as const]) run.append(event);
+    expect(run.log.size).toBe(1);
+    run.stop(failure);
+    expect(run.log.size).toBe(1);
+    const again = new RelayRun(bounds, () => 5);
+    again.append({ type: 'stopped', at: 8, failure });
+    again.append({ type: 'ticket-requested', at: 9, feed: 'market' });
+    expect(
+      again.log
+        .read(again.log.oldest)
+        ?.lines.split('\n')
+        .map((line) => (JSON.parse(line) as { type: string }).type),
+    ).toEqual(['stopped', 'ticket-requested']);
+  });
+
   it('ends with what the source ended with', () => {
     const run = new RelayRun(bounds, () => 5);
     run.complete();

@@ -76,6 +76,42 @@ describe('the hand-over', () => {
     expect(Math.max(...bytes)).toBeLessThan(201_000);
   });
 
+  it('says with each batch that no older frame is still to come', async () => {
+    const { handOver, batches, progress } = start();
+    const receivedAt = Date.now() - 1_000;
+    const read = (bytes: number) => new Frame('market', Buffer.from(new ArrayBuffer(bytes)), false, receivedAt, 1);
+    // A block is sent in the middle of a read: other frames of that read follow, and are as old.
+    for (let n = 0; n < 6; n += 1) handOver.put(read(20_000));
+    expect(watermarksOf(batches)).toEqual([receivedAt]);
+    const before = Date.now();
+    await turn();
+    expect(watermarksOf(batches)[1]).toBeGreaterThanOrEqual(before);
+    // The main thread has two batches before it: what waits is as old as it is, whatever the clock says.
+    for (let n = 0; n < 200; n += 1) handOver.put(read(20_000));
+    await turn();
+    expect(batches).toHaveLength(2);
+    countHandled(progress);
+    handOver.goOn();
+    expect(watermarksOf(batches).slice(2)).toEqual([receivedAt]);
+    countHandled(progress);
+    handOver.goOn();
+    expect(watermarksOf(batches)[3]).toBeGreaterThanOrEqual(before);
+  });
+
+  it('says so for a quiet feed when it is asked, and not while something waits or is under way', async () => {
+    const { handOver, batches, put } = start();
+    const before = Date.now();
+    handOver.beat();
+    expect(watermarksOf(batches)[0]).toBeGreaterThanOrEqual(before);
+    expect(batches[0]).toHaveLength(1);
+    put(1);
+    handOver.beat();
+    expect(batches).toHaveLength(1);
+    await turn();
+    handOver.beat();
+    expect(batches).toHaveLength(2);
+  });
+
   it('has its whole room again once all was handled', async () => {
     const { put, counts, handOver, progress, batches } = start(640_000);
     for (let round = 0; round < 10; round += 1) {

@@ -1,0 +1,188 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { defer, lastValueFrom, type Observable, retry, Subject, switchMap, takeUntil, tap, timer, toArray } from 'rxjs';
+import { relayFeed$ } from '../../src/browser/index.js';
+import {
+  connectionStatus,
+  countWindow,
+  feedStats,
+  type FeedWindow,
+  gaps,
+  recordTo,
+  replay$,
+  shareFeed,
+  slidingWindow,
+  tradeFeed$,
+  TradeFeedError,
+  tradeFeedEvents$,
+  type TradeFeedOptions,
+  tumblingWindow,
+} from '../../src/index.js';
+import type { Gap, RelayedEvent, Stopped } from '../../src/protocol/event.js';
+import { createRelay, relayHandler } from '../../src/relay/index.js';
+import { startTradeFeedService } from '../../src/testing/index.js';
+import { tempFolder } from '../cli/support/temp-folder.js';
+import { Web } from '../relay/support.js';
+
+const folder = tempFolder();
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const started = async () => {
+  const service = await startTradeFeedService({ sources: {} });
+  closing.push(() => service.shutdown());
+  const account = service.createAccount({ plan: 'developer' });
+  const options: TradeFeedOptions = { baseUrl: service.baseUrl, apiKey: account.createApiKey() };
+  return { service, account, options };
+};
+
+type Hop = 'received here' | 'in a worker' | 'over a relay';
+const hops: readonly Hop[] = ['received here', 'in a worker', 'over a relay'];
+
+/** The feed after a hop; a relay is made for each subscription, as after a restart. */
+const feedAfter = (hop: Hop, options: TradeFeedOptions): Observable<RelayedEvent> => {
+  if (hop !== 'over a relay')
+    return tradeFeedEvents$('market', { ...options, receiveIn: hop === 'in a worker' ? 'worker' : 'main' });
+  return defer(async () => {
+    const relay = createRelay(tradeFeedEvents$('market', options), { batchMs: 0 });
+    const web = await Web.start(relayHandler(relay, { authorize: () => true }));
+    closing.push(
+      () => relay.close(),
+      () => web[Symbol.asyncDispose](),
+    );
+    return relayFeed$(web.url);
+  }).pipe(switchMap((feed$) => feed$));
+};
+
+describe.each(hops)('a feed that stops, %s', (hop) => {
+  it('emits `stopped` with the failure as its last event, before the error', async () => {
+    const { account, options } = await started();
+    const events: RelayedEvent[] = [];
+    const other$ = tradeFeed$('market', { ...options, apiKey: account.createApiKey() });
+    const ended = new Subject<void>();
+    const error: unknown = await new Promise((resolve) => {
+      feedAfter(hop, options).subscribe({
+        next: (event) => {
+          events.push(event);
+          if (event.type === 'opened') other$.pipe(takeUntil(ended)).subscribe();
+        },
+        error: resolve,
+      });
+    });
+    ended.next();
+    const last = events.filter(({ type }) => type !== 'watermark').at(-1) as Stopped;
+    expect(error).toMatchObject({ code: 'connection-replaced', verdict: 'stop' });
+    expect([last.type, last.failure, events.at(-1)]).toEqual(['stopped', error, last]);
+    expect(events.filter(({ type }) => type === 'stopped')).toHaveLength(1);
+  });
+
+  it('emits it for a feed that was never open as well', async () => {
+    const { service } = await started();
+    const events: RelayedEvent[] = [];
+    const error: unknown = await new Promise((resolve) => {
+      feedAfter(hop, { baseUrl: service.baseUrl, apiKey: 'wrong' }).subscribe({
+        next: (event) => events.push(event),
+        error: resolve,
+      });
+    });
+    expect(error).toMatchObject({ code: 'invalid-api-key' });
+    expect(events.at(-1)).toMatchObject({ type: 'stopped', failure: error });
+  });
+
+  it('is one outage for every operator, from the stop to the opening of the next subscription', async () => {
+    const { account, service, options } = await started();
+    const pump = setInterval(() => service.push('market', '{}'), 5);
+    closing.push(() => clearInterval(pump));
+    const path = folder.path(`stopped-${hop.replaceAll(' ', '-')}`);
+    const events: RelayedEvent[] = [];
+    const done = new Subject<void>();
+    let isReplaced = false;
+    const feed$ = feedAfter(hop, options).pipe(
+      tap((event) => {
+        events.push(event);
+        if (event.type === 'frame' && !isReplaced) {
+          isReplaced = true;
+          tradeFeed$('market', { ...options, apiKey: account.createApiKey() })
+            .pipe(takeUntil(timer(200)))
+            .subscribe();
+        }
+        if (event.type === 'opened' && isReplaced) setTimeout(() => done.next(), 350);
+      }),
+      retry({ delay: () => timer(450) }),
+      takeUntil(done),
+      shareFeed({ lingerMs: 0 }),
+    );
+    const all = <T>(seen$: Observable<T>) => lastValueFrom(seen$.pipe(toArray()));
+    const [tumbling, sliding, counted, stats, statuses, seenGaps] = await Promise.all([
+      all(feed$.pipe(tumblingWindow<RelayedEvent>({ lengthMs: 100 }))),
+      all(feed$.pipe(slidingWindow<RelayedEvent>({ lengthMs: 200, everyMs: 100 }))),
+      all(feed$.pipe(countWindow<RelayedEvent>(10))),
+      all(feed$.pipe(feedStats({ everyMs: 100 }))),
+      all(feed$.pipe(connectionStatus())),
+      all(feed$.pipe(gaps())),
+      all(feed$.pipe(recordTo(path))),
+    ]);
+
+    // The outside count: when the failure says that the connection ended, and when the next one opened.
+    const { failure } = events.find(({ type }) => type === 'stopped') as Stopped;
+    const reopened = events.findLast((event) => event.type === 'opened')!;
+    const lost = { type: 'gap', from: failure.endedAt, to: reopened.at, durationMs: reopened.at - failure.endedAt };
+    expect(failure.code).toBe('connection-replaced');
+    expect(lost.durationMs).toBeGreaterThanOrEqual(440);
+    expect(seenGaps).toEqual([{ ...lost, failure }]);
+
+    const reaches = ({ start, end }: FeedWindow<unknown>) => start < lost.to && end > lost.from;
+    for (const windows of [tumbling, sliding]) {
+      expect(windows.filter(reaches).length).toBeGreaterThan(3);
+      expect(windows.filter(reaches).filter(({ complete }) => complete)).toEqual([]);
+      for (const window of windows.filter(reaches)) expect(window.gaps.map(({ from }) => from)).toEqual([lost.from]);
+      expect(windows.find((window) => reaches(window) && window.end >= lost.to)?.gaps).toEqual([{ ...lost, failure }]);
+      expect(windows.some((window) => !reaches(window) && window.complete)).toBe(true);
+    }
+    expect(counted.flatMap((window) => window.gaps)).toEqual([{ ...lost, failure }]);
+
+    expect(stats.at(-1)).toMatchObject({ gaps: 1, lostMs: lost.durationMs });
+    for (const name of ['totalFrames', 'gaps', 'lostMs'] as const) {
+      const figures = stats.map((figure) => figure[name]);
+      expect(figures).toEqual([...figures].sort((a, b) => a - b));
+    }
+    const frames = events.filter(({ type }) => type === 'frame');
+    expect(stats.at(-1)?.totalFrames).toBe(frames.length);
+
+    const states = statuses.map(({ state }) => state);
+    expect(states.filter((state, n) => state !== states[n - 1])).toEqual([
+      'connecting',
+      'live',
+      'stopped',
+      'reconnecting',
+      'live',
+    ]);
+    expect(statuses.find(({ state }) => state === 'reconnecting')).toMatchObject({ since: lost.from, failure });
+
+    const recorded = await all(replay$(path, { speed: Infinity }));
+    const recordedGaps = recorded.filter((event): event is Gap & { offset: number } => event.type === 'gap');
+    expect(recordedGaps.map(({ from, to }) => [from, to])).toEqual([[lost.from, lost.to]]);
+    expect(recorded).toHaveLength(frames.length + 1);
+  });
+});
+
+describe('an exception of the caller', () => {
+  it('is not a failure of the feed: no `stopped` comes before it', async () => {
+    const { options } = await started();
+    const thrown = new Error('mine');
+    const events: RelayedEvent[] = [];
+    const error: unknown = await new Promise((resolve) => {
+      tradeFeedEvents$('market', {
+        ...options,
+        apiKey: 'wrong',
+        classify: () => {
+          throw thrown;
+        },
+      }).subscribe({ next: (event) => events.push(event), error: resolve });
+    });
+    expect(error).toBe(thrown);
+    expect(error).not.toBeInstanceOf(TradeFeedError);
+    expect(events.map(({ type }) => type)).toEqual(['ticket-requested']);
+  });
+});
