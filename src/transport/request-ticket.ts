@@ -67,7 +67,13 @@ type Answer = { readonly ticket: Ticket } | { readonly refusal: FailureFacts };
 const ticket$ = (settings: TicketSettings & Keeping, feed: Feed, key: Secret): Observable<Ticket> => {
   const { baseUrl, ticketTimeoutMs, dispatcher, tls, [keptSockets]: kept } = settings;
   const url = new URL(`${baseUrl.replace(/\/+$/, '')}/v1/wss/tickets`);
-  const headers = { 'x-api-key': key.reveal(), 'content-type': 'application/json', accept: 'application/json' };
+  const headers = {
+    'x-api-key': key.reveal(),
+    'content-type': 'application/json',
+    accept: 'application/json',
+    // Without this a server may choose any encoding (RFC 9110, 12.5.3), and nothing here decodes one.
+    'accept-encoding': 'identity',
+  };
   const body = JSON.stringify({ feed });
   const sentMs = performance.now();
   return post$({ url, headers, body, dispatcher, tls, kept }, (response) => answer$(response, sentMs)).pipe(
