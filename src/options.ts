@@ -43,7 +43,10 @@ export interface TradeFeedOptions {
   readonly apiKey?: string | Secret | (() => string | Promise<string>) | undefined;
   /** Absolute deadline of the ticket request, in ms. @defaultValue 10 000 */
   readonly ticketTimeoutMs?: number | undefined;
-  /** Absolute deadline of the handshake, in ms; never later than the ticket's own expiry. @defaultValue 10 000 */
+  /**
+   * Absolute deadline of the handshake, in ms. A ticket that expires earlier ends it earlier, but not twice in a row: the clock that says
+   * so may be wrong. @defaultValue 10 000
+   */
   readonly handshakeTimeoutMs?: number | undefined;
   /**
    * Silence in ms after which a ping is sent; the connection is given up when the answer does not come within as long

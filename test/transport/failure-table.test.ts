@@ -280,13 +280,6 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'handshake',
-    what: 'a ticket that is dead on arrival',
-    code: 'ticket-expired',
-    verdict: 'renew',
-    ticket: [issue({ expires_at: '2031-01-01T00:00:00Z' }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })],
-  },
-  {
-    stage: 'handshake',
     what: 'a ticket that runs out in the handshake',
     code: 'ticket-expired',
     verdict: 'renew',

@@ -53,8 +53,14 @@ const rows: readonly Row[] = [
   { what: 'no answer to the handshake', handshake: [silence], options: { handshakeTimeoutMs: 30 } },
   { what: 'nobody at the other end', ticket: [issue({ wss_url: 'ws://127.0.0.1:1/ws' })] },
   {
-    what: 'a ticket that is dead on arrival',
+    what: 'a ticket that is dead on arrival by its Date',
     ticket: [issue({ expires_at: '2031-01-01T00:00:00Z' }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })],
+    handshake: [refuseHandshake(401)],
+  },
+  {
+    what: 'a ticket that runs out in the handshake',
+    ticket: [issue({ expires_at: '2031-01-01T00:00:00.05Z' }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })],
+    handshake: [silence],
   },
   closing(4001, 'connection replaced'),
   closing(1008, 'server push only'),
