@@ -34,7 +34,9 @@ const streams: readonly Sent[] = [
   sent('many in one read', sizes(300, 100), text, WHOLE),
   sent('binary, many in one read', sizes(300, 100), (whole) => binary(Buffer.from(whole)), WHOLE),
   sent('cut into reads within frames', sizes(60, 100), text, 250),
-  sent('cut within a head, more in the same read', sizes(60, 6_000), text, 6_005),
+  sent('cut within a head', sizes(60, 6_000), text, 6_005),
+  // 60 frames of 102 bytes, and the first byte of one more.
+  sent('cut within a head, many more in the same read', sizes(300, 100), text, 60 * 102 + 1),
   sent('each larger than a read', sizes(8, 100_000), text, WHOLE),
   sent('small and large in turn', [100, 40_000, 100, 20_000, 100, 100, 70_000, 100], text, 10_000),
   sent('in fragments', sizes(40, 200), fragmented, WHOLE),
