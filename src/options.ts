@@ -21,7 +21,10 @@ import {
 import { isCredential, Secret } from './protocol/secret.js';
 import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from './reconnect/backoff.js';
 
-/** TLS of a private service, for the ticket request and the handshake alike. */
+/**
+ * TLS of a private service, for the ticket request and the handshake alike. Any other name is `invalid-options`: where to connect is
+ * decided by `baseUrl` and by the ticket alone.
+ */
 export type TlsOptions = SecureContextOptions &
   Pick<ConnectionOptions, 'servername' | 'checkServerIdentity' | 'rejectUnauthorized'>;
 
@@ -40,7 +43,10 @@ export interface TradeFeedOptions {
   readonly apiKey?: string | Secret | (() => string | Promise<string>) | undefined;
   /** Absolute deadline of the ticket request, in ms. @defaultValue 10 000 */
   readonly ticketTimeoutMs?: number | undefined;
-  /** Absolute deadline of the handshake, in ms; never later than the ticket's own expiry. @defaultValue 10 000 */
+  /**
+   * Absolute deadline of the handshake, in ms. A ticket that expires earlier ends it earlier, but not twice in a row: the clock that says
+   * so may be wrong. @defaultValue 10 000
+   */
   readonly handshakeTimeoutMs?: number | undefined;
   /**
    * Silence in ms after which a ping is sent; the connection is given up when the answer does not come within as long
@@ -54,8 +60,8 @@ export interface TradeFeedOptions {
   /** Overrides what a failure asks for; gets the failure and the verdict of the table. */
   readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
   /**
-   * A private CA and the like. It does not reach a `dispatcher`, which has its own. `rejectUnauthorized: false` sends the key to
-   * whoever answers: give the `ca` instead.
+   * A private CA and the like: the names of {@link TlsOptions}, no others. It does not reach a `dispatcher`, which has its own.
+   * `rejectUnauthorized: false` sends the key to any server that answers: give the `ca` instead.
    */
   readonly tls?: TlsOptions | undefined;
   /**
@@ -118,11 +124,37 @@ const isBaseUrl = (value: unknown): boolean => {
   return encrypted && url.username === '' && url.password === '';
 };
 
-const tlsRules: Readonly<Record<'ca' | 'servername' | 'checkServerIdentity' | 'rejectUnauthorized', Rule>> = {
+// `createSecureContext` judges the value of these: see `isTls`.
+const anything: Rule = { allowed: 'an option of node:tls', is: () => true };
+
+// No other name may be given: `tls.connect` would take a `host`, a `port` or a `socket` from here, and the key would go there.
+const tlsRules: Readonly<Record<keyof TlsOptions, Rule>> = {
   ca: { allowed: 'certificates in PEM', is: (v) => [v].flat().every((pem) => areCertificates(String(pem))) },
+  cert: anything,
+  key: anything,
+  passphrase: { allowed: 'a string', isSecret: true, is: (v) => typeof v === 'string' },
+  pfx: anything,
+  crl: anything,
   servername: { allowed: 'a host name', is: (v) => typeof v === 'string' },
   checkServerIdentity: aFunction,
   rejectUnauthorized: aBoolean,
+  allowPartialTrustChain: aBoolean,
+  minVersion: anything,
+  maxVersion: anything,
+  ciphers: anything,
+  sigalgs: anything,
+  ecdhCurve: anything,
+  dhparam: anything,
+  honorCipherOrder: aBoolean,
+  secureOptions: anything,
+  secureProtocol: anything,
+  ALPNCallback: aFunction,
+  clientCertEngine: anything,
+  privateKeyEngine: anything,
+  privateKeyIdentifier: anything,
+  sessionIdContext: anything,
+  sessionTimeout: anything,
+  ticketKeys: anything,
 };
 
 const isTls = (value: unknown): boolean => {
@@ -189,8 +221,7 @@ const isResolved = Symbol('resolved');
 export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
   if (isSettings(options)) return options;
   const given = validated<TradeFeedOptions>(options, feedOptionRules);
-  const { ca, servername, checkServerIdentity, rejectUnauthorized } = given.tls ?? {};
-  validated({ ca, servername, checkServerIdentity, rejectUnauthorized }, tlsRules, 'tls.');
+  validated<TlsOptions>(given.tls ?? {}, tlsRules, 'tls.');
   return {
     ...defaults,
     ...given,

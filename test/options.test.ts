@@ -4,7 +4,8 @@ import { Agent as HttpsAgent } from 'node:https';
 import { inspect } from 'node:util';
 import { asyncScheduler, VirtualTimeScheduler } from 'rxjs';
 import { Agent as Dispatcher } from 'undici';
-import { resolveOptions, resolveTicketOptions, type TradeFeedOptions } from '../src/options.js';
+import { tradeFeed$, tradeFeedEvents$ } from '../src/index.js';
+import { resolveOptions, resolveTicketOptions, type TlsOptions, type TradeFeedOptions } from '../src/options.js';
 import { TradeFeedError } from '../src/protocol/failure.js';
 import { Secret } from '../src/protocol/secret.js';
 import { certificateFor } from './support/certificate.js';
@@ -263,6 +264,81 @@ describe('the option backoff', () => {
     const { backoff } = resolveOptions({ backoff: { maxDelayMs: 100 } });
     expect(backoff).toMatchObject({ initialDelayMs: 100, maxDelayMs: 100 });
     expect(resolveOptions({ backoff }).backoff).toEqual(backoff);
+  });
+});
+
+// Each option of node:tls that may be given, once more by hand: a name that is missing here or there fails.
+const tlsNames = Object.keys({
+  ca: true,
+  cert: true,
+  key: true,
+  passphrase: true,
+  pfx: true,
+  crl: true,
+  servername: true,
+  checkServerIdentity: true,
+  rejectUnauthorized: true,
+  allowPartialTrustChain: true,
+  minVersion: true,
+  maxVersion: true,
+  ciphers: true,
+  sigalgs: true,
+  ecdhCurve: true,
+  dhparam: true,
+  honorCipherOrder: true,
+  secureOptions: true,
+  secureProtocol: true,
+  ALPNCallback: true,
+  clientCertEngine: true,
+  privateKeyEngine: true,
+  privateKeyIdentifier: true,
+  sessionIdContext: true,
+  sessionTimeout: true,
+  ticketKeys: true,
+} satisfies Record<keyof TlsOptions, true>);
+
+describe('the option tls', () => {
+  it.each([
+    // What `tls.connect` would go by: another address, a socket that is open already, a pipe, another lookup.
+    ...['host', 'port', 'socket', 'path', 'lookup', 'localAddress', 'family', 'fd', 'onread'],
+    ...['secureContext', 'session', 'ALPNProtocols', 'pskCallback', 'minDHSize', 'requestOCSP', 'timeout'],
+    // Misspelt, or of another object.
+    ...['rejectUnauthorised', 'CA', 'certs', 'serverName', 'checkServerIdentityy', 'constructor', 'toString', ''],
+  ])('names %j, which it does not know, and those that it knows, from the call itself', (name) => {
+    for (const receiveIn of ['main', 'worker'] as const)
+      for (const call of [tradeFeed$, tradeFeedEvents$]) {
+        const tls = { ca: cert, [name]: marker } as TlsOptions;
+        const given = { baseUrl: 'https://feed.example.com', apiKey: 'k', tls, receiveIn };
+        const error = refusalOf(() => call('market', given));
+        expect(error.message).toContain(`(\`tls.${name}\` must be left out: the options are ${tlsNames.join(', ')})`);
+        expect(everythingOf(error)).not.toContain(marker);
+      }
+  });
+
+  it('knows __proto__ as a name, not as a prototype', () => {
+    const tls = JSON.parse(`{"__proto__":{"host":"${marker}"}}`) as TlsOptions;
+    expect(refused('tls', tls).message).toContain('`tls.__proto__` must be left out');
+  });
+
+  it.each([
+    [{ passphrase: 47_110_815 }, '`tls.passphrase` must be a string)'],
+    [{ honorCipherOrder: 'yes' }, '`tls.honorCipherOrder` must be true or false)'],
+    [{ allowPartialTrustChain: 1 }, '`tls.allowPartialTrustChain` must be true or false, got 1)'],
+    [{ ALPNCallback: marker }, '`tls.ALPNCallback` must be a function)'],
+    [{ servername: 5 }, '`tls.servername` must be a host name, got 5)'],
+    [{ key: 47_110_815 }, '`tls` must be an object of options for node:tls'],
+    [{ pfx: 47_110_815 }, '`tls` must be an object of options for node:tls'],
+    [{ ticketKeys: Buffer.from(marker) }, '`tls` must be an object of options for node:tls'],
+    [{ sessionTimeout: marker }, '`tls` must be an object of options for node:tls'],
+  ])('must not hold %p, and shows no secret', (tls, message) => {
+    const error = refused('tls', tls);
+    expect(error.message).toContain(message);
+    expect(everythingOf(error)).not.toMatch(new RegExp(`${marker}|47110815`));
+  });
+
+  it('may hold what is undefined, under its own names', () => {
+    const nothing = Object.fromEntries(tlsNames.map((name) => [name, undefined]));
+    expect(resolveOptions({ tls: nothing }).tls).toEqual({});
   });
 });
 

@@ -19,6 +19,14 @@ const ticketRequestFailed = {
   advice: 'Nothing to do: the request is repeated with backoff.',
 } as const;
 
+const handshakeFailed = {
+  stage: 'handshake',
+  code: 'handshake-failed',
+  verdict: 'backoff',
+  meaning: 'The service could not answer the handshake.',
+  advice: 'Nothing to do: the feed tries again with backoff.',
+} as const;
+
 const restoreAccess = 'Restore access, or use a key of an account that has it.';
 const nothingToDo = 'Nothing to do: the feed reconnects with a fresh ticket.';
 
@@ -126,14 +134,10 @@ export const meanings: readonly Meaning[] = [
     meaning: 'The service has no room for another user.',
     advice: 'Nothing to do: the feed tries again with backoff.',
   },
-  {
-    stage: 'handshake',
-    status: '5xx',
-    code: 'handshake-failed',
-    verdict: 'backoff',
-    meaning: 'The service could not answer the handshake.',
-    advice: 'Nothing to do: the feed tries again with backoff.',
-  },
+  { status: '5xx', ...handshakeFailed },
+  // The trouble of a moment, not of this client: what a server or a proxy that is busy answers (RFC 9110, 15.5.9; RFC 6585, 4).
+  { status: 408, ...handshakeFailed },
+  { status: 429, ...handshakeFailed },
   {
     stage: 'handshake',
     status: 'other',

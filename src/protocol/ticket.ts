@@ -20,7 +20,8 @@ export interface Ticket {
   readonly subprotocol: string;
   /**
    * When the ticket runs out, in ms on this process's monotonic clock (`performance.now()`). Not a field of the wire:
-   * `requestTicket` works it out as `expires_at` minus the `Date` of the response. Absent: no such deadline is known.
+   * `requestTicket` works it out as `expires_at` minus the `Date` of the response. Absent: no such deadline is known, or that `Date` is wrong
+   * (it leaves a ticket that was just issued no time to live).
    */
   readonly deadlineMs?: number;
   /** Hides the ticket, and the key that it was issued for, in a text of the service. Not a field of the wire. */

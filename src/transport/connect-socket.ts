@@ -32,7 +32,7 @@ export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls): S
   const port = portOf(url);
   const servername = isIP(host) === 0 ? host : '';
   const socket = isSecure(url)
-    ? connectTls({ host, port, servername, ...withOwnCheck(tls), ...shared })
+    ? connectTls({ servername, ...withOwnCheck(tls), ...shared, host, port })
     : connectTcp({ host, port });
   // A request that comes soon after the end of the TLS handshake would wait until that is acknowledged: Nagle's algorithm.
   return socket.setNoDelay();

@@ -1,4 +1,5 @@
 import { frameHead, type FrameHead, isControl, Opcode } from './frame-head.js';
+import { markShared } from './mark-shared.js';
 import type { Tap } from './tap.js';
 import { kindOf, tellWholeFrames } from './whole-frames.js';
 
@@ -67,7 +68,7 @@ export function* frameTap(tap: Tap, pass: (bytes: Buffer) => void): ByteReader<B
 function* more(cursor: Cursor): ByteReader<void> {
   const rest = cursor.bytes.subarray(cursor.at);
   const bytes = yield;
-  cursor.bytes = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+  cursor.bytes = rest.length === 0 ? bytes : shared(Buffer.concat([rest, bytes]));
   cursor.at = 0;
 }
 
@@ -81,11 +82,16 @@ function* headOf(cursor: Cursor): ByteReader<FrameHead> {
 
 // A frame that is read in several turns gets other bytes; small ones share a buffer, for a buffer costs more than what is in it.
 const bytesFor = (cursor: Cursor, length: number): Buffer => {
-  if (length > POOL_BYTES / 4) return Buffer.allocUnsafeSlow(length);
-  if (length > cursor.pool.length) cursor.pool = Buffer.allocUnsafeSlow(POOL_BYTES);
+  if (length > POOL_BYTES / 4) return shared(Buffer.allocUnsafeSlow(length));
+  if (length > cursor.pool.length) cursor.pool = shared(Buffer.allocUnsafeSlow(POOL_BYTES));
   const data = cursor.pool.subarray(0, length);
   cursor.pool = cursor.pool.subarray(length);
   return data;
+};
+
+const shared = (bytes: Buffer): Buffer => {
+  markShared(bytes.buffer);
+  return bytes;
 };
 
 function* payloadOf(cursor: Cursor, head: FrameHead): ByteReader<Buffer> {

@@ -42,9 +42,9 @@ export interface OpenSocket {
  * Emits once, when the connection is open, and stays: the connection lives as long as the subscription. Errors with a
  * `TradeFeedError` of stage `handshake`. Unsubscribing closes the connection, within a bounded time, and mutes it.
  */
-export const handshake$ = (ticket: Ticket, settings: Settings): Observable<OpenSocket> => {
+export const handshake$ = (ticket: Ticket, settings: Settings & Keeping): Observable<OpenSocket> => {
   const { handshakeTimeoutMs } = settings;
-  const leftMs = ticket.deadlineMs === undefined ? Infinity : ticket.deadlineMs - performance.now();
+  const leftMs = leftOf(ticket, settings);
   const late: FailureFacts =
     leftMs <= handshakeTimeoutMs
       ? { stage: 'handshake', code: 'ticket-expired' }
@@ -55,6 +55,10 @@ export const handshake$ = (ticket: Ticket, settings: Settings): Observable<OpenS
     else open(ticket, settings, subscriber, fail);
   }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), () => judgedFailure(settings, late)));
 };
+
+// A fresh ticket that runs out twice in a row is the work of a wrong clock: after the first one the service decides.
+const leftOf = ({ deadlineMs = Infinity }: Ticket, { [keptSockets]: kept }: Keeping): number =>
+  kept?.lastFailure()?.code === 'ticket-expired' ? Infinity : deadlineMs - performance.now();
 
 const open = (
   ticket: Ticket,

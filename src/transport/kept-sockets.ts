@@ -1,5 +1,6 @@
 import type { Settings } from '../options.js';
 import type { LifecycleEvent } from '../protocol/event.js';
+import type { TradeFeedError } from '../protocol/failure.js';
 import type { Connect } from './connect-socket.js';
 import type { OwnClient } from './own-client.js';
 import { resumingConnect } from './resuming-connect.js';
@@ -7,7 +8,7 @@ import { spareSocket } from './spare-socket.js';
 
 /**
  * What one subscription keeps from attempt to attempt, so that a reconnect waits for as little as can be: the connection of the
- * last ticket request, the TLS sessions, and a spare connection for the next handshake. Never a ticket.
+ * last ticket request, the TLS sessions, and a spare connection for the next handshake; and what ended the last one. Never a ticket.
  */
 export interface KeptSockets {
   /** Connects for a handshake. */
@@ -23,6 +24,8 @@ export interface KeptSockets {
    * that never opened is followed by a wait, and by an attempt without: a service in trouble is not connected to in vain.
    */
   readonly follow: (event: LifecycleEvent) => void;
+  /** Gives what ended the attempt before; `undefined` in the first one. */
+  readonly lastFailure: () => TradeFeedError | undefined;
   /** Destroys all that is kept; what is given back later is destroyed at once. */
   readonly release: () => void;
 }
@@ -41,6 +44,7 @@ export const keepSockets = ({ tls, standby, backoff }: Settings): KeptSockets =>
   const spare = spareSocket(connect, backoff);
   const spareForTicket = spareSocket(connect, backoff);
   let client: OwnClient | undefined;
+  let lastFailure: TradeFeedError | undefined;
   let isReleased = false;
 
   const drop = () => {
@@ -62,7 +66,8 @@ export const keepSockets = ({ tls, standby, backoff }: Settings): KeptSockets =>
     follow: (event) => {
       if (event.type === 'ticket-requested') spare.open();
       if (event.type === 'disconnected') {
-        const { stage, code } = event.failure;
+        lastFailure = event.failure;
+        const { stage, code } = lastFailure;
         const wasSilent = code === 'connection-stalled';
         if (stage !== 'stream' || wasSilent) drop();
         // What was kept on the same way may hang as well, for the whole of the next deadline.
@@ -73,6 +78,7 @@ export const keepSockets = ({ tls, standby, backoff }: Settings): KeptSockets =>
         spareForTicket.standBy(client?.socket());
       }
     },
+    lastFailure: () => lastFailure,
     release: () => {
       isReleased = true;
       drop();

@@ -10,6 +10,7 @@ import { redactorOf, type Ticket } from '../protocol/ticket.js';
 import { judgedFailure } from './judged-failure.js';
 import { handshake$, type OpenSocket } from './handshake.js';
 import { stalled$ } from './liveness.js';
+import { markShared } from './mark-shared.js';
 import { plainCause } from './network-failure.js';
 import type { Tap } from './tap.js';
 import { TappedSocket } from './tapped-socket.js';
@@ -68,6 +69,8 @@ const frames$ = (
     let heardAtMs = openedMs;
     let readAt = Date.now();
     let framesReceived = 0;
+    // Of the messages of this read.
+    let marked: ArrayBufferLike | undefined;
     const end = (facts: Omit<FailureFacts, 'stage'>, endedMs = performance.now()) =>
       subscriber.error(
         judgedFailure(settings, {
@@ -81,6 +84,7 @@ const frames$ = (
     const read = () => {
       heardAtMs = performance.now();
       readAt = Date.now();
+      marked = undefined;
     };
     const frame = (data: Buffer, isBinary: boolean, isAscii?: boolean) => {
       framesReceived += 1;
@@ -98,9 +102,16 @@ const frames$ = (
       else closed(payload.readUInt16BE(0), payload.subarray(2));
     };
 
+    // The messages of ws are views of what was read, many of one memory, or of memory that ws made to join them.
+    const message = (data: Buffer, isBinary: boolean) => {
+      if (data.buffer !== marked) markShared(data.buffer);
+      marked = data.buffer;
+      frame(data, isBinary);
+    };
+
     webSocket
       .removeAllListeners('error')
-      .on('message', frame)
+      .on('message', message)
       .on('error', (error) => {
         const cause = plainCause(error, redact);
         end({ code: 'invalid-frame', detail: cause.message, cause });

@@ -67,7 +67,13 @@ type Answer = { readonly ticket: Ticket } | { readonly refusal: FailureFacts };
 const ticket$ = (settings: TicketSettings & Keeping, feed: Feed, key: Secret): Observable<Ticket> => {
   const { baseUrl, ticketTimeoutMs, dispatcher, tls, [keptSockets]: kept } = settings;
   const url = new URL(`${baseUrl.replace(/\/+$/, '')}/v1/wss/tickets`);
-  const headers = { 'x-api-key': key.reveal(), 'content-type': 'application/json', accept: 'application/json' };
+  const headers = {
+    'x-api-key': key.reveal(),
+    'content-type': 'application/json',
+    accept: 'application/json',
+    // Without this a server may choose any encoding (RFC 9110, 12.5.3), and nothing here decodes one.
+    'accept-encoding': 'identity',
+  };
   const body = JSON.stringify({ feed });
   const sentMs = performance.now();
   return post$({ url, headers, body, dispatcher, tls, kept }, (response) => answer$(response, sentMs)).pipe(
@@ -95,10 +101,11 @@ const issued$ = ({ headers, body }: Dispatcher.ResponseData, sentMs: number): Ob
   );
 
 // The ticket's lifetime is a difference of two times of the service; the local wall clock is not asked. It is counted from when
-// the request was sent: the answer may have waited while the event loop was blocked.
+// the request was sent: the answer may have waited while the event loop was blocked. A ticket that was just issued has time to
+// live: if it has none, a proxy wrote the `Date`, nothing is known, and the service decides at the handshake.
 const deadlineOf = (ticket: Ticket, date: string | undefined, sentMs: number): Pick<Ticket, 'deadlineMs'> => {
-  const answeredAt = parseHttpDate(date);
-  return answeredAt === undefined ? {} : { deadlineMs: sentMs + parseTimestamp(ticket.expires_at) - answeredAt };
+  const lifetimeMs = parseTimestamp(ticket.expires_at) - (parseHttpDate(date) ?? Infinity);
+  return lifetimeMs > 0 ? { deadlineMs: sentMs + lifetimeMs } : {};
 };
 
 // The failure is known from the head: it is emitted at once, so that no deadline can replace it, and the body is drained.

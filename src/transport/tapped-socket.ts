@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { frameTap } from './frame-tap.js';
+import { markShared } from './mark-shared.js';
 import type { Tap } from './tap.js';
 
 const LINE_FEED = 10;
@@ -22,7 +23,10 @@ export class TappedSocket extends Duplex {
     this.#socket = socket;
     this.#isGone = new Promise((resolve) => socket.once('close', () => resolve()));
     socket
-      .on('data', (bytes: Buffer) => this.#read(bytes))
+      .on('data', (bytes: Buffer) => {
+        markShared(bytes.buffer);
+        this.#read(bytes);
+      })
       .on('end', () => this.push(null))
       .on('error', (error) => this.destroy(error))
       .on('close', () => this.destroy());

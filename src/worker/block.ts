@@ -2,6 +2,7 @@ import type { Subscriber } from 'rxjs';
 import type { Feed } from '../protocol/feed.js';
 import { Frame } from '../protocol/frame.js';
 import { BufferView } from '../transport/buffer-view.js';
+import { markShared } from '../transport/mark-shared.js';
 
 /**
  * Frames of one connection in one buffer, which changes threads without a copy: first a row for each frame, then the payloads.
@@ -35,11 +36,15 @@ export const rowsOf = (bytes: ArrayBuffer, count: number): Rows => ({
   times: new Float64Array(bytes, 0, count * 2),
 });
 
-/** Emits the frames of a block, in order, for as long as the subscriber is open. Their payloads are views of the block. */
+/**
+ * Emits the frames of a block, in order, for as long as the subscriber is open. Their payloads are views of the block, which has arrived and is not
+ * transferred again.
+ */
 export const emitFrames = (block: Block, connection: number, subscriber: Subscriber<Frame>): void => {
   const { feed, count, bytes } = block;
   const { words, times } = rowsOf(bytes, count);
   const first = count * rowBytes;
+  markShared(bytes);
   for (let n = 0; n < count && !subscriber.closed; n += 1) {
     const word = words[n * 4 + 1] as number;
     const data = new BufferView(bytes, first + (words[n * 4] as number), word >>> 1);

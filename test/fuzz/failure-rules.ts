@@ -75,7 +75,7 @@ export const codeOfClose = (code: number, reason: string): string =>
     : (known.close[code] ?? 'connection-closed');
 
 const verdictOf = ({ stage, code, status = 0, closeCode }: TradeFeedError): Verdict | undefined => {
-  if (code === 'handshake-failed' && isServerError(status)) return 'backoff';
+  if (code === 'handshake-failed' && (isServerError(status) || status === 408 || status === 429)) return 'backoff';
   if (code === 'connection-closed' && closeCode === 4003) return 'renew';
   return verdicts[stage][code];
 };

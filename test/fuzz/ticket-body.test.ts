@@ -29,7 +29,7 @@ const json = (value: unknown) => (wssUrl: string) => withAddress(Buffer.from(JSO
 const good = (wssUrl: string) => Buffer.from(JSON.stringify(ticketFields(wssUrl)));
 
 /** How an attempt may end whose ticket was taken: the handshake is made with that ticket, or its address leads nowhere. */
-const afterTicket = ['connection-replaced', 'subprotocol-mismatch', 'handshake-unreachable', 'ticket-expired'];
+const afterTicket = ['connection-replaced', 'subprotocol-mismatch', 'handshake-unreachable'];
 
 const isTaken = ({ code, failure, requests }: Ran, body: string): boolean => {
   if (code === 'invalid-ticket') {
@@ -117,10 +117,8 @@ describe(`the body of a ticket response, with FUZZ_SEED=${seed}`, () => {
       fuzz('ticket fields', fc.tuple(ticketBodies, dates, places), 72, async ([{ fields, isTicket }, date, cuts]) => {
         const ran = await scripted.run(answering(json(fields), date, cuts), { handshakeTimeoutMs: 5_000 });
         expect([isTaken(ran, JSON.stringify(fields)), ran.failure.message]).toEqual([isTicket, ran.failure.message]);
-        // By the clock of the service a ticket may have run out: then there is no handshake.
-        const isLate = isTicket && date.some((header) => header.includes('9999'));
-        expect(ran.code === 'ticket-expired').toBe(isLate);
-        if (isLate) expect(ran.requests).toHaveLength(1);
+        // A `Date` after `expires_at` ends no ticket that was just issued: it is tried as any other.
+        expect(ran.code).not.toBe('ticket-expired');
         return ran.code;
       }),
     timeoutFor(150),

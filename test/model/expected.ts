@@ -43,6 +43,9 @@ export const handshakeRefusals: readonly (readonly [status: number, retryAfter: 
   [503, undefined, handshake('capacity-full', 'backoff')],
   [503, '3', handshake('capacity-full', 'backoff', 3_000)],
   [500, undefined, handshake('handshake-failed', 'backoff')],
+  [408, undefined, handshake('handshake-failed', 'backoff')],
+  [429, undefined, handshake('handshake-failed', 'backoff')],
+  [429, '4', handshake('handshake-failed', 'backoff', 4_000)],
   [302, undefined, handshake('handshake-failed', 'stop')],
   [404, undefined, handshake('handshake-failed', 'stop')],
 ];

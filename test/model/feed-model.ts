@@ -34,6 +34,8 @@ export interface ModelFeed {
   readonly pingFrom: number;
   /** Whether it is the ticket that runs out first in a handshake. */
   readonly expires: boolean;
+  /** Whether the attempt before ended because its ticket ran out: then this one leaves it to the service whether a ticket is good. */
+  readonly hasExpired: boolean;
   readonly whim: Whim | undefined;
   readonly last: { readonly afterStable: boolean; readonly attempt: number; readonly delayMs: number } | undefined;
 }
@@ -58,7 +60,7 @@ export interface End {
 export const subscribed = (subscription: number, profile: Profile, now: number): ModelFeed => ({
   ...{ subscription, profile, phase: 'asking', dueAt: now + profile.ticketTimeoutMs, askedAt: now },
   ...{ openedAt: 0, heardAt: 0, hasBeenOpen: false, isMute: false, isPinged: false, pingFrom: 0, expires: false },
-  ...{ whim: undefined, last: undefined },
+  ...{ hasExpired: false, whim: undefined, last: undefined },
 });
 
 /** The wait is over: an attempt begins. */
@@ -67,9 +69,9 @@ export const asked = (feed: ModelFeed, now: number): Outcome => ({
   steps: ['ticket-requested'],
 });
 
-/** A ticket was issued that lives this long. */
+/** A ticket was issued that lives this long; one without time to live comes from a wrong clock, and is tried as one without a deadline. */
 export const issued = (feed: ModelFeed, now: number, lifetimeMs: number, expired: Expected): Outcome => {
-  const leftMs = feed.askedAt + lifetimeMs - now;
+  const leftMs = lifetimeMs <= 0 || feed.hasExpired ? Infinity : feed.askedAt + lifetimeMs - now;
   if (leftMs <= 0) {
     const then = failed(feed, now, expired);
     return { ...then, steps: ['ticket-issued', ...then.steps] };
@@ -143,7 +145,13 @@ export const failed = (feed: ModelFeed, now: number, failure: Expected, uptimeMs
         ? [longestMs, longestMs]
         : [profile.jitter === 'equal' ? Math.floor(longestMs / 2) : 1, longestMs];
   return {
-    feed: { ...feed, phase: 'waiting', dueAt: NaN, last: { afterStable, attempt, delayMs: NaN } },
+    feed: {
+      ...feed,
+      phase: 'waiting',
+      dueAt: NaN,
+      hasExpired: failure.code === 'ticket-expired',
+      last: { afterStable, attempt, delayMs: NaN },
+    },
     steps: ['disconnected', 'reconnecting'],
     ends: [{ failure: seen, waitMs: [Math.max(floorMs, own[0]), Math.max(floorMs + spreadMs, own[1])] }],
   };

@@ -92,11 +92,13 @@ const table: readonly Row[] = [
     code: 'handshake-failed',
     verdict: 'backoff',
   },
+  { row: 'handshake 408', facts: answers('handshake', 408), code: 'handshake-failed', verdict: 'backoff' },
+  { row: 'handshake 429', facts: answers('handshake', 429), code: 'handshake-failed', verdict: 'backoff' },
   {
     row: 'handshake other',
     facts: [
       ...answers('handshake', 301, 302, 303, 307, 308),
-      ...answers('handshake', 101, 200, 204, 402, 403, 404, 405, 408, 410, 426, 429, 600, 999),
+      ...answers('handshake', 101, 200, 204, 402, 403, 404, 405, 407, 409, 410, 426, 428, 430, 600, 999),
     ],
     code: 'handshake-failed',
     verdict: 'stop',
@@ -284,7 +286,9 @@ describe('classify, by section 4 of the design', () => {
           const server = status >= 500 && status <= 599;
           const named = [401, 408, 429].includes(status);
           expect(['stop', 'renew', 'wait', 'backoff']).toContain(classify({ stage, status }));
-          // What no row names stops, unless the trouble is the server's.
+          // What no row names stops, unless the trouble is the server's, or of this moment.
+          if (stage === 'handshake' && (status === 408 || status === 429))
+            expect(classify({ stage, status })).toBe('backoff');
           if (!named) expect(classify({ stage, status })).toBe(server ? 'backoff' : 'stop');
         },
       ),

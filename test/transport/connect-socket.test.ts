@@ -47,6 +47,18 @@ describe('connectSocket', () => {
     socket.destroy();
   });
 
+  it('goes to the address, whatever its options of TLS say', async () => {
+    const tls = await certificateFor();
+    await using wire = await startWire({ tls });
+    await using elsewhere = await startWire({ tls });
+    const to = { ca: tls.cert, host: '127.0.0.1', port: portOf(elsewhere.baseUrl) };
+    const socket = connectSocket(new URL(wire.wssUrl), to);
+    await once(socket, 'secureConnect');
+    expect(socket.remotePort).toBe(portOf(wire.wssUrl));
+    expect(elsewhere.connections).toBe(0);
+    socket.destroy();
+  });
+
   it.each(['ws:', 'wss:'])('sends what is small at once: an answer to a ping, an upgrade: %s', (protocol) => {
     const atOnce = jest.spyOn(Socket.prototype, 'setNoDelay');
     const socket = connectSocket(new URL(`${protocol}//127.0.0.1:1`));

@@ -29,7 +29,12 @@ describe('requestTicket', () => {
     const ticket = await firstValueFrom(of<Feed>('raw').pipe(requestTicket(optionsFor(wire))));
 
     expect(wire.tickets).toMatchObject([{ method: 'POST', url: '/v1/wss/tickets', body: '{"feed":"raw"}' }]);
-    expect(wire.tickets[0]?.headers).toMatchObject({ 'x-api-key': plantedKey, 'content-type': 'application/json' });
+    expect(wire.tickets[0]?.headers).toMatchObject({
+      'x-api-key': plantedKey,
+      'content-type': 'application/json',
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+    });
     expect(wire.tickets[0]?.headers.authorization).toBeUndefined();
     expect(ticket).toMatchObject({ token_type: 'Bearer', wss_url: wire.wssUrl, feed: 'market' });
     expect(ticket.ticket.reveal()).toBe('planted-ticket-1');

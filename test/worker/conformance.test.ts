@@ -44,16 +44,23 @@ const rows: readonly Row[] = [
   { what: 'a body that is no JSON', ticket: [refuse(200, {}, 'planted-ticket-1')] },
   { what: 'no answer to the ticket request', ticket: [silence], options: { ticketTimeoutMs: 30 } },
   { what: 'nobody at the ticket endpoint', options: { baseUrl: 'http://127.0.0.1:1' } },
-  ...[400, 401, 503, 500, 302, 200, 404].map((status) => ({
+  ...[400, 401, 503, 500, 302, 200, 404, 408, 429].map((status) => ({
     what: `handshake ${status}`,
     handshake: [refuseHandshake(status, { location: '/elsewhere' })],
   })),
+  { what: 'handshake 429 with Retry-After', handshake: [refuseHandshake(429, { 'retry-after': '7' })] },
   { what: 'another subprotocol', handshake: [(peer) => peer.socket.write(switching(peer, 'mmp.other.v1'))] },
   { what: 'no answer to the handshake', handshake: [silence], options: { handshakeTimeoutMs: 30 } },
   { what: 'nobody at the other end', ticket: [issue({ wss_url: 'ws://127.0.0.1:1/ws' })] },
   {
-    what: 'a ticket that is dead on arrival',
+    what: 'a ticket that is dead on arrival by its Date',
     ticket: [issue({ expires_at: '2031-01-01T00:00:00Z' }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })],
+    handshake: [refuseHandshake(401)],
+  },
+  {
+    what: 'a ticket that runs out in the handshake',
+    ticket: [issue({ expires_at: '2031-01-01T00:00:00.05Z' }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })],
+    handshake: [silence],
   },
   closing(4001, 'connection replaced'),
   closing(1008, 'server push only'),

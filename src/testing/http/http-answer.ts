@@ -9,13 +9,18 @@ export interface Answer {
   readonly body: string;
 }
 
-/** Makes the answer of a JSON value. Nothing of this service is to be kept: tickets are secrets. */
+/**
+ * Makes the answer of a JSON value. Nothing of this service is to be kept: tickets are secrets.
+ *
+ * Its `Date` is read here, from the clock that `expires_at` is read from: Node's own header stays on real time when a test mocks `Date`.
+ */
 export const jsonAnswer = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Answer => {
   // Of `undefined` there is no JSON: an empty body.
   const body = (JSON.stringify(value) as string | undefined) ?? '';
   return {
     status,
     headers: {
+      Date: new Date().toUTCString(),
       'Content-Type': 'application/json',
       'Content-Length': String(Buffer.byteLength(body)),
       'Cache-Control': 'no-store',
@@ -46,7 +51,7 @@ export const sendAnswer = (response: ServerResponse, { status, headers, body }: 
 
 /** Sends an answer to a handshake that is refused, and ends its socket. */
 export const endHandshake = (socket: Duplex, { status, headers, body }: Answer): void => {
-  const all = { Date: new Date().toUTCString(), Connection: 'close', ...headers };
+  const all = { Connection: 'close', ...headers };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
   // The client may be gone already; its error is no news.
   socket.on('error', () => socket.destroy());

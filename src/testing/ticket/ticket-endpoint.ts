@@ -65,7 +65,7 @@ const refuse = ({ settings, tell }: ServiceState, refusal: Refusal, { account, r
 const issueTicket = ({ settings, tickets, wssUrl }: ServiceState, { id }: AccountRecord, feed: Feed): WireTicket => ({
   ticket: tickets.issue(id, feed),
   token_type: 'Bearer',
-  // The wall clock, as the `Date` header: a client holds one against the other.
+  // From the clock of the `Date` header: a client subtracts one from the other.
   expires_at: new Date(Date.now() + settings.limits.ticketLifetimeMs).toISOString(),
   wss_url: wssUrl,
   feed,

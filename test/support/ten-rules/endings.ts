@@ -49,4 +49,4 @@ export const verdicts = (log: readonly Seen[], isOwnError: (error: unknown) => b
 const mayStop = ({ code, status = 0 }: TradeFeedError): boolean =>
   stops.includes(code) ||
   code === 'retries-exhausted' ||
-  (code === 'handshake-failed' && (status < 500 || status > 599));
+  (code === 'handshake-failed' && status !== 408 && status !== 429 && (status < 500 || status > 599));

@@ -1,0 +1,16 @@
+import { describe, expect, it } from '@jest/globals';
+import { runProgram } from '../support/run-program.js';
+
+describe('a program that mocks Date with node:test', () => {
+  it.each(['2001-02-03T04:05:06.000Z', '2099-12-31T23:58:00.000Z'])(
+    'streams from the local service as ever: %s',
+    async (now) => {
+      const { code, stdout, stderr } = await runProgram('mocked-date.mjs', [String(Date.parse(now))], {});
+      const expiresAt = new Date(Date.parse(now) + 60_000).toISOString();
+      const lines = [`${expiresAt} 60000`, 'ticket-requested', 'ticket-issued', 'opened', 'hi'];
+      expect(stdout.trim().split('\n')).toEqual(lines);
+      expect(code).toBe(0);
+      expect(stderr.replace(/^.*(ExperimentalWarning|--trace-warnings).*\n/gm, '')).toBe('');
+    },
+  );
+});

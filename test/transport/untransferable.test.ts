@@ -1,0 +1,127 @@
+import { describe, expect, it } from '@jest/globals';
+import { Agent } from 'node:http';
+import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
+import { type Frame, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { optionsFor, until } from '../support/feed.js';
+import { binary, close, type HandshakeStep, startWire, switching, text, wsFrame } from '../support/wire.js';
+
+/** Node 20 copies what is marked as untransferable; since Node 21 the caller gets a DataCloneError. */
+const isCopied = process.versions.node.startsWith('20.');
+
+/** Cut nowhere. */
+const WHOLE = 2 ** 30;
+
+const payload = (n: number, bytes: number): string => `${n} `.padEnd(bytes, 'x');
+
+/** The frames of a connection as bytes, cut into writes: what the service counts, apart from the client. */
+interface Sent {
+  readonly what: string;
+  readonly payloads: readonly string[];
+  readonly writes: readonly Buffer[];
+}
+
+const cutEvery = (bytes: Buffer, size: number): Buffer[] =>
+  Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
+const sent = (what: string, sizes: readonly number[], encode: (payload: string) => Buffer, cut: number): Sent => {
+  const payloads = sizes.map((bytes, n) => payload(n, bytes));
+  return { what, payloads, writes: cutEvery(Buffer.concat(payloads.map(encode)), cut) };
+};
+const fragmented = (whole: string): Buffer =>
+  Buffer.concat([wsFrame(1, whole.slice(0, 5), false), wsFrame(9), wsFrame(0, whole.slice(5))]);
+const sizes = (count: number, bytes: number): number[] => Array<number>(count).fill(bytes);
+
+const streams: readonly Sent[] = [
+  sent('many in one read', sizes(300, 100), text, WHOLE),
+  sent('binary, many in one read', sizes(300, 100), (whole) => binary(Buffer.from(whole)), WHOLE),
+  sent('cut into reads within frames', sizes(60, 100), text, 250),
+  sent('cut within a head', sizes(60, 6_000), text, 6_005),
+  // 60 frames of 102 bytes, and the first byte of one more.
+  sent('cut within a head, many more in the same read', sizes(300, 100), text, 60 * 102 + 1),
+  sent('each larger than a read', sizes(8, 100_000), text, WHOLE),
+  sent('small and large in turn', [100, 40_000, 100, 20_000, 100, 100, 70_000, 100], text, 10_000),
+  sent('in fragments', sizes(40, 200), fragmented, WHOLE),
+  sent('in fragments, each larger than a read', sizes(6, 90_000), fragmented, 30_000),
+];
+
+/** Writes one after the other, each in a read of its own, then closes with a code that stops the feed. */
+const sends =
+  ({ writes }: Sent): HandshakeStep =>
+  (peer) => {
+    const rest = [switching(peer), ...writes, close(4001, 'connection replaced')];
+    const next = (): void => {
+      const bytes = rest.shift();
+      if (bytes === undefined || peer.socket.destroyed) return;
+      peer.socket.write(bytes, () => void setTimeout(next, 1));
+    };
+    next();
+  };
+
+/** Transfers the memory of a frame to another thread's port; gives the name of what it throws. */
+const transferTo = (port: MessageChannel, { data }: Frame): string | undefined => {
+  try {
+    port.port1.postMessage(data, [data.buffer as ArrayBuffer]);
+    return undefined;
+  } catch (error) {
+    return (error as Error).name;
+  }
+};
+
+const modes: readonly (readonly [string, () => TradeFeedOptions])[] = [
+  ['here', () => ({})],
+  ["through a user's agent", () => ({ agent: new Agent() })],
+  ['in a worker', () => ({ receiveIn: 'worker' })],
+];
+
+describe.each(modes)('frames that are received %s', (_where, optionsOf) => {
+  it.each(streams)('cannot be transferred, and all of them arrive: $what', async (stream) => {
+    await using wire = await startWire({ handshake: [sends(stream)] });
+    const port = new MessageChannel();
+    const texts: string[] = [];
+    const thrown = new Set<string | undefined>();
+    const received: Frame[] = [];
+
+    const failure: unknown = await new Promise((resolve) => {
+      tradeFeed$('market', optionsFor(wire, optionsOf())).subscribe({
+        next: (frame) => {
+          thrown.add(transferTo(port, frame));
+          texts.push(frame.text());
+          received.push(frame);
+        },
+        error: resolve,
+      });
+    });
+
+    expect(failure).toMatchObject({ code: 'connection-replaced', framesReceived: stream.payloads.length });
+    expect(texts).toEqual(stream.payloads);
+    expect([...thrown]).toEqual([isCopied ? undefined : 'DataCloneError']);
+    // Nor were they emptied by what came after them.
+    expect(received.map((frame) => frame.text())).toEqual(stream.payloads);
+    // Where it is a copy, it is one of the whole frame.
+    for (const whole of isCopied ? stream.payloads : []) {
+      const copy = receiveMessageOnPort(port.port2) as { readonly message: Uint8Array };
+      expect(Buffer.from(copy.message).toString()).toBe(whole);
+    }
+    port.port1.close();
+  });
+
+  it('tell of no gap and of no failure when they are structured clones with a transfer list', async () => {
+    const stream = sent('', sizes(100, 1_000), text, 3_333);
+    await using wire = await startWire({ handshake: [sends(stream)] });
+    const seen = await until(tradeFeedEvents$('market', optionsFor(wire, { ...optionsOf() })), (event) => {
+      if (event.type === 'frame') {
+        try {
+          structuredClone(event.data, { transfer: [event.data.buffer as ArrayBuffer] });
+        } catch (error) {
+          expect((error as Error).name).toBe('DataCloneError');
+        }
+      }
+      return event.type === 'frame' && event.text().startsWith('99 ');
+    });
+    expect(seen.filter(({ type }) => type !== 'frame').map(({ type }) => type)).toEqual([
+      'ticket-requested',
+      'ticket-issued',
+      'opened',
+    ]);
+    expect(seen.flatMap((event) => (event.type === 'frame' ? [event.text()] : []))).toEqual(stream.payloads);
+  });
+});

@@ -1,0 +1,109 @@
+import { describe, expect, it } from '@jest/globals';
+import { firstValueFrom, of, take, toArray } from 'rxjs';
+import {
+  type Feed,
+  type FeedEvent,
+  openConnection,
+  requestTicket,
+  tradeFeedEvents$,
+  type TradeFeedOptions,
+} from '../../src/index.js';
+import { optionsFor, until } from '../support/feed.js';
+import {
+  accept,
+  type HandshakeStep,
+  issue,
+  refuseHandshake,
+  startWire,
+  text,
+  type TicketStep,
+} from '../support/wire.js';
+
+/** Issues a ticket that lives for a minute, through a proxy that writes a `Date` which is this far ahead. */
+const issueWithDateAhead =
+  (aheadMs: number): TicketStep =>
+  (response, wire, n) => {
+    // On the whole second, as a `Date` is.
+    const now = Math.floor(Date.now() / 1_000) * 1_000;
+    const expires_at = new Date(now + 60_000).toISOString();
+    issue({ expires_at }, { date: new Date(now + aheadMs).toUTCString() })(response, wire, n);
+  };
+/** Issues a ticket with so few ms to live that no handshake is done in time. */
+const issueShort =
+  (ms: number): TicketStep =>
+  (response, wire, n) => {
+    const expires_at = `2031-01-01T00:00:00.${String(ms).padStart(3, '0')}Z`;
+    issue({ expires_at }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })(response, wire, n);
+  };
+const slowly =
+  (ms: number, step: HandshakeStep): HandshakeStep =>
+  (peer, wire, n) =>
+    void setTimeout(step, ms, peer, wire, n);
+
+const names = (events: readonly FeedEvent[]): string[] =>
+  events.map((event) => (event.type === 'disconnected' ? event.failure.code : event.type));
+const untilFrame = (options: TradeFeedOptions) =>
+  until(tradeFeedEvents$('market', options), ({ type }) => type === 'frame');
+
+const opened = ['ticket-requested', 'ticket-issued', 'opened', 'frame'];
+const expired = ['ticket-requested', 'ticket-issued', 'ticket-expired', 'reconnecting'];
+
+describe.each(['main', 'worker'] as const)('a `Date` that a proxy wrote, received in %s', (receiveIn) => {
+  it.each([60_000, 61_000, 3_600_000, 10 ** 12])(
+    'that leaves a ticket no time to live (%i ms ahead) is not believed: the service decides',
+    async (aheadMs) => {
+      await using wire = await startWire({ ticket: [issueWithDateAhead(aheadMs)], handshake: [accept(text('a'))] });
+      const events = await untilFrame(optionsFor(wire, { receiveIn }));
+      expect(names(events)).toEqual(opened);
+      expect(wire.tickets).toHaveLength(1);
+    },
+  );
+
+  it('that leaves it too little time is not believed twice in a row', async () => {
+    const handshake = slowly(150, accept(text('a')));
+    await using wire = await startWire({ ticket: [issueShort(50)], handshake: [handshake] });
+    const events = await untilFrame(optionsFor(wire, { receiveIn }));
+    expect(names(events)).toEqual([...expired, ...opened]);
+    expect(wire.tickets).toHaveLength(2);
+  });
+
+  it('leaves it to the service to refuse the ticket', async () => {
+    await using wire = await startWire({ ticket: [issueWithDateAhead(90_000)], handshake: [refuseHandshake(401)] });
+    const events = await until(
+      tradeFeedEvents$('market', optionsFor(wire, { receiveIn })),
+      ({ type }) => type === 'disconnected',
+    );
+    expect(names(events)).toEqual(['ticket-requested', 'ticket-issued', 'ticket-rejected']);
+    expect(wire.handshakes).toHaveLength(1);
+  });
+
+  it('is believed again after any other failure', async () => {
+    const answers: HandshakeStep[] = [() => undefined, refuseHandshake(503), () => undefined, accept(text('a'))];
+    // By the ticket: a machine that is slow may find it run out before there is a handshake.
+    const handshake: HandshakeStep = (peer, wire, n) => answers[wire.tickets.length - 1]?.(peer, wire, n);
+    await using wire = await startWire({ ticket: [issueShort(50)], handshake: [handshake] });
+    const events = await untilFrame(optionsFor(wire, { receiveIn }));
+    const full = expired.map((name) => (name === 'ticket-expired' ? 'capacity-full' : name));
+    expect(names(events)).toEqual([...expired, ...full, ...expired, ...opened]);
+  });
+
+  it('does not make a handshake endless: handshakeTimeoutMs counts as ever', async () => {
+    await using wire = await startWire({ ticket: [issueShort(50)], handshake: [() => undefined] });
+    const events = await until(
+      tradeFeedEvents$('market', optionsFor(wire, { receiveIn, handshakeTimeoutMs: 200 })),
+      (event) => event.type === 'disconnected' && event.failure.code === 'handshake-unreachable',
+    );
+    expect(names(events)).toEqual([...expired, 'ticket-requested', 'ticket-issued', 'handshake-unreachable']);
+  });
+});
+
+describe('the building blocks alone, with a `Date` that leaves a ticket no time to live', () => {
+  it('try the handshake: the ticket has no deadline that is known', async () => {
+    await using wire = await startWire({ ticket: [issueWithDateAhead(60_000)], handshake: [accept(text('a'))] });
+    const options = optionsFor(wire);
+    const ticket = await firstValueFrom(of<Feed>('market').pipe(requestTicket(options)));
+    expect(ticket.deadlineMs).toBeUndefined();
+    const [frame] = await firstValueFrom(of(ticket).pipe(openConnection(options), take(1), toArray()));
+    expect(frame?.text()).toBe('a');
+  });
+});
