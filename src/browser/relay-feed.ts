@@ -51,7 +51,7 @@ export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Obser
           }),
         ),
         tap({
-          error: (failure) => failure instanceof TradeFeedError && emit({ type: 'stopped', failure }),
+          error: (failure: unknown) => failure instanceof TradeFeedError && emit({ type: 'stopped', failure }),
           complete: () => lifecycle.complete(),
         }),
       ),

@@ -132,18 +132,19 @@ const attempting = (
   { current }: Outages,
   failure: TradeFeedError | undefined,
 ): ConnectionStatus => {
-  switch (status?.state) {
+  if (status === undefined) return { state: 'connecting', since: at };
+  switch (status.state) {
     case 'connecting':
       return status;
     case 'reconnecting':
       return status.nextAttemptAt === undefined ? status : { ...status, nextAttemptAt: undefined };
-    // The feed is subscribed to again. It was open, or its first attempt failed for good.
     case 'live':
-    case 'stopped':
-      if (current !== undefined)
-        return { state: 'reconnecting', since: current.from, nextAttemptAt: undefined, attempt: 1, failure };
+    case 'stopped': {
+      // The feed is subscribed to again. It was open, or its first attempt failed for good.
+      if (current === undefined) return status.state === 'live' ? status : { state: 'connecting', since: at };
+      return { state: 'reconnecting', since: current.from, nextAttemptAt: undefined, attempt: 1, failure };
+    }
   }
-  return status?.state === 'live' ? status : { state: 'connecting', since: at };
 };
 
 const liveBy = (item: unknown): Live => ({

@@ -54,12 +54,15 @@ export const createHandOver = (
     post([...items, watermarkAt(watermark)], buffers);
   };
 
+  // A frame that still waits is not older than those that are handed over.
+  const watermarkAfter = (items: readonly Item[], now: number): number =>
+    store.isEmpty ? now : (newestIn(items) ?? -Infinity);
+
   /** @param now - no frame that is not in the store is older, in epoch ms */
   const send = (now: number): void => {
     while (!store.isEmpty && hasRoomOrAwaits()) {
       const items = store.take(batchBytes);
-      // A frame that still waits is not older than those that are handed over.
-      sendBatch(items, store.isEmpty ? now : (newestIn(items) ?? -Infinity));
+      sendBatch(items, watermarkAfter(items, now));
     }
   };
 

@@ -22,7 +22,7 @@ const prints: Readonly<Record<string, RegExp>> = {
   'gaps.ts': /^\d+ ms without frames: access-expired$/,
   'merge-map-bounded.ts': /^997 dropped\n999\n1000$/,
   'node/record-to.ts': /^opened\nframe$/,
-  'node/recording-error.ts': /^missing\.ndjson: .*missing\.ndjson/,
+  'node/recording-error.ts': /missing\.ndjson: Cannot read the recording .*missing\.ndjson/,
   'node/replay.ts': /^first\n500 ms are missing\nsecond$/,
   'node/to-readable.ts': /^10 lines written$/,
   'bounded/overflow-error.ts': /^The consumer is slower than the feed: 1 values/,

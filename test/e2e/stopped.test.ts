@@ -98,20 +98,20 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     const events: RelayedEvent[] = [];
     const done = new Subject<void>();
     let isReplaced = false;
+    const other$ = tradeFeed$('market', { ...options, apiKey: account.createApiKey() });
+    const replace = () => other$.pipe(takeUntil(timer(200))).subscribe();
     const feed$ = feedAfter(hop, options).pipe(
       tap((event) => {
         events.push(event);
         if (event.type === 'frame' && !isReplaced) {
           isReplaced = true;
-          tradeFeed$('market', { ...options, apiKey: account.createApiKey() })
-            .pipe(takeUntil(timer(200)))
-            .subscribe();
+          replace();
         }
         if (event.type === 'opened' && isReplaced) setTimeout(() => done.next(), 350);
       }),
       retry({ delay: () => timer(450) }),
-      takeUntil(done),
       shareFeed({ lingerMs: 0 }),
+      takeUntil(done),
     );
     const all = <T>(seen$: Observable<T>) => lastValueFrom(seen$.pipe(toArray()));
     const [tumbling, sliding, counted, stats, statuses, seenGaps] = await Promise.all([
