@@ -123,14 +123,14 @@ export const failed = (feed: ModelFeed, now: number, failure: Expected, uptimeMs
   const { profile, last } = feed;
   const over = { ...feed, phase: 'over', dueAt: Infinity } as const;
   const seen = stage === 'stream' ? { ...failure, uptimeMs } : failure;
-  if (verdict === 'stop') return { feed: over, steps: ['errored'], ends: [{ failure: seen }] };
+  if (verdict === 'stop') return { feed: over, steps: ['stopped', 'errored'], ends: [{ failure: seen }] };
 
   const afterStable = stage === 'stream' && uptimeMs >= profile.stableAfterMs;
   const attempt = afterStable ? 1 : (last?.attempt ?? 0) + 1;
   if (attempt > profile.maxAttempts)
     return {
       feed: over,
-      steps: ['errored'],
+      steps: ['stopped', 'errored'],
       ends: [{ failure: { stage, verdict: 'stop', code: 'retries-exhausted' } }],
     };
 

@@ -104,6 +104,7 @@ export const expectOutcomes = async (
 const told = (seen: readonly Seen[], { feed, ends = [], endsWithOwn }: Outcome, now: number): ModelFeed => {
   const events = seen.flatMap((each) => (each.what === 'event' ? [each.event] : []));
   events.filter((event) => event.type === 'disconnected').forEach(({ failure }, n) => assertFailure(failure, ends[n]));
+  events.filter((event) => event.type === 'stopped').forEach(({ failure }) => assertFailure(failure, ends.at(-1)));
   const waits = events.filter((event) => event.type === 'reconnecting');
   waits.forEach(({ delayMs }, n) => {
     const [least, most] = ends[n]?.waitMs ?? [NaN, NaN];

@@ -64,7 +64,7 @@ describe('relayError', () => {
     ['a code that a relay alone tells of', { code: 'relay-behind' }],
     ['a code that there is not', { code: 'out-of-luck' }],
   ])('throws a TypeError for %s', (_what, facts) => {
-    expect(() => relayError(facts)).toThrow(new TypeError('No failure is known for that.'));
+    expect(() => relayError(facts)).toThrow(new TypeError('Unknown failure.'));
   });
 
   it('knows any status; a stop is a matter of the request, the rest one of the relay', () => {

@@ -41,7 +41,11 @@ const slowly =
     void setTimeout(step, ms, peer, wire, n);
 
 const names = (events: readonly FeedEvent[]): string[] =>
-  events.map((event) => (event.type === 'disconnected' ? event.failure.code : event.type));
+  events.flatMap((event) => {
+    // Those of a worker come when they come.
+    if (event.type === 'watermark') return [];
+    return [event.type === 'disconnected' ? event.failure.code : event.type];
+  });
 const untilFrame = (options: TradeFeedOptions) =>
   until(tradeFeedEvents$('market', options), ({ type }) => type === 'frame');
 
