@@ -41,6 +41,7 @@ export const outsideCount = (lengthMs, now = Date.now) => {
         apart: apart.length,
         longestWaitMs: Math.max(0, ...waits),
         waitP50Ms: quantile(waits, 0.5),
+        waitP99Ms: quantile(waits, 0.99),
         latenessP50Ms: quantile(
           windows.map(({ end, at }) => at - end),
           0.5,
