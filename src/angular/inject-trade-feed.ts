@@ -17,9 +17,9 @@ import { whenDestroyed$ } from './when-destroyed.js';
  */
 export interface AngularTradeFeed {
   /**
-   * The frames and what happens around them, from now on. Completes when the component is destroyed, and never errors: a stop is told
-   * as a `disconnected` whose `failure` has the verdict `stop`; so is the end of a source that completes. Emits
-   * outside Angular's zone: set a signal to show something.
+   * The frames and what happens around them, from now on. Completes when the component is destroyed, and never errors: a stop is
+   * the event `stopped`; so is the end of a source that completes. Emits outside
+   * Angular's zone: set a signal to show something.
    */
   readonly events$: Observable<RelayedEvent>;
   /** The frames alone; otherwise as `events$`. */

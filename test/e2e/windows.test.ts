@@ -16,7 +16,7 @@ import { tempFolder } from '../cli/support/temp-folder.js';
 import { Web } from '../relay/support.js';
 
 const lengthMs = 100;
-const runMs = 1_500;
+const runMs = 900;
 
 const folder = tempFolder();
 const closing: (() => unknown)[] = [];
@@ -115,7 +115,7 @@ describe('windows count the frames that were received in their time', () => {
       () => relay.close(),
       () => web[Symbol.asyncDispose](),
     );
-    const breaks = setTimeout(() => web.reset(), 500);
+    const breaks = setTimeout(() => web.reset(), 400);
     closing.push(() => clearTimeout(breaks));
     const windows = await windowsOf(
       forAWhile(relayFeed$(web.url, { backoff: { initialDelayMs: 150, maxDelayMs: 150, jitter: 'none' } })),

@@ -5,7 +5,7 @@ import { Frame } from '../../../src/protocol/frame.js';
 import { holders } from './holders.js';
 
 const frameBytes = 1_000;
-const reads = 12;
+const reads = 8;
 
 /** Frames that follow one another in buffers of `bufferBytes`, behind `headBytes` each, as a socket or a worker gives them. */
 const feed = (bufferBytes: number, headBytes: number): Frame[][] => {
@@ -50,7 +50,7 @@ const ratios = async (read: readonly (readonly Frame[])[], parts: readonly (read
 };
 
 const names = Object.keys(holders);
-const pairs = names.flatMap((one) => names.map((other) => [one, other] as const));
+const pairs = names.flatMap((one, n) => names.slice(n).map((other) => [one, other] as const));
 
 describe.each([
   ['reads of 64 KiB', 65_536, 4],

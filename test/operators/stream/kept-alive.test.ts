@@ -29,6 +29,7 @@ const aliveBytes = async (): Promise<number> => {
 };
 
 const frameBytes = 1_000;
+const reads = 100;
 
 /** The frames of a read of 64 KiB, with the number of the first one. */
 const framesFrom = (first: number): Frame[] => {
@@ -57,18 +58,18 @@ describe('memory that one of two operators keeps alive, as the garbage collector
     ['a queue', mergeMapBounded(() => NEVER, { capacity: 1e6, capacityBytes: 1_000_000 }), 1_000_000],
     [
       'a queue of a part of the frames',
-      (frames) => oneOfRead(frames).pipe(mergeMapBounded(() => NEVER, { capacityBytes: 150_000 })),
-      150_000,
+      (frames) => oneOfRead(frames).pipe(mergeMapBounded(() => NEVER, { capacityBytes: 75_000 })),
+      75_000,
     ],
-    ['a window', inWindow, 200 * 65 * frameBytes],
-    ['a window of a part of the frames', (frames) => inWindow(oneOfRead(frames)), 200 * frameBytes],
+    ['a window', inWindow, reads * 65 * frameBytes],
+    ['a window of a part of the frames', (frames) => inWindow(oneOfRead(frames)), reads * frameBytes],
   ])('%s keeps its bytes alive, with conflate beside it', async (_, operator, heldBytes) => {
     const subject = new Subject<Frame>();
     const shared = subject.pipe(share());
     const before = await aliveBytes();
     const other: Subscription = shared.pipe(conflate(keyOf, hourMs)).subscribe();
     const subscription = shared.pipe(operator).subscribe();
-    for (let read = 0; read < 200; read += 1) {
+    for (let read = 0; read < reads; read += 1) {
       for (const frame of framesFrom(read * 65)) subject.next(frame);
       await turn();
     }

@@ -60,6 +60,9 @@ export class FeedLog {
       }
       case 'ticket-requested':
       case 'ticket-issued':
+      case 'watermark':
+      // The monitor shows it by `stop`.
+      case 'stopped':
         return false;
     }
   }

@@ -101,10 +101,11 @@ export class Monitor {
       this.open(event.at);
       this.feedName.set(event.feed);
       this.history.end(event.at);
-    } else if (event.type === 'disconnected') {
+    } else if (event.type === 'disconnected') this.lose(event.failure.endedAt);
+    else if (event.type === 'stopped') {
       this.lose(event.failure.endedAt);
       // The last event before the feed waits for `restart`.
-      if (event.failure.verdict === 'stop') return this.stop(event.failure);
+      return this.stop(event.failure);
     } else if (event.type === 'gap') this.history.miss(event.from, event.to);
     if (this.log.tell(event)) this.logged.set(this.log.list);
   }
