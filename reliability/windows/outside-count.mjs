@@ -1,4 +1,4 @@
-// Windows beside a count that no operator made: of each frame, by its `receivedAt` alone.
+// Compares windows with a count that uses no operator: each frame is counted by its `receivedAt`.
 
 /** Creates a count for windows of one length. */
 export const outsideCount = (lengthMs, now = Date.now) => {
@@ -27,7 +27,7 @@ export const outsideCount = (lengthMs, now = Date.now) => {
       const frames = [...counts.values()].reduce((sum, count) => sum + count, 0);
       const incomplete = windows.filter(({ start, end, complete }) => start >= first && end <= last && !complete);
       const apart = windows.filter(({ start }, n) => n > 0 && start !== windows[n - 1].end);
-      // Until when it took after the first frame of the next window had come: the operator cannot know before, but by the clock.
+      // The time since the first frame of the next window: only this frame, or the clock, shows that a window is over.
       const waits = windows.flatMap(({ end, at }) => (cameAt.has(end) ? [Math.max(0, at - cameAt.get(end))] : []));
       return {
         lengthMs,

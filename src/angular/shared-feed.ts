@@ -56,7 +56,7 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
   const running = (source$: Observable<RelayedEvent>) =>
     defer(() => {
       status.set(connectingSince(Date.now()));
-      // Its `stopped` follows below, when the signals say so as well: a subscriber may answer with a restart.
+      // `stopped` is emitted below, after the signals are set: a subscriber may restart the feed when it receives it.
       const events$ = source$.pipe(filter(({ type }) => type !== 'stopped'));
       return concat(events$, throwError(isOver)).pipe(
         connect((run$) =>
@@ -74,7 +74,7 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
           const stop = stopBy(error);
           failure.set(stop);
           status.set({ state: 'stopped', since: stop.endedAt, failure: stop });
-          // Windows and figures must not take the time until a restart for one without frames.
+          // Without it, windows and statistics would count the time until a restart as a time without frames.
           return of<RelayedEvent>({ type: 'stopped', at: Date.now(), failure: stop });
         }),
       );

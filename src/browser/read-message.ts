@@ -26,6 +26,6 @@ export const readMessage = ({ type, lines }: ServerSentEvent, shiftMs: number): 
   const fields = JSON.parse(lines.join('\n')) as { readonly at: unknown };
   return type === 'hello'
     ? { relayAt: shifted(fields, 'at', 0)['at'] as number }
-    : // Whatever its verdict: the relay has nothing else to say.
+    : // The relay sends nothing after this message, so the verdict is always `stop`.
       { stop: readFailure(fields, shiftMs).with({ verdict: 'stop' }) };
 };

@@ -22,7 +22,7 @@ export class FeedMemory {
             next: (event) => {
               if (event.type === 'frame') return;
               this.present = nextPresent(this.present, event);
-              // A subscriber of the status may subscribe to the feed again at once: not before the error has ended this run.
+              // A subscriber of the status may subscribe to the feed again at once, but the error must end this run first.
               if (event.type !== 'stopped') events.next(event);
             },
             error: (failure: unknown) => this.status$.next({ state: 'stopped', since: Date.now(), failure }),

@@ -48,8 +48,8 @@ export type ConnectionStatus = Connecting | Live | ReconnectingStatus | StoppedS
 /**
  * Reports the status of the connection: `connecting`, `live`, `reconnecting` with its begin and the next attempt, or `stopped`.
  *
- * Emits each status once when it begins. Errors with the failure that stopped the feed, after the status `stopped`, and completes with the source. A
- * `retry` before it goes on with `reconnecting`. Holds the status alone.
+ * Emits each status once when it begins. Errors with the failure that stopped the feed, after the status `stopped`, and completes with the
+ * source. With a `retry` before this operator, `reconnecting` follows `stopped`. Holds the status alone.
  *
  * It knows what it has seen. Over a shared feed, a late subscriber hears nothing until the first event or frame, which can take long
  * on a quiet feed; in an outage it then hears `connecting` or `reconnecting`, with a `since` that is too late. So subscribe it with the

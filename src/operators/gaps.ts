@@ -6,8 +6,8 @@ import { isLifecycle, timeOf } from './stream/item.js';
 /**
  * Keeps the gaps: the outages that are over, and in which frames may be missing.
  *
- * Emits each `gap` event when the feed is open again; after a `retry`, where the new subscription of the feed knows of no gap, one from the
- * `stopped` event to `opened`. Completes and errors with the source. Holds the outage that is not over.
+ * Emits each `gap` event when the feed is open again. After a `retry` the feed emits no gap, so this operator emits one from the stop to
+ * `opened`. Completes and errors with the source. Holds the outage that is not over.
  *
  * An item of your own that has the `type`, the time and the failure of a `gap` passes for one: give mapped items other names.
  *

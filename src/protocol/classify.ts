@@ -135,7 +135,7 @@ export const meanings: readonly Meaning[] = [
     advice: 'Nothing to do: the feed tries again with backoff.',
   },
   { status: '5xx', ...handshakeFailed },
-  // The trouble of a moment, not of this client: what a server or a proxy that is busy answers (RFC 9110, 15.5.9; RFC 6585, 4).
+  // Temporary, and not caused by this client: a busy server or proxy sends it (RFC 9110, 15.5.9; RFC 6585, 4).
   { status: 408, ...handshakeFailed },
   { status: 429, ...handshakeFailed },
   {

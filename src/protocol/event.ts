@@ -73,8 +73,8 @@ export interface Gap {
 }
 
 /**
- * The feed has stopped: the last event before the Observable errors with the same failure. Operators after a `retry` see it, and so
- * know when the outage began that lasts until the next `opened`.
+ * The feed has stopped: the last event before the Observable errors with the same failure. Operators after a `retry` receive it,
+ * so they know that an outage lasts until the next `opened`.
  */
 export interface Stopped {
   readonly type: 'stopped';
@@ -85,9 +85,9 @@ export interface Stopped {
 }
 
 /**
- * No event before `at` is still to come. Emitted by sources that delay frames: a relay and a worker send it with each batch, and every
- * quarter of a second on a quiet feed. Windows over such a source close by it. A feed that is received directly emits none, and `tradeFeed$` and
- * `frames()` never show it.
+ * All events before `at` were emitted. Sources that delay frames emit it: a relay and a worker send it with each batch, and at least every
+ * quarter of a second on a quiet feed. Only watermarks close the windows over such a source. A feed that is received directly emits
+ * none, and `tradeFeed$` and `frames()` never show it.
  *
  * A custom source that delays frames should emit it as well.
  */

@@ -7,11 +7,11 @@ export interface Outage {
   readonly from: number;
   /** The failure that began it. */
   readonly failure: TradeFeedError;
-  /** Whether the subscription of the feed ended in it: the next one does not know of the outage, so no `gap` follows its `opened`. */
+  /** Whether the subscription of the feed ended during it: the feed then emits no `gap` after the next `opened`. */
   readonly hasStopped: boolean;
 }
 
-/** What the events of a feed say about its outages, after the last of them. */
+/** The state of the outages of a feed after an event. */
 export interface Outages {
   /** Whether a connection has been open. */
   readonly hasOpened: boolean;
@@ -25,7 +25,7 @@ export interface Outages {
 
 const none: readonly Gap[] = Object.freeze([]);
 
-/** Of a feed that has emitted no event. */
+/** The state of a feed that has emitted no event. */
 export const noOutages: Outages = Object.freeze({
   hasOpened: false,
   current: undefined,
@@ -36,8 +36,8 @@ export const noOutages: Outages = Object.freeze({
 /**
  * Folds an event of a feed into its outages. Pure; every operator, the relay and the recorder use it.
  *
- * An outage begins with the end of an open connection, and ends with the next `opened`. It has one gap: the `gap` event that the source
- * emits after `opened`; or, where the subscription of the source is a new one (`retry`, `repeat`) or emits no such event, the one that is made here.
+ * An outage begins with the end of an open connection, and ends with the next `opened`. It has one gap: the `gap` event
+ * that the source emits after `opened`. If it emits none, as in a new subscription (`retry`, `repeat`), the gap is made here.
  *
  * @param heardAt - the time of the newest frame or event before this one, in epoch ms: the begin of an outage without any event
  */
@@ -56,7 +56,7 @@ export const afterItem = (before: Outages, time: number): Outages => {
   return { hasOpened: true, current: undefined, unconfirmed: undefined, gaps: gap === undefined ? none : [gap] };
 };
 
-/** Says that a feed stopped at a time, in epoch ms, and is begun again: its outage ends with the first `opened` or item. */
+/** Creates the state of a feed that stopped at a time, in epoch ms: the outage ends with the next `opened` or item. */
 export const stoppedAt = (from: number, failure: TradeFeedError): Outages => ({
   ...noOutages,
   hasOpened: true,
@@ -97,7 +97,7 @@ const step = (before: Outages, event: LifecycleEvent, heardAt: number | undefine
       return outage.hasStopped && current !== undefined ? { ...opened, gaps: [gap] } : { ...opened, unconfirmed: gap };
     }
     case 'gap': {
-      // One that begins later does not say what the outage cost before.
+      // A gap that begins later does not cover the start of the outage, so the outage gets a gap, too.
       const own = current !== undefined && current.from < event.from ? [gapUntil(current, event.to)] : none;
       return { ...unchanged, hasOpened: true, current: undefined, gaps: [...own, event] };
     }

@@ -78,7 +78,7 @@ export class EventLog {
 
   /** Takes an event in. A watermark of the source is not held: each batch and each place has its own. */
   append(event: RelayedEvent): void {
-    this.#time.hear(event, timeOf(event) ?? this.#newest.at);
+    this.#time.receive(event, timeOf(event) ?? this.#newest.at);
     if (event.type === 'watermark') return;
     const line = event.type === 'frame' ? frameLine(event).slice(0, -1) : JSON.stringify(event);
     const { seq, frames, present, at } = this.#newest;

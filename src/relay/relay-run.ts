@@ -27,7 +27,7 @@ export class RelayRun {
     return this.#end;
   }
 
-  /** Takes an event in. The last `stopped` is not handed on: a client makes it of the message `stop`, whenever it comes. */
+  /** Takes an event in. The last `stopped` is not sent: each client creates it from the message `stop`. */
   append(event: RelayedEvent): void {
     this.#appendStopped();
     if (event.type === 'stopped') this.#stopped = event;

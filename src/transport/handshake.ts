@@ -56,7 +56,7 @@ export const handshake$ = (ticket: Ticket, settings: Settings & Keeping): Observ
   }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), () => judgedFailure(settings, late)));
 };
 
-// A fresh ticket that runs out twice in a row is the work of a wrong clock: after the first one the service decides.
+// If two fresh tickets in a row expire, a clock is wrong. So after the first one the service decides.
 const leftOf = ({ deadlineMs = Infinity }: Ticket, { [keptSockets]: kept }: Keeping): number =>
   kept?.lastFailure()?.code === 'ticket-expired' ? Infinity : deadlineMs - performance.now();
 

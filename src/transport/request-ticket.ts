@@ -101,8 +101,8 @@ const issued$ = ({ headers, body }: Dispatcher.ResponseData, sentMs: number): Ob
   );
 
 // The ticket's lifetime is a difference of two times of the service; the local wall clock is not asked. It is counted from when
-// the request was sent: the answer may have waited while the event loop was blocked. A ticket that was just issued has time to
-// live: if it has none, a proxy wrote the `Date`, nothing is known, and the service decides at the handshake.
+// the request was sent: the answer may have waited while the event loop was blocked. A ticket that was just issued is
+// not expired: if it looks so, a proxy wrote a wrong `Date`, and the service decides at the handshake.
 const deadlineOf = (ticket: Ticket, date: string | undefined, sentMs: number): Pick<Ticket, 'deadlineMs'> => {
   const lifetimeMs = parseTimestamp(ticket.expires_at) - (parseHttpDate(date) ?? Infinity);
   return lifetimeMs > 0 ? { deadlineMs: sentMs + lifetimeMs } : {};

@@ -14,7 +14,7 @@ export interface HandOver {
   tell(told: Told): void;
   /** The main thread has handled something: there is room for more. */
   goOn(): void;
-  /** Sends a watermark where nothing waits: the feed is quiet. Not to be called while a read is handled. */
+  /** Sends a watermark if no frame waits. Do not call it while a read is handled. */
   beat(): void;
 }
 
@@ -58,7 +58,7 @@ export const createHandOver = (
   const watermarkAfter = (items: readonly Item[], now: number): number =>
     store.isEmpty ? now : (newestIn(items) ?? -Infinity);
 
-  /** @param now - no frame that is not in the store is older, in epoch ms */
+  /** @param now - a time in epoch ms: frames that come after this call are not older */
   const send = (now: number): void => {
     while (!store.isEmpty && hasRoomOrAwaits()) {
       const items = store.take(batchBytes);

@@ -91,12 +91,12 @@ describe('windows count the frames that were received in their time', () => {
     expectExact(await windowsOf(forAWhile(tradeFeedEvents$('market', options))));
   });
 
-  it('over one that a worker receives, while this thread works now and then', async () => {
+  it('over a feed that a worker receives, while this thread is busy at times', async () => {
     const { options } = await steadyService();
     expectExact(await windowsOf(withWork(forAWhile(tradeFeedEvents$('market', { ...options, receiveIn: 'worker' })))));
   });
 
-  it.each(['main', 'worker'] as const)('over a relay of one that is received in: %s', async (receiveIn) => {
+  it.each(['main', 'worker'] as const)('over a relay of a feed that is received in: %s', async (receiveIn) => {
     const { options } = await steadyService();
     const relay = createRelay(tradeFeedEvents$('market', { ...options, receiveIn }), { lingerMs: 0 });
     const web = await Web.start(relayHandler(relay, { authorize: () => true }));
@@ -107,7 +107,7 @@ describe('windows count the frames that were received in their time', () => {
     expectExact(await windowsOf(withWork(forAWhile(relayFeed$(web.url)))));
   });
 
-  it('over a relay whose connection breaks: what is resumed falls in its own windows', async () => {
+  it('over a relay whose connection breaks: resumed frames fall in the windows of their time', async () => {
     const { options } = await steadyService();
     const relay = createRelay(tradeFeedEvents$('market', options));
     const web = await Web.start(relayHandler(relay, { authorize: () => true }));
@@ -138,7 +138,7 @@ describe('windows count the frames that were received in their time', () => {
 describe('windows of a quiet feed', () => {
   const isEmpty = ({ count }: FeedWindow<unknown>) => count === 0;
 
-  it.each(['a worker', 'a relay'])('close also where no frame comes: over %s', async (hop) => {
+  it.each(['a worker', 'a relay'])('close without any frame: over %s', async (hop) => {
     const service = await startTradeFeedService({ sources: {} });
     closing.push(() => service.shutdown());
     const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();

@@ -20,7 +20,7 @@ const refused = (at: number) => disconnected(at, { stage: 'ticket', status: 503,
 const isOpen = { hasOpened: true, current: undefined, unconfirmed: undefined, gaps: [] };
 
 describe('outages', () => {
-  it('begin when an open connection ended, as the failure says, and not when an attempt failed', () => {
+  it('begin at the `endedAt` of an open connection, and not with a failed attempt', () => {
     const end = { ...disconnected(5), at: 9 };
     expect(afterAll([end])).toEqual({
       ...isOpen,
@@ -49,7 +49,7 @@ describe('outages', () => {
     expect(afterItem(afterItem(afterAll([end, opened(9)]), 10), 11)).toEqual(isOpen);
   });
 
-  it('have none when a relay says that the feed was open before', () => {
+  it('have no gap when a relay says that the feed was open before', () => {
     expect(afterAll([disconnected(5), opened(4)])).toEqual(isOpen);
   });
 
@@ -72,7 +72,7 @@ describe('outages', () => {
     expect(afterAll([requested(1), stop, requested(6), opened(8)])).toEqual(isOpen);
   });
 
-  it('begin with the newest frame when a feed is subscribed to again that has not said that it ended', () => {
+  it('begin with the newest frame when a feed ended without an event and is subscribed to again', () => {
     for (const events of [[requested(20), opened(25)], [opened(25)]]) {
       const { gaps, unconfirmed } = events.reduce<Outages>(
         (outages, event) => afterEvent(outages, event, 13),
@@ -95,7 +95,7 @@ describe('outages', () => {
     expect(afterItem(open, 10)).toBe(open);
   });
 
-  it('can go on from a time at which the feed is known to have stopped', () => {
+  it('can start with a feed that stopped at a known time', () => {
     const failure = lost(5);
     expect(afterAll([opened(8)], stoppedAt(5, failure))).toEqual({ ...isOpen, gaps: [gapOf(5, 8, failure)] });
   });

@@ -2,15 +2,15 @@ import { isRight, left } from 'fp-ts/lib/Either.js';
 import type { DecodeIssue } from './decode-failure.js';
 import type { Check } from './io-ts-check.js';
 
-/** A stack overflow is not due to the document up to this depth and this number of values. */
+/** Up to this depth and this number of values, the document is not the cause of a stack overflow. */
 const maxDepth = 100;
 const maxValues = 10_000;
 
 /**
  * Makes a check refuse a document whose depth or size makes the codec run out of stack.
  *
- * Other errors are those of the user's functions, and are thrown. So is the stack overflow of a function that recurses without end
- * into a small document.
+ * Other errors are those of the user's functions, and are thrown. So is a stack overflow on a small document: there a function of
+ * the user recurses without end.
  */
 export const refusingOverflows =
   <A>(check: Check<A>): Check<A> =>

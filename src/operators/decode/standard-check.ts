@@ -57,8 +57,8 @@ const zodResult = <A>(schema: ZodSchema<A>, document: unknown): ZodResult<A> => 
   }
 };
 
-// zod's error for an asynchronous schema has no name or code, and minifiers change the name of its class. The text is all there is; if a later
-// zod changes it, its own error is delivered.
+// zod's error for an asynchronous schema has no name or code, and minifiers change the name of its class. Only the text identifies it. If a
+// later zod changes the text, the stream ends with zod's error.
 const isAsyncError = (error: unknown): boolean =>
   String((Object(error) as Partial<Error>).message).includes('during synchronous parse');
 

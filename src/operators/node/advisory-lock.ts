@@ -28,8 +28,8 @@ export const advisoryLock = (load: typeof loadNativeLock, platform: string = pro
 };
 
 /**
- * The offset and the length of the lock. On Windows nobody else can read a locked range, so it is one byte far behind every line. macOS
- * locks whole files only.
+ * The offset and the length of the lock. On Windows other programs cannot read a locked range, so it is one byte, far after the
+ * last line. macOS locks whole files only.
  */
 const rangeOn = (platform: string): readonly [offset: number, length: number] =>
   platform === 'win32' ? [2 ** 62, 1] : [0, 0];

@@ -1,4 +1,4 @@
-/** What must be done before the process exits. The one list of the process, because each listener for `exit` counts as a possible leak. */
+/** The functions to call when the process exits. They share one listener: Node warns of a leak when there are more than ten. */
 const acts = new Set<() => void>();
 
 const actAll = (): void => {

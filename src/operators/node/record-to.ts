@@ -42,10 +42,10 @@ export interface RecordOptions {
  * cut off first, and the time between is recorded as a gap. When no line is written, a file that was not there before is removed.
  *
  * Emits, completes and errors as its source. The file is opened when somebody subscribes, before the source is; a relative path is resolved
- * then. The file is complete when the source has completed or errored, the consumer has left, or the process exits by itself; a signal that
- * nobody listens to is no such exit. Errors with a {@link RecordingError} when the file cannot be written, is no recording, another recorder
- * writes to it, or another program changes it; see `onError` for a failure on the way. One that comes when nobody can be told any more goes
- * to RxJS's unhandled-error hook.
+ * then. The file is complete when the source has completed or errored, the consumer has left, or the process exits normally, which a signal
+ * without a handler is not. Errors with a {@link RecordingError} when the file cannot be written, is no recording, another recorder
+ * writes to it, or another program changes it; see `onError` for a failure on the way. One that comes after the end of the subscription
+ * goes to RxJS's unhandled-error hook.
  *
  * The file is locked with an advisory lock of the operating system, which ends with the recording, its worker thread and its process. Where
  * there are no such locks, the process emits a warning once, with the code `RX_TRADE_FEED_NO_LOCK`.

@@ -34,7 +34,7 @@ const claimed = (path: string, lock: LockFile): (() => void) | undefined => {
     refuseSpecial(path);
     const isNew = !existsSync(path);
     if (isNew) refuseOrphans(path);
-    // A file descriptor of its own: the one that writes stays open until the disk is done, and the lock would with it.
+    // The lock has a separate file descriptor: the one for writing is closed only after the last write, too late for the lock.
     const opened = (fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o666));
     // A device keeps nothing that two writers could damage.
     const isFile = fstatSync(opened).isFile();

@@ -6,7 +6,7 @@ import type { RecordedLines } from './recording-reader.js';
 
 /** Makes events of lines, one at a time. */
 export interface RecordedEvents {
-  /** Where a line begins that is not readable and that no other one follows so far, in bytes of the recording. */
+  /** The offset of an unreadable line that no other line follows so far, in bytes of the recording. */
   readonly unreadableAt: number | undefined;
   /** Takes the next lines, when those before are used up. */
   take(lines: RecordedLines): void;
@@ -32,7 +32,7 @@ export const recordedEvents = (): RecordedEvents => {
     } catch (error) {
       unreadable = errorAt(lines, start, error as Error);
       unreadableAt = lines.offset + start;
-      // A recording does not begin so; a replay that goes on from an offset may.
+      // The first line of a recording is always readable; the first line after an offset may be torn.
       if (isFirst && lines.offset === 0) throw unreadable;
       return undefined;
     }

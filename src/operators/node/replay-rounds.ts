@@ -84,23 +84,23 @@ export const replayRounds = (
       }
     }
 
-    const tell = (torn?: ReplayProgress['torn']): void =>
+    const report = (torn?: ReplayProgress['torn']): void =>
       onProgress({ bytes, totalBytes: source.totalBytes, frames, at, torn });
 
-    const tellTorn = (): void => {
+    const reportTorn = (): void => {
       const tornAt = events.unreadableAt ?? bytes;
       const tornBytes = bytes + source.tornBytes - tornAt;
-      if (tornBytes > 0) tell({ at: tornAt, bytes: tornBytes });
+      if (tornBytes > 0) report({ at: tornAt, bytes: tornBytes });
     };
 
     const readOn = defer(() => {
-      if (isOpen) tell();
+      if (isOpen) report();
       return source.read();
     }).pipe(
       tap((lines) => {
-        if (!isOpen) tell();
+        if (!isOpen) report();
         isOpen = true;
-        if (lines === undefined) return tellTorn();
+        if (lines === undefined) return reportTorn();
         bytes = lines.offset + lines.bytes.length;
         events.take(lines);
       }),

@@ -1,6 +1,6 @@
 import { fstatSync, realpathSync, statSync, unlinkSync } from 'node:fs';
 
-/** Tells whether a path still names an open file: the file may have been removed, renamed or replaced. */
+/** Returns whether a path still names an open file: the file may have been removed, renamed or replaced. */
 export const isSameFile = (path: string, fd: number): boolean => {
   const named = statSync(path, { throwIfNoEntry: false });
   const { dev, ino } = fstatSync(fd);

@@ -4,8 +4,8 @@ import { isReplayed } from './item.js';
 /**
  * Says how far the time of a stream has come: no event before it is expected.
  *
- * A source that delays frames says so by watermarks. An event of a recording is its own watermark. Where the source emits neither, the clock
- * says it: the clock of this machine, shifted by the greatest lead that an event had over it.
+ * A source that delays frames emits watermarks. An event of a recording is its own watermark. For any other source the time is that of the
+ * clock, minus the smallest delay that an event has had.
  */
 export class EventTime {
   private readonly clock: () => number;
@@ -25,13 +25,13 @@ export class EventTime {
     return this.newest;
   }
 
-  /** Whether nothing but an event can say that time has gone on. */
+  /** Whether only events move the time forward, not the clock. */
   get isWithoutClock(): boolean {
     return this.watermark !== undefined || this.isRecording;
   }
 
   /** Takes note of an event or an item, with its time in epoch ms. */
-  hear(value: unknown, time: number): void {
+  receive(value: unknown, time: number): void {
     this.isRecording = isReplayed(value);
     if ((value as LifecycleEvent).type === 'watermark') this.watermark = Math.max(this.watermark ?? -Infinity, time);
     else this.pass(time);

@@ -3,7 +3,7 @@ import { isSparse, slackOf, viewOf, withOwnBytes } from './own-bytes.js';
 /** A value that is held. */
 export interface Held<T> {
   value: T;
-  /** What its buffer keeps alive besides its own bytes, as it was counted; 0 until the value is settled. */
+  /** How many bytes its buffer keeps alive in addition to its own; 0 until the value is settled. */
   slack: number;
   /** Whether it is held and not settled. */
   isFresh: boolean;
@@ -65,7 +65,7 @@ export class Holding<T> {
     this.#slack = 0;
   }
 
-  /** Gives the values of this turn bytes of their own now. */
+  /** Copies the bytes of the values of this turn now. */
   settle(): void {
     const fresh = this.#fresh;
     this.#forgetFresh();
@@ -77,7 +77,7 @@ export class Holding<T> {
     }
   }
 
-  // Another holder may have copied the frame, or may not have been able to: what counts is where its bytes are now. They stay there.
+  // Another holder may have copied the frame, or the frame may be frozen. Count the buffer that it has now: it is final.
   #count(held: Held<T>): void {
     held.slack = slackOf(held.value);
     this.#slack += held.slack;

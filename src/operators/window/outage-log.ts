@@ -22,7 +22,7 @@ export interface OutageLog {
   readonly forget: (oldest: number) => void;
 }
 
-/** Creates a log without entries. It holds one entry for each gap that is not over for the windows. */
+/** Creates a log without entries. It holds one entry for each gap that may belong to an open window. */
 export const outageLog = (): OutageLog => {
   let outages: Outages = noOutages;
   let known: Known[] = [];

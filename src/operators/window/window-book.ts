@@ -63,7 +63,7 @@ export class WindowBook<E, A, W> {
       this.put(item);
       return false;
     }
-    if (ownTime !== undefined) this.time.hear(event, ownTime);
+    if (ownTime !== undefined) this.time.receive(event, ownTime);
     this.outages.item(time, this.oldestStart());
     this.cover(time, this.beganAt);
     const isTurn = this.advance(time);
@@ -108,7 +108,7 @@ export class WindowBook<E, A, W> {
     const time = timeOf(event) as number;
     // Before time passes over it: the windows that it closes must know.
     const heardAt = this.coveredFrom < Infinity ? this.time.heardAt : undefined;
-    this.time.hear(event, time);
+    this.time.receive(event, time);
     this.outages.event(event, this.oldestStart(), heardAt);
     if (event.type === 'opened') this.cover(time, time);
     else if (event.type === 'gap') this.cover(time, this.beganAt);
@@ -145,7 +145,7 @@ export class WindowBook<E, A, W> {
     return this.isEnded && (grid.start(this.oldest) < now || this.open.has(this.oldest));
   }
 
-  /** Gives the last window of those that are over and empty from the oldest on, if they are too many to be emitted one by one. */
+  /** Returns the last of the empty windows that are emitted as one, or the oldest window if they are few. */
   private lastOfEmptyRun(grid: WindowGrid): number {
     const last = grid.firstAt(this.time.known() - this.shape.allowedLatenessMs) - 1;
     if (last - this.oldest < mostEmptyWindows) return this.oldest;

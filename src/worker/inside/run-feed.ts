@@ -50,7 +50,7 @@ export const runFeed = (port: MessagePort, { progress, network, ...questions }: 
   post({ type: 'ready' });
 };
 
-/** How often a quiet feed is confirmed to be quiet, in ms: windows on the main thread close by it. */
+/** How often a quiet feed sends a watermark, in ms: it closes windows on the main thread. */
 const beatMs = 100;
 
 const toldOf = (event: LifecycleEvent): Told => {
