@@ -56,9 +56,8 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
   const running = (source$: Observable<RelayedEvent>) =>
     defer(() => {
       status.set(connectingSince(Date.now()));
-      // `stopped` is emitted below, after the signals are set: a subscriber may restart the feed when it receives it.
-      const events$ = source$.pipe(filter(({ type }) => type !== 'stopped'));
-      return concat(events$, throwError(isOver)).pipe(
+      let last: RelayedEvent['type'] | undefined;
+      return concat(source$, throwError(isOver)).pipe(
         connect((run$) =>
           merge(
             run$.pipe(
@@ -70,11 +69,19 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
             run$,
           ),
         ),
+        tap((event) => {
+          // A subscriber may restart the feed when it receives `stopped`. A relay that retries its source goes on after it.
+          if (event.type === 'watermark') return;
+          if (event.type === 'stopped') failure.set(event.failure);
+          else if (last === 'stopped') failure.set(undefined);
+          last = event.type;
+        }),
         catchError((error: unknown) => {
+          if (last === 'stopped') return EMPTY;
           const stop = stopBy(error);
           failure.set(stop);
           status.set({ state: 'stopped', since: stop.endedAt, failure: stop });
-          // Without it, windows and statistics would count the time until a restart as a time without frames.
+          // Windows and figures must not take the time until a restart for one without frames.
           return of<RelayedEvent>({ type: 'stopped', at: Date.now(), failure: stop });
         }),
       );

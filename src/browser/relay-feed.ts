@@ -41,6 +41,7 @@ export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Obser
     const lifecycle = new Subject<LifecycleEvent>();
     const emit = (event: Untimed) => lifecycle.next({ at: Date.now(), ...event });
     const place = resumePoint(settings);
+    let last: RelayedEvent['type'];
     return merge(
       lifecycle,
       relayConnection$(settings, place).pipe(
@@ -51,7 +52,10 @@ export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Obser
           }),
         ),
         tap({
-          error: (failure: unknown) => failure instanceof TradeFeedError && emit({ type: 'stopped', failure }),
+          next: ({ type }) => (last = type),
+          // The relay has sent it already, unless this client joined after the stop.
+          error: (failure: unknown) =>
+            last !== 'stopped' && failure instanceof TradeFeedError && emit({ type: 'stopped', failure }),
           complete: () => lifecycle.complete(),
         }),
       ),

@@ -1,6 +1,7 @@
 import { BehaviorSubject, defer, type MonoTypeOperatorFunction, Subject, tap } from 'rxjs';
 import { connectionStatus } from '../operators/connection-status.js';
-import type { FeedEvent, LifecycleEvent } from '../protocol/event.js';
+import type { FeedEvent, LifecycleEvent, Watermark } from '../protocol/event.js';
+import { presentSince } from '../relay/catch-up.js';
 import { nextPresent, type Present } from '../relay/present.js';
 import type { FeedStatus, Idle } from './feed-status.js';
 
@@ -8,8 +9,16 @@ import type { FeedStatus, Idle } from './feed-status.js';
 export class FeedMemory {
   /** How it stands. */
   readonly status$ = new BehaviorSubject<FeedStatus>(idle());
-  /** The events that make up how it stands: what somebody who joins has to be told first. */
-  present: Present = [];
+  #present: Present = [];
+  /** The last watermark, of a feed that a worker receives. */
+  #watermark: Watermark | undefined;
+
+  /** Returns the events that say how the feed is now: what a subscriber that joins has to receive first. */
+  get present(): readonly FeedEvent[] {
+    const watermark = this.#watermark;
+    if (watermark === undefined) return presentSince(this.#present, Date.now());
+    return [...presentSince(this.#present, watermark.at), watermark];
+  }
 
   /** Keeps what flows through it. */
   keep(): MonoTypeOperatorFunction<FeedEvent> {
@@ -21,13 +30,15 @@ export class FeedMemory {
           tap({
             next: (event) => {
               if (event.type === 'frame') return;
-              this.present = nextPresent(this.present, event);
+              if (event.type === 'watermark') this.#watermark = event;
+              this.#present = nextPresent(this.#present, event);
               // A subscriber of the status may subscribe to the feed again at once, but the error must end this run first.
               if (event.type !== 'stopped') events.next(event);
             },
             error: (failure: unknown) => this.status$.next({ state: 'stopped', since: Date.now(), failure }),
             finalize: () => {
-              this.present = [];
+              this.#present = [];
+              this.#watermark = undefined;
               if (this.status$.value.state !== 'stopped') this.status$.next(idle());
             },
           }),

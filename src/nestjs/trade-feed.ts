@@ -9,7 +9,6 @@ import type { FeedStats } from '../operators/stream/feed-tally.js';
 import { onRelease } from '../options.js';
 import type { FeedEvent } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
-import { presentSince } from '../relay/catch-up.js';
 import { createRelay, type Relay } from '../relay/index.js';
 import { tradeFeedEvents$ } from '../trade-feed.js';
 import { logClients, logFeed, loggerOf } from './feed-log.js';
@@ -95,9 +94,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     const stats$ = this.events$.pipe(feedStats(stats));
     this.stats$ = defer(() => this.#unlessStopped$(stats$)).pipe(share({ connector: () => new ReplaySubject(1) }));
     // The relay may come to a feed that is open, or down, and has to tell its clients so.
-    const withPresent$ = defer(() =>
-      merge(presentSince(this.#memory.present, Date.now()), this.#unlessStopped$(this.events$)),
-    );
+    const withPresent$ = defer(() => merge(this.#memory.present, this.#unlessStopped$(this.events$)));
     this.relay = createRelay(withPresent$, relay);
     this.relay.events$.subscribe(logClients(logger));
     this.#atBootstrap = connect === 'bootstrap';

@@ -1,7 +1,7 @@
 import { defer, filter, mergeMap, type Observable } from 'rxjs';
 import type { Gap } from '../protocol/event.js';
 import { afterEvent, afterItem, noOutages } from '../protocol/outage.js';
-import { isLifecycle, timeOf } from './stream/item.js';
+import { isLifecycle, isWatermark, timeOf } from './stream/item.js';
 
 /**
  * Keeps the gaps: the outages that are over, and in which frames may be missing.
@@ -34,7 +34,7 @@ export const gaps = (): ((source: Observable<unknown>) => Observable<Gap>) => (s
         const at = timeOf(event) ?? heardAt;
         if (isLifecycle(event)) outages = afterEvent(outages, event, heardAt);
         else if (at !== undefined) outages = afterItem(outages, at);
-        heardAt = at;
+        if (!isWatermark(event)) heardAt = at;
         return outages.gaps.length > 0;
       }),
       mergeMap(() => outages.gaps),

@@ -1,5 +1,5 @@
-import type { Gap, LifecycleEvent } from './event.js';
-import { TradeFeedError } from './failure.js';
+import type { Gap, LifecycleEvent, Watermark } from './event.js';
+import { type FailureCode, TradeFeedError } from './failure.js';
 
 /** A time without an open connection that is not over. */
 export interface Outage {
@@ -42,11 +42,18 @@ export const noOutages: Outages = Object.freeze({
  * @param heardAt - the time of the newest frame or event before this one, in epoch ms: the begin of an outage without any event
  */
 export const afterEvent = (before: Outages, event: LifecycleEvent, heardAt: number | undefined): Outages => {
+  // It says nothing of the connection, and a batch of a relay may end between an `opened` and its `gap`.
+  if (event.type === 'watermark') return before.gaps.length === 0 ? before : { ...before, gaps: none };
   const after = step(before, event, heardAt);
   const { unconfirmed } = before;
   if (unconfirmed === undefined || event.type === 'gap') return after;
   return { ...after, gaps: [unconfirmed, ...after.gaps] };
 };
+
+/** Returns whether only the connection to a relay is down: the relay holds the frames of that time, or says by a `gap` that it does not. */
+export const isOfRelay = ({ failure, hasStopped }: Outage): boolean => !hasStopped && relayCodes.has(failure.code);
+
+const relayCodes: ReadonlySet<FailureCode> = new Set(['relay-lost', 'relay-stalled', 'invalid-relay-data']);
 
 /** Folds an item in: a frame, or a value made of one. It shows that a connection is open, also where the events were filtered out. */
 export const afterItem = (before: Outages, time: number): Outages => {
@@ -69,13 +76,12 @@ export const gapUntil = ({ from: begin, failure }: Outage, to: number): Gap => {
   return { type: 'gap', from, to, durationMs: to - from, failure };
 };
 
-const step = (before: Outages, event: LifecycleEvent, heardAt: number | undefined): Outages => {
+const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, heardAt: number | undefined): Outages => {
   const { hasOpened, current } = before;
   const unchanged: Outages = { hasOpened, current, unconfirmed: undefined, gaps: none };
   switch (event.type) {
     case 'ticket-issued':
     case 'reconnecting':
-    case 'watermark':
       return unchanged;
     case 'ticket-requested':
       return { ...unchanged, current: current ?? begunAgain(before, heardAt) };
@@ -91,10 +97,9 @@ const step = (before: Outages, event: LifecycleEvent, heardAt: number | undefine
     case 'opened': {
       const opened: Outages = { ...unchanged, hasOpened: true, current: undefined };
       const outage = current ?? begunAgain(before, heardAt);
-      // A relay that has kept everything says that the feed was open before the connection to it ended: no frame is missing.
-      if (outage === undefined || event.at < outage.from) return opened;
-      const gap = gapUntil(outage, event.at);
-      return outage.hasStopped && current !== undefined ? { ...opened, gaps: [gap] } : { ...opened, unconfirmed: gap };
+      return outage === undefined || isOfRelay(outage)
+        ? opened
+        : { ...opened, unconfirmed: gapUntil(outage, event.at) };
     }
     case 'gap': {
       // A gap that begins later does not cover the start of the outage, so the outage gets a gap, too.

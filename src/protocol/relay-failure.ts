@@ -16,14 +16,14 @@ const row = (
 const answer = row.bind(undefined, 'handshake');
 const seen = row.bind(undefined, 'stream', undefined);
 
-const refused = ['relay-refused', 'stop', 'The relay does not let this client in.', 'Sign in again.'] as const;
+const refused = ['relay-refused', 'stop', 'The relay refuses this client.', 'Sign in again.'] as const;
 const failed = ['relay-failed', 'backoff', 'The relay could not answer.', again] as const;
 
 /** The meaning of every failure between a relay and those who receive from it. The first row that fits counts. */
 export const relayMeanings: readonly Meaning[] = [
   answer(401, ...refused),
   answer(403, ...refused),
-  answer(503, 'relay-full', 'backoff', 'The relay takes no more clients now.', again),
+  answer(503, 'relay-full', 'backoff', 'The relay is full.', again),
   answer(408, ...failed),
   answer(429, ...failed),
   answer('5xx', ...failed),
@@ -32,7 +32,7 @@ export const relayMeanings: readonly Meaning[] = [
   // Not at once: when a relay is restarted, all its clients come back together.
   seen('relay-lost', 'backoff', 'The connection to the relay ended.', goesOn),
   seen('relay-stalled', 'renew', 'The relay fell silent.', goesOn),
-  seen('invalid-relay-data', 'backoff', 'What it sent cannot be read.', 'Look for a proxy that changes it.'),
+  seen('invalid-relay-data', 'backoff', 'Its data cannot be read.', 'Look for a proxy that changes it.'),
 ];
 
 /** What was observed of a relay: an HTTP status, or what the client saw by itself. */

@@ -135,7 +135,9 @@ export class EventLog {
       end = this.#entries.at(index);
       lines += `\n${end.line}`;
     }
-    return { lines, end, watermark: this.watermarkAt(end) };
+    // `stopped` stays the last event before the error, if the error follows.
+    const watermark = end.present.at(-1)?.type === 'stopped' ? -Infinity : this.watermarkAt(end);
+    return { lines, end, watermark };
   }
 
   #dropOldest(): void {

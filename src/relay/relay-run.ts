@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
+import type { RelayedEvent, Watermark } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import { errorBy } from '../protocol/meaning.js';
 import { relayTold } from '../protocol/relay-told.js';
@@ -14,7 +14,6 @@ export class RelayRun {
   readonly epoch = randomBytes(6).toString('base64url');
   readonly log: EventLog;
   #end: { readonly type: RelayMessageType; readonly data: string } | undefined;
-  #stopped: Stopped | undefined;
   readonly #messages = new WeakMap<Batch, RelayMessage>();
 
   /** @param clock - gives the time in epoch ms */
@@ -27,16 +26,13 @@ export class RelayRun {
     return this.#end;
   }
 
-  /** Takes an event in. The last `stopped` is not sent: each client creates it from the message `stop`. */
+  /** Takes an event in. */
   append(event: RelayedEvent): void {
-    this.#appendStopped();
-    if (event.type === 'stopped') this.#stopped = event;
-    else this.log.append(event);
+    this.log.append(event);
   }
 
   /** Takes note that the source is complete. */
   complete(): void {
-    this.#appendStopped();
     this.#end = { type: 'complete', data: '{}' };
   }
 
@@ -53,11 +49,6 @@ export class RelayRun {
     const message = { id: eventId(this.epoch, batch.end), data: withWatermark(batch.lines, batch.watermark) };
     this.#messages.set(batch, message);
     return message;
-  }
-
-  #appendStopped(): void {
-    if (this.#stopped !== undefined) this.log.append(this.#stopped);
-    this.#stopped = undefined;
   }
 }
 

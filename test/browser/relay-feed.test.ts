@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { firstValueFrom, from, map, of, Subject, take, toArray } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
+import { relayError } from '../../src/protocol/relay-failure.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import { frames } from '../../src/operators/frames.js';
@@ -529,14 +530,17 @@ describe('relayFeed$: the operators', () => {
     const clock = new Clock(at);
     const windowsOf = async (events: readonly RelayedEvent[]) =>
       firstValueFrom(from(events).pipe(tumblingWindow({ lengthMs: 1_000, scheduler: clock.scheduler }), toArray()));
-    const lostAt = (ms: number) => ({ ...disconnected(at + ms), failure: lost(at + ms, { code: 'connection-lost' }) });
+    const lostAt = (ms: number) => ({
+      ...disconnected(at + ms),
+      failure: relayError({ code: 'relay-lost', endedAt: at + ms }),
+    });
     const seconds = (...events: readonly RelayedEvent[]): RelayedEvent[] => [
       opened(at),
       frame('a', at + 100),
       ...events,
       frame('z', at + 3_100),
     ];
-    // The relay lets the feed be open from the last event on that the client had.
+    // The relay says that the feed is open from the last event on that the client had, and emits no gap.
     const seamless = seconds(
       frame('b', at + 1_100),
       lostAt(1_500),

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER, take, VirtualTimeScheduler } from 'rxjs';
+import { map, NEVER, take, VirtualTimeScheduler } from 'rxjs';
 import { TradeFeedError } from '../../src/protocol/failure.js';
 import type { DropReport } from '../../src/operators/bounded/drop-report.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import type { FeedStats } from '../../src/operators/stream/feed-tally.js';
-import { disconnected, frameOf, gapOf, marbles, opened } from './stream.js';
+import { relayError } from '../../src/protocol/relay-failure.js';
+import { disconnected, frameOf, gapOf, marbles, opened, watermark } from './stream.js';
 
 const stats = (from: number, to: number, figures: Partial<FeedStats> = {}): FeedStats => ({
   type: 'stats',
@@ -186,5 +187,29 @@ describe('feedStats', () => {
   ])('refuses %s at once', (_name, options, name) => {
     expect(() => feedStats(options)).toThrow(TradeFeedError);
     expect(() => feedStats(options)).toThrow(name);
+  });
+
+  it('counts no outage of the connection to a relay: it may turn out that nothing was missed', () => {
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const lost = relayError({ code: 'relay-lost', endedAt: 2 });
+      const events = { o: opened(0), x: { type: 'disconnected', at: 2, failure: lost } as const, p: opened(1) };
+      const figures = cold('o-x----p-', events).pipe(
+        feedStats({ everyMs: 4, scheduler }),
+        map(({ gaps, lostMs }) => [gaps, lostMs]),
+      );
+      expectObservable(figures, '^--------!').toBe('----A---A', { A: [0, 0] });
+    });
+  });
+
+  it('counts an outage of a source that is late up to its watermark, so that the total never goes down', () => {
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const end = disconnected(1);
+      const events = { o: opened(0), x: end, w: watermark(3), p: opened(5), g: gapOf(1, 5, end.failure) };
+      const figures = cold('ox------w--------(pg)', events).pipe(
+        feedStats({ everyMs: 10, scheduler }),
+        map(({ gaps, lostMs }) => [gaps, lostMs]),
+      );
+      expectObservable(figures, '^--------------------!').toBe('----------A---------B', { A: [1, 2], B: [1, 4] });
+    });
   });
 });

@@ -1,6 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
-import { afterEvent, afterItem, gapUntil, noOutages, type Outages, stoppedAt } from '../../src/protocol/outage.js';
+import { relayError } from '../../src/protocol/relay-failure.js';
+import {
+  afterEvent,
+  afterItem,
+  gapUntil,
+  isOfRelay,
+  noOutages,
+  type Outages,
+  stoppedAt,
+} from '../../src/protocol/outage.js';
 import {
   disconnected,
   gapOf,
@@ -44,13 +53,43 @@ describe('outages', () => {
     expect(afterAll([end, opened(9), gap])).toEqual({ ...isOpen, gaps: [gap] });
     expect(afterAll([end, opened(9), gap, watermark(10)])).toEqual(isOpen);
     const own = gapOf(5, 9, end.failure);
-    expect(afterAll([end, opened(9), watermark(10)])).toEqual({ ...isOpen, gaps: [own] });
+    expect(afterAll([end, opened(9), issued(10)])).toEqual({ ...isOpen, gaps: [own] });
     expect(afterItem(afterAll([end, opened(9)]), 10)).toEqual({ ...isOpen, gaps: [own] });
     expect(afterItem(afterItem(afterAll([end, opened(9)]), 10), 11)).toEqual(isOpen);
   });
 
-  it('have no gap when a relay says that the feed was open before', () => {
-    expect(afterAll([disconnected(5), opened(4)])).toEqual(isOpen);
+  it('have none while only the connection to a relay is down, whatever its clock says, unless the relay emits a gap', () => {
+    const end: LifecycleEvent = {
+      type: 'disconnected',
+      at: 5,
+      failure: relayError({ code: 'relay-lost', endedAt: 5 }),
+    };
+    const down = afterAll([opened(1), end]);
+    expect(isOfRelay(down.current!)).toBe(true);
+    for (const at of [4, 5, 900]) expect(afterAll([opened(at)], down)).toEqual(isOpen);
+    const gap = gapOf(3, 9);
+    expect(afterAll([opened(9), gap], down)).toEqual({ ...isOpen, gaps: [gap] });
+    const stoppedThen = afterAll([{ ...stopped(7), failure: relayError({ code: 'relay-lost', endedAt: 7 }) }], down);
+    expect(isOfRelay(stoppedThen.current!)).toBe(false);
+    expect(afterAll([opened(9)], stoppedThen).unconfirmed).toMatchObject({ from: 5, to: 9 });
+  });
+
+  it('have a gap without length when the clock was set back before the next opening', () => {
+    const end = disconnected(5);
+    expect(afterAll([end, opened(4)]).unconfirmed).toEqual(gapOf(4, 4, end.failure));
+    expect(afterAll([stopped(5), requested(3), opened(4)]).unconfirmed).toMatchObject({
+      from: 4,
+      to: 4,
+      durationMs: 0,
+    });
+  });
+
+  it('are not confirmed by a watermark, which may come between an opening and its gap', () => {
+    const end = disconnected(5);
+    const gap = gapOf(4, 9);
+    const before = afterAll([end, opened(9), watermark(9)]);
+    expect(before).toEqual({ ...isOpen, unconfirmed: gapOf(5, 9, end.failure) });
+    expect(afterAll([gap], before)).toEqual({ ...isOpen, gaps: [gap] });
   });
 
   it('last through a stop, and end with a gap at the opening of the next subscription', () => {
@@ -58,13 +97,16 @@ describe('outages', () => {
     const stop = { ...stopped(5), failure };
     const after = afterAll([opened(1), stop]);
     expect(after).toEqual({ ...isOpen, current: { from: 5, failure, hasStopped: true } });
-    expect(afterAll([requested(6), issued(6), opened(8)], after)).toEqual({ ...isOpen, gaps: [gapOf(5, 8, failure)] });
+    expect(afterAll([requested(6), issued(6), opened(8)], after)).toEqual({
+      ...isOpen,
+      unconfirmed: gapOf(5, 8, failure),
+    });
 
     const end = disconnected(5);
     const revoked = { ...stopped(7), failure: lost(7, { stage: 'ticket', status: 403, closeCode: undefined }) };
     const stoppedInOutage = afterAll([opened(1), end, requested(6), revoked]);
     expect(stoppedInOutage.current).toEqual({ from: 5, failure: end.failure, hasStopped: true });
-    expect(afterAll([requested(8), opened(9)], stoppedInOutage).gaps).toEqual([gapOf(5, 9, end.failure)]);
+    expect(afterAll([requested(8), opened(9)], stoppedInOutage).unconfirmed).toEqual(gapOf(5, 9, end.failure));
   });
 
   it('do not begin with the stop of a feed that was never open', () => {
@@ -97,7 +139,7 @@ describe('outages', () => {
 
   it('can start with a feed that stopped at a known time', () => {
     const failure = lost(5);
-    expect(afterAll([opened(8)], stoppedAt(5, failure))).toEqual({ ...isOpen, gaps: [gapOf(5, 8, failure)] });
+    expect(afterAll([opened(8)], stoppedAt(5, failure))).toEqual({ ...isOpen, unconfirmed: gapOf(5, 8, failure) });
   });
 
   it('have no negative length', () => {

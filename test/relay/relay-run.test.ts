@@ -24,22 +24,18 @@ describe('RelayRun', () => {
     expect(run.end).toBeUndefined();
   });
 
-  it('does not hold the last `stopped`, which a client makes of the end, but any other', () => {
-    const run = new RelayRun(bounds, () => 5);
+  it('sends `stopped` at once, and no watermark after it: it is the last event, if the error follows', () => {
+    const run = new RelayRun(bounds, () => 50);
     const failure = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
     for (const event of [frame('a', 7), { type: 'stopped', at: 8, failure } as const]) run.append(event);
-    expect(run.log.size).toBe(1);
-    run.stop(failure);
-    expect(run.log.size).toBe(1);
-    const again = new RelayRun(bounds, () => 5);
-    again.append({ type: 'stopped', at: 8, failure });
-    again.append({ type: 'ticket-requested', at: 9, feed: 'market' });
-    expect(
-      again.log
-        .read(again.log.oldest)
-        ?.lines.split('\n')
-        .map((line) => (JSON.parse(line) as { type: string }).type),
-    ).toEqual(['stopped', 'ticket-requested']);
+    const types = () =>
+      run
+        .messageOf(run.log.read(run.log.oldest)!)
+        .data.split('\n')
+        .map((line) => (JSON.parse(line) as { type: string }).type);
+    expect(types()).toEqual(['frame', 'stopped']);
+    run.append({ type: 'ticket-requested', at: 9, feed: 'market' });
+    expect(types()).toEqual(['frame', 'stopped', 'ticket-requested', 'watermark']);
   });
 
   it('ends with what the source ended with', () => {

@@ -5,7 +5,7 @@ import { type AnyFrame, Frame } from '../../protocol/frame.js';
 import { afterEvent, afterItem, noOutages, stoppedAt } from '../../protocol/outage.js';
 import { type Rule, validated } from '../../protocol/rules.js';
 import { Decoded } from '../stream/decoded.js';
-import { isLifecycle, timeOf } from '../stream/item.js';
+import { isLifecycle, isWatermark, timeOf } from '../stream/item.js';
 import type { RecordingError } from './recording-error.js';
 import { absolutePath, checkPath } from './recording-files.js';
 import { type RecordingWriter, recordingWriter } from './recording-writer.js';
@@ -122,7 +122,7 @@ const recording = (writer: RecordingWriter): ((event: unknown) => void) => {
     if (frame !== undefined) outages = afterItem(outages, frame.receivedAt);
     else if (isFeedEvent(event)) outages = afterEvent(outages, event, heardAt);
     else return;
-    heardAt = timeOf(event);
+    if (!isWatermark(event)) heardAt = timeOf(event);
     for (const gap of outages.gaps) writer.add(gap);
     if (frame !== undefined) writer.add(frame);
   };

@@ -1,6 +1,6 @@
 import type { Gap, LifecycleEvent } from '../../protocol/event.js';
 import type { FailureCode } from '../../protocol/failure.js';
-import { afterEvent, afterItem, noOutages, type Outages } from '../../protocol/outage.js';
+import { afterEvent, afterItem, isOfRelay, noOutages, type Outages } from '../../protocol/outage.js';
 import { bytesOf, isLifecycle, timeOf } from './item.js';
 
 /** The figures of a feed: those of one period, and those since the subscription. */
@@ -43,6 +43,8 @@ export class FeedTally {
   /** Where the last gap ended, in epoch ms: a time that two gaps cover is lost once. */
   #lostUntil = -Infinity;
   #heardAt: number | undefined;
+  /** The last watermark, in epoch ms: an outage that is not over has lasted until then at least. */
+  #watermark: number | undefined;
   #reconnects: Partial<Record<FailureCode, number>> = {};
   #dropped = 0;
 
@@ -73,7 +75,9 @@ export class FeedTally {
     const bytes = this.#bytes;
     const seconds = (now - from) / 1_000;
     const { current, unconfirmed } = this.#outages;
-    const openFrom = unconfirmed?.from ?? current?.from;
+    // While the connection to a relay is down it is not known whether the feed is.
+    const outage = current && !isOfRelay(current) ? current : undefined;
+    const openFrom = unconfirmed?.from ?? outage?.from;
     this.#totalFrames += frames;
     this.#totalBytes += bytes;
     [this.#from, this.#frames, this.#bytes] = [now, 0, 0];
@@ -88,7 +92,9 @@ export class FeedTally {
       totalFrames: this.#totalFrames,
       totalBytes: this.#totalBytes,
       gaps: this.#gaps + (openFrom === undefined ? 0 : 1),
-      lostMs: this.#lostMs + (openFrom === undefined ? 0 : this.#newlyLostMs(openFrom, unconfirmed?.to ?? now)),
+      lostMs:
+        this.#lostMs +
+        (openFrom === undefined ? 0 : this.#newlyLostMs(openFrom, unconfirmed?.to ?? this.#watermark ?? now)),
       reconnects: { ...this.#reconnects },
       dropped: this.#dropped,
     };
@@ -96,6 +102,8 @@ export class FeedTally {
 
   #follow(event: LifecycleEvent): void {
     this.#know(afterEvent(this.#outages, event, this.#heardAt));
+    if (event.type === 'watermark') this.#watermark = event.at;
+    else this.#heardAt = timeOf(event);
     if (event.type === 'gap') this.#dropped += event.missed ?? 0;
     else if (event.type === 'disconnected' && event.failure.verdict !== 'stop') {
       const { code } = event.failure;

@@ -34,6 +34,9 @@ export const isLifecycle = <E>(value: E): value is E & LifecycleEvent => {
   }
 };
 
+/** Distinguishes a watermark from frames and from the events of the connection. */
+export const isWatermark = (value: unknown): boolean => isLifecycle(value) && value.type === 'watermark';
+
 const isFailure = (value: unknown): boolean => typeof (value as TradeFeedError | undefined)?.endedAt === 'number';
 
 /** When an event or an item happened, in epoch ms; `undefined` for an item that does not know. */

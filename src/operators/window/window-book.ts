@@ -41,6 +41,8 @@ export class WindowBook<E, A, W> {
   /** The oldest window that is not closed. */
   private oldest = 0;
   private coveredFrom = Infinity;
+  /** The time of the first sign of an open connection. */
+  private firstAt = Infinity;
   private isEnded = false;
 
   /** @param clock - gives the time in ms, as `scheduler.now()` does */
@@ -112,8 +114,10 @@ export class WindowBook<E, A, W> {
     this.outages.event(event, this.oldestStart(), heardAt);
     if (event.type === 'opened') this.cover(time, time);
     else if (event.type === 'gap') this.cover(time, this.beganAt);
+    // The clock of this machine does not say from which time on a source that is late, or has another clock, was received.
+    if (event.type === 'watermark') this.coveredFrom = this.firstAt;
     // The next item may end an outage.
-    if (event.type !== 'watermark') this.until = -Infinity;
+    else this.until = -Infinity;
     return this.advance(time);
   }
 
@@ -124,6 +128,7 @@ export class WindowBook<E, A, W> {
   // With the first sign of an open connection: one that was open before the first event has missed nothing since.
   private cover(time: number, earliest: number): void {
     if (this.coveredFrom < Infinity) return;
+    this.firstAt = time;
     this.coveredFrom = this.grid === undefined ? Math.min(time, earliest) : time;
   }
 
@@ -147,10 +152,10 @@ export class WindowBook<E, A, W> {
 
   /** Returns the last of the empty windows that are emitted as one, or the oldest window if they are few. */
   private lastOfEmptyRun(grid: WindowGrid): number {
-    const last = grid.firstAt(this.time.known() - this.shape.allowedLatenessMs) - 1;
-    if (last - this.oldest < mostEmptyWindows) return this.oldest;
-    const end = Math.min(last, ...[...this.open.keys()].map((index) => index - 1));
-    return end - this.oldest < mostEmptyWindows ? this.oldest : end;
+    let last = grid.firstAt(this.time.known() - this.shape.allowedLatenessMs) - 1;
+    if (last - this.oldest < mostEmptyWindows || this.open.has(this.oldest)) return this.oldest;
+    for (const index of this.open.keys()) last = Math.min(last, index - 1);
+    return last - this.oldest < mostEmptyWindows ? this.oldest : last;
   }
 
   private turnTo(time: number, grid: WindowGrid): void {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { outageLog } from '../../../src/operators/window/outage-log.js';
+import { relayError } from '../../../src/protocol/relay-failure.js';
 import { disconnected, gapOf, issued, lost, opened, requested } from '../stream.js';
 
 describe('outageLog', () => {
@@ -37,10 +38,10 @@ describe('outageLog', () => {
     expect(log.within(30, 40, 40)).toEqual([]);
   });
 
-  it('takes it for no outage when the feed is open from before the end of the connection, as over a relay that kept everything', () => {
+  it('knows no gap of a connection to a relay that was resumed', () => {
     const log = outageLog();
-    log.event(disconnected(15), 0, undefined);
-    log.event(opened(14), 0, undefined);
+    log.event({ type: 'disconnected', at: 15, failure: relayError({ code: 'relay-lost', endedAt: 15 }) }, 0, 12);
+    log.event(opened(14), 0, 15);
     expect(log.within(0, 100, 20)).toEqual([]);
     log.event(disconnected(25), 0, undefined);
     log.event(opened(25), 0, undefined);

@@ -7,7 +7,7 @@ import { WindowBook, type WindowShape } from '../../../src/operators/window/wind
 import { timeOf } from '../../../src/operators/stream/item.js';
 import { framesUpTo } from '../../../src/operators/window/window-contents.js';
 import type { Frame } from '../../../src/protocol/frame.js';
-import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../stream.js';
+import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested, watermark } from '../stream.js';
 import { endOfTurn, fullChunk } from '../stream/views.js';
 import { inWords } from './window-words.js';
 
@@ -88,6 +88,21 @@ describe('WindowBook', () => {
     many.add(opened(0));
     many.add(frameOf('a', 100_000));
     expect(linesOf(many)).toHaveLength(10_000);
+  });
+
+  it('emits windows that overlap after a leap of time in a moment, however many hold something', () => {
+    const book = bookOf(() => 0, { lengthMs: 3_600_000, everyMs: 150 });
+    book.add(opened(0));
+    book.add(frameOf('a', 3_600_000));
+    book.add(frameOf('b', 7_200_500));
+    expect([...book.closed()].filter(({ count }) => count === 1)).toHaveLength(24_000);
+  });
+
+  it('counts from the first frame on for a late subscriber of a source that sends watermarks, whatever the clock says', () => {
+    const book = bookOf(() => 5);
+    // The clock of the relay is ahead: to this machine the subscription seems to be older than the window.
+    for (const event of [frameOf('a', 17), watermark(18), frameOf('b', 25), watermark(31)]) book.add(event);
+    expect(linesOf(book)).toEqual(['10-20 a incomplete', '20-30 b']);
   });
 
   it('emits each window with something in it also where it is one of very many', () => {
