@@ -1,9 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, defer, NEVER, type Observable, of, Subject, throwError, VirtualTimeScheduler } from 'rxjs';
+import {
+  concat,
+  defer,
+  NEVER,
+  type Observable,
+  of,
+  retry,
+  Subject,
+  throwError,
+  timer,
+  VirtualTimeScheduler,
+} from 'rxjs';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createRelay, type Relay } from '../../src/relay/index.js';
 import { RelayFullError } from '../../src/relay/relay-full-error.js';
+import { Client, Clock, Source } from './support.js';
 
 const replaced = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
 const opened = { type: 'opened', at: 1, feed: 'market', connection: 1 } as const;
@@ -65,5 +77,20 @@ describe('restart', () => {
     const errors: unknown[] = [];
     relay.messages$().subscribe({ error: (error) => errors.push(error) });
     expect(errors).toEqual([expect.any(RelayFullError)]);
+  });
+});
+
+describe('a source that is retried', () => {
+  it('sends its stop to clients at once, not when it is open again', () => {
+    const clock = new Clock();
+    const { scheduler } = clock;
+    const source = new Source();
+    const relay = createRelay(source.events$.pipe(retry({ delay: () => timer(60_000, scheduler) })), { scheduler });
+    const client = new Client(relay);
+    source.emit(opened, { type: 'stopped', at: clock.now, failure: replaced });
+    source.subject.error(replaced);
+    clock.pass(1_000);
+    expect(client.events.map(({ type }) => type)).toEqual(['opened', 'stopped']);
+    relay.close();
   });
 });
