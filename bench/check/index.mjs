@@ -8,6 +8,8 @@ import { figure, table } from '../lib/table.mjs';
 import { brokenOf, contendersOf, guards, leastOf, MARGIN } from './guards.mjs';
 import { nodeArgs } from '../support/receiving.mjs';
 
+/** How often a guard is measured before it counts as broken. */
+const TIMES = 5;
 const isPlain = process.argv.includes('--plain');
 const files = {
   replay: new URL('../replay/sample.mjs', import.meta.url),
@@ -46,16 +48,19 @@ console.log(machineLine(machine()));
 const ratioOf = await measure(guards, 5);
 print(guards, ratioOf);
 
-// Once more, for longer: a neighbour's burst of work does not come twice, a slower receive path does.
-const doubtful = brokenOf(guards, ratioOf);
-const secondOf = doubtful.length > 0 && (await measure(doubtful, 9));
-if (secondOf) print(doubtful, secondOf);
+// Again, for longer: other work on the machine does not come each time, a slower receive path does.
+let broken = brokenOf(guards, ratioOf);
+for (let time = 1; broken.length > 0 && time < TIMES; time += 1) {
+  const again = await measure(broken, 7);
+  print(broken, again);
+  broken = brokenOf(broken, again);
+}
 
-for (const { what, ratio, ...guard } of secondOf ? brokenOf(doubtful, secondOf) : []) {
+for (const { what, ratio, ...guard } of broken) {
   process.exitCode = 1;
   const [found, least] = [ratio.median, leastOf(guard)].map(figure);
   console.error(
-    `TOO SLOW: ${what}: ${found}, twice in a row below ${least} (the goal of ${guard.atLeast} minus ${MARGIN * 100} %).`,
+    `TOO SLOW: ${what}: ${found}, ${TIMES} times in a row below ${least} (the goal of ${guard.atLeast} minus ${MARGIN * 100} %).`,
   );
 }
 console.log(process.exitCode === 1 ? 'The receive path or the decode guard became slower.' : 'As fast as it must be.');
