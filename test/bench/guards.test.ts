@@ -14,7 +14,7 @@ interface Guards {
   readonly contendersOf: (some: readonly Guard[]) => readonly (readonly (string | number)[])[];
   readonly brokenOf: (
     some: readonly Guard[],
-    ratioOf: (guard: Guard) => { readonly median: number },
+    ratioOf: (guard: Guard) => { readonly median: number; readonly max?: number },
   ) => readonly Guard[];
 }
 
@@ -40,6 +40,12 @@ describe('bench:check', () => {
     const least = guard.atLeast * (1 - check.MARGIN);
     const broken = (median: number) => check.brokenOf([guard], () => ({ median })).length;
     expect([broken(least), broken(least + 1), broken(least - 0.01), broken(NaN)]).toEqual([0, 0, 1, 1]);
+  });
+
+  it('passes when a round reaches the goal: the path is fast, and the machine busy', () => {
+    const [guard] = check.guards as [Guard];
+    const broken = (max: number) => check.brokenOf([guard], () => ({ median: 0.5, max })).length;
+    expect([broken(guard.atLeast), broken(guard.atLeast - 0.01)]).toEqual([0, 1]);
   });
 
   it('breaks each guard by its own ratio', () => {
