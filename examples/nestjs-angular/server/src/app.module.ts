@@ -9,10 +9,10 @@ import type { Settings } from './settings.js';
 @Module({})
 export class AppModule {
   /** Without a local service, address and key come from TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY. */
-  static of({ feed }: Settings, service: LocalService | undefined): DynamicModule {
+  static of({ feed, connect }: Settings, service: LocalService | undefined): DynamicModule {
     return {
       module: AppModule,
-      imports: [TradeFeedModule.forRoot({ feed, ...service?.feedOptions })],
+      imports: [TradeFeedModule.forRoot({ feed, connect, ...service?.feedOptions })],
       controllers: [FeedController, ...(service ? [DemoController] : [])],
       providers: service ? [{ provide: LocalService, useValue: service }] : [],
     };
