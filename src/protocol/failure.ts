@@ -140,7 +140,7 @@ export class TradeFeedError extends Error {
   declare readonly reason?: string;
   /** What the service asked for in `Retry-After`, in ms. */
   declare readonly retryAfterMs?: number;
-  /** The failure before this one, when a reconnect led here. One link: it has no `previous` of its own. */
+  /** The failure before this one, when a reconnect led here; of `retries-exhausted` the last one. One link: it has no `previous` of its own. */
   declare readonly previous?: TradeFeedError;
 
   constructor({ message, cause, stack, ...fields }: FailureFields) {
