@@ -10,6 +10,7 @@ import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import type { AnyFrame } from '../protocol/frame.js';
+import { errorBy } from '../protocol/meaning.js';
 import type { FeedStatus } from './feed-status.js';
 import type { FeedSignalSettings } from './signal-options.js';
 import { whenDestroyed$ } from './when-destroyed.js';
@@ -143,12 +144,5 @@ const stopBy = (error: unknown): TradeFeedError => {
 const isOver = (): TradeFeedError =>
   sourceFailed('The feed is over: its source completed.', 'Restart it to ask for more.');
 
-const sourceFailed = (what: string, advice: string, cause?: unknown): TradeFeedError =>
-  new TradeFeedError({
-    stage: 'stream',
-    code: 'relay-source-failed',
-    verdict: 'stop',
-    message: `${what} ${advice}`,
-    advice,
-    cause,
-  });
+const sourceFailed = (meaning: string, advice: string, cause?: unknown): TradeFeedError =>
+  errorBy({ code: 'relay-source-failed', verdict: 'stop', meaning, advice }, { stage: 'stream', cause });

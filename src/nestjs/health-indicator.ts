@@ -25,7 +25,7 @@ export interface FeedHealth {
   readonly connection?: number;
   /** Reconnecting and stopped: the code of the failure, to branch on. */
   readonly code?: string;
-  /** The same in words, with what to do. */
+  /** The same in fixed words, with what to do: anybody may read them. The log of the server says more. */
   readonly reason?: string;
   /** Reconnecting: when the next attempt begins; missing while one goes on. */
   readonly nextAttemptAt?: string;
@@ -106,8 +106,10 @@ const healthOf = (status: FeedStatus, maxOutageMs: number): FeedHealth => {
   }
 };
 
-const reasonOf = (failure: unknown): Pick<FeedHealth, 'code' | 'reason'> =>
-  failure instanceof TradeFeedError ? { code: failure.code, reason: failure.message } : { reason: String(failure) };
+const reasonOf = (failure: unknown): Pick<FeedHealth, 'code' | 'reason'> => {
+  if (failure instanceof TradeFeedError) return { code: failure.code, reason: failure.toPublic().message };
+  return { reason: 'The feed ended with an error that is none of the feed. See the log of the server.' };
+};
 
 const isoTime = (at: number): string => new Date(at).toISOString();
 

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { catchError, defer, finalize, type Observable, tap, throwError } from 'rxjs';
 import { type Relay, RelayFullError } from '../relay/index.js';
+import { noRoom } from '../relay/relay-full-error.js';
 import { SseResponse } from './sse-response.js';
 
 /**
@@ -25,11 +26,17 @@ export const sseMessages$ = (
     );
   }).pipe(catchError((error: unknown) => throwError(() => answerTo(error, response))));
 
-/** Gives the answer to a client that there is no room for: 503 with `Retry-After`. Any other error stays what it is. */
+/** Gives the answer to a client that there is no room for: 503 with `Retry-After`. The text of any other error stays in the log. */
 const answerTo = (error: unknown, response: Writable | undefined): unknown => {
-  if (!(error instanceof RelayFullError)) return error;
+  if (!(error instanceof RelayFullError)) return failedBy(error);
   const { headersSent, setHeader } = (response ?? {}) as Partial<ServerResponse>;
   // Nest answers only now, with what is set here: on Fastify too, which knows nothing of it.
   if (headersSent === false) setHeader?.call(response, 'Retry-After', error.retryAfterMs / 1_000);
-  return new ServiceUnavailableException(error.message);
+  return new ServiceUnavailableException(noRoom);
 };
+
+// Nest logs the stack, but it may write the message into a stream that has begun.
+const failedBy = (cause: unknown): Error =>
+  Object.assign(new Error('The feed failed. See the log of the server.', { cause }), {
+    stack: cause instanceof Error ? cause.stack : String(cause),
+  });

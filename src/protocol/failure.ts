@@ -92,6 +92,8 @@ export interface FailureFields extends Omit<FailureFacts, 'detail'> {
   readonly message: string;
   readonly verdict: Verdict;
   readonly advice: string;
+  /** What happened, in fixed words. Give it for words that anybody may read, and `advice` with it: {@link TradeFeedError.toPublic} keeps both. */
+  readonly meaning?: string | undefined;
   readonly previous?: TradeFeedError | undefined;
   readonly stack?: string | undefined;
 }
@@ -122,6 +124,8 @@ export class TradeFeedError extends Error {
   declare readonly verdict: Verdict;
   /** What to do about it, in one sentence for a person. */
   declare readonly advice: string;
+  /** What happened, in the fixed words of the library, without what was observed. Missing when the failure does not come from its tables. */
+  declare readonly meaning?: string;
   /** How long the connection had been open, in ms; 0 when it never opened. */
   declare readonly uptimeMs: number;
   /** Frames that this connection had delivered. */
@@ -136,7 +140,7 @@ export class TradeFeedError extends Error {
   declare readonly reason?: string;
   /** What the service asked for in `Retry-After`, in ms. */
   declare readonly retryAfterMs?: number;
-  /** The failure before this one, when a reconnect led here. One link: it has no `previous` of its own. */
+  /** The failure before this one, when a reconnect led here; of `retries-exhausted` the last one. One link: it has no `previous` of its own. */
   declare readonly previous?: TradeFeedError;
 
   constructor({ message, cause, stack, ...fields }: FailureFields) {
@@ -147,11 +151,31 @@ export class TradeFeedError extends Error {
     Object.assign(this, { uptimeMs: 0, framesReceived: 0, endedAt: Date.now() }, Object.fromEntries(known));
   }
 
-  /** Makes the same failure with some fields changed; the message gives the new advice. */
-  with(changes: Partial<Pick<FailureFields, 'verdict' | 'advice' | 'previous'>>): TradeFeedError {
+  /**
+   * Makes the same failure with some fields changed; the message gives the new advice.
+   *
+   * New advice may name what is private, so it takes the `meaning` away, unless that is given with it: both are public then.
+   */
+  with(changes: Partial<Pick<FailureFields, 'verdict' | 'advice' | 'meaning' | 'previous'>>): TradeFeedError {
     const advised = (text: string) => text.replace(this.advice, () => changes.advice ?? this.advice);
     const { message, cause, stack } = this;
-    return new TradeFeedError({ ...this, message: advised(message), cause, stack: advised(String(stack)), ...changes });
+    const meaning = changes.advice === undefined ? this.meaning : undefined;
+    const texts = { message: advised(message), cause, stack: advised(String(stack)), meaning };
+    return new TradeFeedError({ ...this, ...texts, ...changes });
+  }
+
+  /**
+   * Makes the failure that may leave the server: for a page, a health answer, a status for everybody.
+   *
+   * Keeps code, stage, verdict, status, close code, times and counts. Its message is the `meaning` with the `advice`, and nothing that was
+   * observed or thrown: no detail, no close reason, no cause, no stack. The same holds for `previous`. Without a `meaning` it says that the feed
+   * failed. The failure itself is for the log of the server.
+   */
+  toPublic(): TradeFeedError {
+    const { meaning, advice } = this.meaning ? this : unknown;
+    const message = `${meaning} ${advice}`;
+    const known = knownFields({ ...(this as object), meaning, advice, message, reason: undefined });
+    return new TradeFeedError({ ...known, stack: `${this.name}: ${message}`, previous: this.previous?.toPublic() });
   }
 
   /** Gives the error as plain data, without its cause and stack. */
@@ -159,3 +183,33 @@ export class TradeFeedError extends Error {
     return { ...(this as object), name: this.name, message: this.message };
   }
 }
+
+/** Picks the fields of a failure that are of the right type, apart from `previous`, `cause` and `stack`. */
+export const knownFields = (fields: Readonly<Record<string, unknown>>): FailureFields => {
+  const right = Object.entries(allowed).filter(([name, is]) => is(fields[name]));
+  return Object.fromEntries(right.map(([name]) => [name, fields[name]])) as unknown as FailureFields;
+};
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isNumber = (value: unknown): boolean => typeof value === 'number';
+const oneOf = (words: readonly unknown[]) => words.includes.bind(words);
+
+const allowed: Readonly<Record<string, (value: unknown) => boolean>> = {
+  // A newer version may know more codes than this one.
+  code: isText,
+  message: isText,
+  stage: oneOf(['ticket', 'handshake', 'stream'] satisfies Stage[]),
+  verdict: oneOf(['stop', 'renew', 'wait', 'backoff'] satisfies Verdict[]),
+  meaning: isText,
+  advice: isText,
+  reason: isText,
+  status: isNumber,
+  closeCode: isNumber,
+  retryAfterMs: isNumber,
+  uptimeMs: isNumber,
+  framesReceived: isNumber,
+  endedAt: isNumber,
+};
+
+/** The public words for a failure that has none. */
+const unknown = { meaning: 'The feed failed.', advice: 'See the log of the server.' };

@@ -47,7 +47,7 @@ export const errorBy = (
 ): TradeFeedError => {
   const seen = observed({ ...facts, detail });
   const message = `${seen ? `${meaning.slice(0, -1)} (${seen}).` : meaning} ${advice}`;
-  return new TradeFeedError({ ...facts, code, verdict, advice, message });
+  return new TradeFeedError({ ...facts, code, verdict, meaning, advice, message });
 };
 
 /** Tells whether a pattern of a row takes a status or a close code in. */

@@ -1,5 +1,6 @@
 import type { Gap, LifecycleEvent, Watermark } from './event.js';
-import { type FailureCode, TradeFeedError } from './failure.js';
+import type { FailureCode, TradeFeedError } from './failure.js';
+import { errorBy, type Meaning } from './meaning.js';
 
 /** A time without an open connection that is not over. */
 export interface Outage {
@@ -114,14 +115,12 @@ const outageBy = (failure: TradeFeedError): Outage => ({ from: failure.endedAt, 
 /** The outage of a feed that is subscribed to again and has emitted no event when it ended: `repeat`, `concat`, `switchMap`. */
 const begunAgain = ({ hasOpened }: Outages, heardAt: number | undefined): Outage | undefined => {
   if (!hasOpened || heardAt === undefined) return undefined;
-  const advice = 'Nothing to do: the frames of that time are missing.';
-  const failure = new TradeFeedError({
-    stage: 'stream',
-    code: 'connection-closed',
-    verdict: 'backoff',
-    message: `The feed ended, and was subscribed to again. ${advice}`,
-    advice,
-    endedAt: heardAt,
-  });
-  return { from: heardAt, failure, hasStopped: true };
+  return { from: heardAt, failure: errorBy(subscribedAgain, { stage: 'stream', endedAt: heardAt }), hasStopped: true };
+};
+
+const subscribedAgain: Meaning = {
+  code: 'connection-closed',
+  verdict: 'backoff',
+  meaning: 'The feed ended, and was subscribed to again.',
+  advice: 'Nothing to do: the frames of that time are missing.',
 };

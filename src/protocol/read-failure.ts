@@ -1,40 +1,23 @@
-import { type FailureCode, type FailureFacts, type Stage, TradeFeedError, type Verdict } from './failure.js';
+import { knownFields, TradeFeedError } from './failure.js';
 
 /**
  * Reads a failure that was written as JSON: into a recording, or by a relay.
+ *
+ * Its `meaning` and `advice` stay public words: the writer of a recording or of a relay's stream also writes the payloads that pages receive.
  *
  * @param shiftMs - by how much the clock of this machine is ahead of the writer's
  * @throws TypeError that says what is wrong with it
  */
 export const readFailure = (value: unknown, shiftMs = 0): TradeFeedError => {
   const fields = Object(value) as Readonly<Record<string, unknown>>;
-  const { code, message, stage, verdict, advice, endedAt, previous } = fields;
-  const isRight =
-    [code, message, advice].every((text) => typeof text === 'string') && stages.has(stage) && verdicts.has(verdict);
-  if (!isRight) throw new TypeError('a field of its failure is wrong');
-  const facts = Object.entries(factTypes).filter(([name, type]) => typeof fields[name] === type);
+  const known = knownFields(fields);
+  if (!required.every((name) => name in known)) throw new TypeError('a field of its failure is wrong');
+  const { previous } = fields;
   return new TradeFeedError({
-    ...(Object.fromEntries(facts.map(([name]) => [name, fields[name]])) as Facts),
-    // A newer version may know more codes than this one.
-    code: code as FailureCode,
-    message: message as string,
-    stage: stage as Stage,
-    verdict: verdict as Verdict,
-    advice: advice as string,
-    endedAt: typeof endedAt === 'number' ? endedAt + shiftMs : undefined,
+    ...known,
+    endedAt: known.endedAt === undefined ? undefined : known.endedAt + shiftMs,
     previous: previous === undefined ? undefined : readFailure(previous, shiftMs),
   });
 };
 
-const factTypes = {
-  status: 'number',
-  closeCode: 'number',
-  reason: 'string',
-  retryAfterMs: 'number',
-  uptimeMs: 'number',
-  framesReceived: 'number',
-} as const;
-type Facts = Pick<FailureFacts, keyof typeof factTypes>;
-
-const stages = new Set<unknown>(['ticket', 'handshake', 'stream'] satisfies Stage[]);
-const verdicts = new Set<unknown>(['stop', 'renew', 'wait', 'backoff'] satisfies Verdict[]);
+const required = ['code', 'message', 'stage', 'verdict', 'advice'];

@@ -4,6 +4,7 @@ import { frameLine } from '../operators/node/recording-line.js';
 import { EventTime } from '../operators/stream/event-time.js';
 import { timeOf } from '../operators/stream/item.js';
 import { nextPresent, type Present } from './present.js';
+import { publicEvent } from './public-event.js';
 
 /** A place between two events, and what is known there. */
 export interface Position {
@@ -76,8 +77,12 @@ export class EventLog {
     return this.#bytes;
   }
 
-  /** Takes an event in. A watermark of the source is not held: each batch and each place has its own. */
-  append(event: RelayedEvent): void {
+  /**
+   * Takes an event in. What is held is for clients, so its failure is made public. A watermark of the source is not held: each batch and each
+   * place has its own.
+   */
+  append(given: RelayedEvent): void {
+    const event = publicEvent(given);
     this.#time.receive(event, timeOf(event) ?? this.#newest.at);
     if (event.type === 'watermark') return;
     const line = event.type === 'frame' ? frameLine(event).slice(0, -1) : JSON.stringify(event);

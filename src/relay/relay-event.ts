@@ -35,7 +35,7 @@ export type RelayEvent =
       readonly missed: number;
     }
   | {
-      /** The source has ended with an error: clients are told of a stop, and the text of an error that is none of a feed only here. */
+      /** The source has ended with an error: clients get its public words (`toPublic()`), and only this has all of it. */
       readonly type: 'source-stopped';
       readonly at: number;
       readonly error: unknown;

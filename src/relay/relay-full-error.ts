@@ -1,3 +1,6 @@
+/** What a client is answered that a relay has no room for: how many there are is not for everybody to read. */
+export const noRoom = 'The relay has no room. Come back later.';
+
 /**
  * The error of a client that a relay has no room for: there are `maxClients`, or it was closed. Over HTTP it is a 503.
  *

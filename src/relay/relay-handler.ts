@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { aFunction, checkGiven, type Rule, validated } from '../protocol/rules.js';
 import { type Cors, corsOf, type Origins, originsRule } from './cors.js';
 import type { Relay } from './relay.js';
-import { RelayFullError } from './relay-full-error.js';
+import { noRoom, RelayFullError } from './relay-full-error.js';
 import { type RelayMessage, sseText } from './relay-message.js';
 import { type WrittenResponse, writtenResponse } from './written-response.js';
 
@@ -111,7 +111,7 @@ const stream = (
     error: (error: unknown) => {
       const full = error instanceof RelayFullError ? error : undefined;
       const after = { 'retry-after': String((full?.retryAfterMs ?? 0) / 1_000) };
-      if (full) refusal(response, cors)(503, full.message, after);
+      if (full) refusal(response, cors)(503, noRoom, after);
       else written.destroy();
     },
     complete: () => response.end(),

@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { RelayedEvent, Watermark } from '../protocol/event.js';
-import { TradeFeedError } from '../protocol/failure.js';
-import { errorBy } from '../protocol/meaning.js';
-import { relayTold } from '../protocol/relay-told.js';
 import type { RelayMessageType } from '../protocol/relay-wire.js';
 import { eventId } from './event-id.js';
 import { type Batch, EventLog, type LogBounds } from './event-log.js';
+import { publicFailure } from './public-event.js';
 import type { RelayMessage } from './relay-message.js';
 
 /** One subscription of the source, for all clients: the log of its events, and how it ended. */
@@ -36,10 +34,9 @@ export class RelayRun {
     this.#end = { type: 'complete', data: '{}' };
   }
 
-  /** Takes note of the error of the source. One that is none of the feed is not shown to clients: it may say anything. */
+  /** Takes note of the error of the source. */
   stop(error: unknown): void {
-    const failure = error instanceof TradeFeedError ? error : errorBy(relayTold.sourceFailed, { stage: 'stream' });
-    this.#end = { type: 'stop', data: JSON.stringify(failure) };
+    this.#end = { type: 'stop', data: JSON.stringify(publicFailure(error)) };
   }
 
   /** Gives the message of a batch: the same one to every client. */

@@ -20,11 +20,12 @@ export const judged = ({ classify }: Pick<Settings, 'classify'>, error: TradeFee
     const verdict = classify(error, error.verdict);
     if (verdict === error.verdict) return error;
     if (!verdicts.includes(verdict)) throw invalidOption('classify', `a function that gives ${verdicts.join(', ')}`);
-    return error.with({ verdict, advice: `Your option \`classify\` made this ${verdict}, not ${error.verdict}.` });
+    const advice = `Your option \`classify\` made this ${verdict}, not ${error.verdict}.`;
+    return error.with({ verdict, advice, meaning: error.meaning });
   } catch (thrown) {
     // A failure is retried by its verdict; one that is thrown must not be.
     return thrown instanceof TradeFeedError
-      ? thrown.with({ verdict: 'stop', advice: 'Your option `classify` threw this.' })
+      ? thrown.with({ verdict: 'stop', advice: 'Your option `classify` threw this.', meaning: thrown.meaning })
       : thrown;
   }
 };

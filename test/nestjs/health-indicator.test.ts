@@ -48,7 +48,7 @@ describe('isHealthy', () => {
       state: 'reconnecting',
       since,
       code: 'connection-lost',
-      reason: lost.message,
+      reason: 'The connection broke off without a close frame. Nothing to do: the feed reconnects with a fresh ticket.',
       nextAttemptAt: '2026-01-02T03:04:05.001Z',
     });
   });
@@ -73,9 +73,15 @@ describe('isHealthy', () => {
       state: 'stopped',
       since,
       code: 'connection-replaced',
-      reason: replaced.message,
+      reason: `${replaced.meaning} ${replaced.advice}`,
     });
-    expect(healthOf({ state: 'stopped', since: at, failure: new Error('own') }).reason).toBe('Error: own');
+    expect(replaced.meaning).toMatch(/^Another connection .*feeds\.$/);
+    expect(healthOf({ state: 'stopped', since: at, failure: new Error('own') })).toEqual({
+      status: 'down',
+      state: 'stopped',
+      since,
+      reason: 'The feed ended with an error that is none of the feed. See the log of the server.',
+    });
   });
 
   it('is called trade-feed unless told otherwise, and refuses bad options', () => {

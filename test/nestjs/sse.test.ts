@@ -165,7 +165,10 @@ describe('sse', () => {
     await lastValueFrom(refused.messages$, { defaultValue: undefined });
     expect(refused.response.statusCode).toBe(503);
     expect(refused.response.headers['retry-after']).toBe('5');
-    expect(JSON.parse(refused.text())).toMatchObject({ statusCode: 503, message: expect.stringContaining('1 client') });
+    expect(JSON.parse(refused.text())).toMatchObject({
+      statusCode: 503,
+      message: 'The relay has no room. Come back later.',
+    });
     expect((await started.log.line(/^A client was refused/)).level).toBe('warn');
   });
 

@@ -2,6 +2,8 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { inspect } from 'node:util';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import { TradeFeedError } from '../../src/protocol/failure.js';
+import { readFailure } from '../../src/protocol/read-failure.js';
+import { everythingIn } from '../support/everything-in.js';
 
 const cause = new Error('below');
 const first = tradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 9, endedAt: 1 });
@@ -19,6 +21,7 @@ describe('TradeFeedError', () => {
       stage: 'ticket',
       status: 503,
       verdict: 'backoff',
+      meaning: 'The service cannot issue tickets at the moment.',
       advice: 'Nothing to do: the request is repeated with backoff.',
       retryAfterMs: 2_000,
       uptimeMs: 0,
@@ -58,6 +61,7 @@ describe('TradeFeedError', () => {
       stage: 'ticket',
       status: 503,
       verdict: 'backoff',
+      meaning: 'The service cannot issue tickets at the moment.',
       advice: second.advice,
       retryAfterMs: 2_000,
       uptimeMs: 0,
@@ -71,6 +75,7 @@ describe('TradeFeedError', () => {
         closeCode: 1001,
         reason: 'server shutdown',
         verdict: 'backoff',
+        meaning: 'The service shut down.',
         advice: first.advice,
         uptimeMs: 9,
         framesReceived: 0,
@@ -117,11 +122,93 @@ describe('with()', () => {
     expect(printed).not.toContain('Nothing to do');
   });
 
+  it('keeps the meaning, unless there is new advice without one: that may name what is private', () => {
+    expect(second.with({ verdict: 'stop', previous: first }).meaning).toBe(second.meaning);
+    expect(second.with({ advice: 'Call 10.0.0.7.' })).not.toHaveProperty('meaning');
+    expect(second.with({ advice: 'Call us.', meaning: 'No.' })).toMatchObject({ meaning: 'No.', advice: 'Call us.' });
+  });
+
   it('takes a `previous` away', () => {
     expect('previous' in second.with({ previous: first }).with({ previous: undefined })).toBe(false);
   });
 
   it('keeps no cause where there was none', () => {
     expect('cause' in first.with({ verdict: 'stop' })).toBe(false);
+  });
+});
+
+describe('toPublic()', () => {
+  const own = { message: 'private', reason: 'private', detail: 'private', cause: new Error('private') };
+  const refused = tradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', endedAt: 3, ...own });
+  const closed = tradeFeedError({
+    stage: 'stream',
+    closeCode: 1001,
+    uptimeMs: 9,
+    framesReceived: 8,
+    endedAt: 4,
+    ...own,
+  });
+
+  it('keeps what was counted, and has the words of the table in place of what was observed', () => {
+    const shown = closed.with({ previous: refused }).toPublic();
+    expect(shown).toBeInstanceOf(TradeFeedError);
+    expect(shown.toJSON()).toEqual({
+      name: 'TradeFeedError',
+      code: 'server-shutdown',
+      stage: 'stream',
+      verdict: 'backoff',
+      closeCode: 1001,
+      uptimeMs: 9,
+      framesReceived: 8,
+      endedAt: 4,
+      meaning: 'The service shut down.',
+      advice: 'Nothing to do: the feed reconnects with backoff.',
+      message: 'The service shut down. Nothing to do: the feed reconnects with backoff.',
+      previous: shown.previous,
+    });
+    expect(shown.previous?.message).toBe(
+      'The `apiKey` function gave no key. See the cause: the function is yours; it is asked again with backoff.',
+    );
+    expect(shown.cause).toBeUndefined();
+    expect(everythingIn(shown)).not.toContain('private');
+    expect(second.toPublic()).toMatchObject({ status: 503, retryAfterMs: 2_000 });
+  });
+
+  it('has no stack of the server', () => {
+    expect(closed.toPublic().stack).toBe(`TradeFeedError: ${closed.toPublic().message}`);
+  });
+
+  it('leaves out what somebody else has put on it', () => {
+    const shown = Object.assign(refused.with({}), { host: 'private', port: 5_432 }).toPublic();
+    expect(everythingIn(shown)).not.toContain('private');
+    expect(shown).not.toHaveProperty('port');
+  });
+
+  it('says that the feed failed, where there is no meaning', () => {
+    const made = new TradeFeedError({
+      ...{
+        code: 'connection-lost',
+        stage: 'stream',
+        verdict: 'stop',
+        message: 'private',
+        advice: 'private',
+        status: 5,
+      },
+    } as const);
+    for (const each of [made, refused.with({ advice: 'private' })])
+      expect(each.toPublic()).toMatchObject({
+        code: each.code,
+        message: 'The feed failed. See the log of the server.',
+        meaning: 'The feed failed.',
+        advice: 'See the log of the server.',
+      });
+    expect(everythingIn([made.toPublic(), refused.with({ advice: 'private' }).toPublic()])).not.toContain('private');
+  });
+
+  it('is the same when it is public already, and behind JSON', () => {
+    const shown = closed.with({ previous: refused }).toPublic();
+    const read = readFailure(JSON.parse(JSON.stringify(closed.with({ previous: refused }))));
+    for (const each of [shown.toPublic(), read.toPublic(), readFailure(JSON.parse(JSON.stringify(shown)))])
+      expect(JSON.parse(JSON.stringify(each))).toEqual(JSON.parse(JSON.stringify(shown)));
   });
 });

@@ -254,16 +254,18 @@ describe('nextReconnect', () => {
         uptimeMs: 9,
         framesReceived: 0,
         endedAt: last.endedAt,
-        previous: before,
+        meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
+        previous: last,
       });
+      expect(error.previous).not.toHaveProperty('previous');
       expect(error.message).toContain('(maxAttempts is 1; the last failure was invalid-options).');
       expect((error.cause as TradeFeedError).toJSON()).toEqual({ ...last.toJSON(), previous: before });
     });
 
-    it('has no previous failure to tell of after the first attempt', () => {
+    it('has the failure of the first attempt as the previous one when there is no reconnect', () => {
       const failure = refused('backoff');
       const error = stopOf(fold(limited(0), [failure])) as TradeFeedError;
-      expect('previous' in error).toBe(false);
+      expect(error.previous?.toJSON()).toEqual(failure.toJSON());
       expect(error.cause).toBe(failure);
     });
   });

@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Frame } from '../../src/protocol/frame.js';
 import { EventLog, type LogBounds, type Position } from '../../src/relay/event-log.js';
+import { publicEvent } from '../../src/relay/public-event.js';
 import { disconnected, gapOf, opened, watermark } from '../operators/stream.js';
 import { frame, range } from './support.js';
 
@@ -40,8 +41,8 @@ describe('EventLog', () => {
       { seq: 0, frames: 0, at: 5, present: [], watermark: -Infinity },
       expect.objectContaining({ seq: 1, frames: 0, at: 10, present: [events[0]] }),
       expect.objectContaining({ seq: 2, frames: 1, at: 11, present: [events[0]] }),
-      expect.objectContaining({ seq: 3, frames: 1, at: 12, present: [events[2]] }),
-      expect.objectContaining({ seq: 4, frames: 1, at: 20, present: [events[2]] }),
+      expect.objectContaining({ seq: 3, frames: 1, at: 12, present: [publicEvent(events[2]!)] }),
+      expect.objectContaining({ seq: 4, frames: 1, at: 20, present: [publicEvent(events[2]!)] }),
     ]);
     expect([log.positionAt(-1), log.positionAt(5), log.positionAt(1e15)]).toEqual([undefined, undefined, undefined]);
   });

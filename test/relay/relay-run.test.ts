@@ -44,7 +44,7 @@ describe('RelayRun', () => {
     expect(run.end).toEqual({ type: 'complete', data: '{}' });
     const failure = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
     run.stop(failure);
-    expect(run.end).toEqual({ type: 'stop', data: JSON.stringify(failure) });
+    expect(run.end).toEqual({ type: 'stop', data: JSON.stringify(failure.toPublic()) });
   });
 
   it.each([new Error('secret'), 'secret', { message: 'secret', code: 'secret' }, undefined, null])(

@@ -2,6 +2,7 @@ import { defer, finalize, type Observable, Subject, takeUntil, tap, throwError }
 import type { LifecycleEvent } from '../../protocol/event.js';
 import { TradeFeedError } from '../../protocol/failure.js';
 import { type AnyFrame, Frame } from '../../protocol/frame.js';
+import { errorBy, type Meaning } from '../../protocol/meaning.js';
 import { afterEvent, afterItem, noOutages, stoppedAt } from '../../protocol/outage.js';
 import { type Rule, validated } from '../../protocol/rules.js';
 import { Decoded } from '../stream/decoded.js';
@@ -138,14 +139,11 @@ const isFeedEvent = (event: unknown): event is LifecycleEvent =>
   isLifecycle(event) && (!('failure' in event) || event.failure instanceof TradeFeedError);
 
 /** The reason of the gap between two recordings: a window over a replay must not count across it. */
-const pausedAt = (endedAt: number): TradeFeedError => {
-  const advice = 'Nothing to do: the frames of that time are not in the recording.';
-  return new TradeFeedError({
-    stage: 'stream',
-    code: 'connection-closed',
-    verdict: 'backoff',
-    message: `The recording stopped and was begun again. ${advice}`,
-    advice,
-    endedAt,
-  });
+const pausedAt = (endedAt: number): TradeFeedError => errorBy(paused, { stage: 'stream', endedAt });
+
+const paused: Meaning = {
+  code: 'connection-closed',
+  verdict: 'backoff',
+  meaning: 'The recording stopped and was begun again.',
+  advice: 'Nothing to do: the frames of that time are not in the recording.',
 };

@@ -1,0 +1,319 @@
+import { Controller, Get, Req, Sse } from '@nestjs/common';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { NEVER, type Observable, tap } from 'rxjs';
+import { ProxyAgent } from 'undici';
+import { relayFeed$ } from '../../src/browser/index.js';
+import { replay$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
+import { frameLine, gapLine } from '../../src/operators/node/recording-line.js';
+import { meanings, tradeFeedError } from '../../src/protocol/classify.js';
+import type { RelayedEvent } from '../../src/protocol/event.js';
+import { type FailureFacts, TradeFeedError } from '../../src/protocol/failure.js';
+import { errorBy, type Meaning } from '../../src/protocol/meaning.js';
+import { receiverTold } from '../../src/protocol/receiver-told.js';
+import { relayMeanings } from '../../src/protocol/relay-failure.js';
+import { relayTold } from '../../src/protocol/relay-told.js';
+import { readFailure } from '../../src/protocol/read-failure.js';
+import { createRelay, relayHandler } from '../../src/relay/index.js';
+import { crossed, crossing } from '../../src/worker/crossed-error.js';
+import { keptValues } from '../../src/worker/kept-values.js';
+import { standIns } from '../../src/worker/stand-ins.js';
+import { tempFolder } from '../cli/support/temp-folder.js';
+import { openSse, startApp, when } from '../nestjs/support.js';
+import { optionsFor } from '../support/feed.js';
+import { issue, startWire, type Wire } from '../support/wire.js';
+import { frame, Raw, Source, Web } from '../relay/support.js';
+
+const folder = tempFolder();
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** What stands in every text that only the log may have. */
+const mark = 'hvs.private';
+const vault = `GET https://vault.corp.example/v1/kv: 403, token ${mark}, from 10.1.2.3:8200`;
+const isPrivate = /hvs\.|vault|10\.1\.2\.3/;
+
+/** The rows of all tables. */
+const rows: readonly Meaning[] = [
+  ...meanings,
+  ...relayMeanings,
+  ...Object.values(relayTold),
+  ...Object.values(receiverTold),
+];
+
+/** A failure of any code and of any origin, with private text wherever it can have one. */
+const anyFailure = (): fc.Arbitrary<TradeFeedError> => {
+  const texts = fc.constantFrom(vault, mark, `\n${vault}\n`, `"${mark}"`);
+  const made = fc.record({
+    row: fc.constantFrom(...rows),
+    origin: fc.constantFrom<keyof typeof origins>('table', 'advice', 'own', 'fields', 'worker', 'recording'),
+    words: texts,
+    status: fc.option(fc.constantFrom(401, 503), { nil: undefined }),
+  });
+  const one = made.map(({ row, origin, words, status }) => {
+    const cause = Object.assign(new Error(words), { address: words });
+    const facts: FailureFacts = {
+      stage: row.stage ?? 'stream',
+      reason: words,
+      detail: words,
+      status,
+      endedAt: 5,
+      cause,
+    };
+    return origins[origin](errorBy(row, facts), words);
+  });
+  return fc
+    .tuple(one, fc.option(one, { nil: undefined }))
+    .map(([failure, previous]) => failure.with({ verdict: failure.verdict, previous }));
+};
+
+const origins = {
+  table: (failure: TradeFeedError) => failure,
+  advice: (failure: TradeFeedError, advice: string) => failure.with({ advice }),
+  own: ({ code, stage, verdict }: TradeFeedError, words: string) =>
+    new TradeFeedError({ code, stage, verdict, message: words, advice: words, reason: words, cause: words }),
+  fields: (failure: TradeFeedError, words: string) => Object.assign(failure, { host: words, config: { key: words } }),
+  worker: (failure: TradeFeedError) =>
+    crossed(structuredClone(crossing(failure, standIns)), keptValues()) as TradeFeedError,
+  recording: (failure: TradeFeedError) => readFailure(JSON.parse(JSON.stringify(failure))),
+} as const;
+
+const eventsOf = (failure: TradeFeedError): readonly RelayedEvent[] => [
+  { type: 'opened', at: 1, feed: 'market', connection: 1 },
+  frame('one', 2),
+  { type: 'disconnected', at: 5, failure },
+  { type: 'reconnecting', at: 5, delayMs: 1, attempt: 1, verdict: 'backoff' },
+  { type: 'opened', at: 6, feed: 'market', connection: 2 },
+  { type: 'gap', from: 5, to: 6, durationMs: 1, failure },
+  frame('two', 7),
+  { type: 'stopped', at: 8, failure },
+];
+
+/** Relays a source over HTTP. */
+const relayed = async (source: Observable<RelayedEvent>): Promise<Web> => {
+  const relay = createRelay(source, { batchMs: 0, lingerMs: 0 });
+  const web = await Web.start(relayHandler(relay, { authorize: () => true }));
+  closing.push(
+    () => relay.close(),
+    () => web[Symbol.asyncDispose](),
+  );
+  return web;
+};
+
+/** Reads the bytes that a page receives until a text is in them. */
+const bytesUntil = async (web: Web, awaited: string): Promise<string> => {
+  const raw = await Raw.get(web.port);
+  closing.push(() => raw.socket.destroy());
+  return raw.until((all) => all.includes(awaited));
+};
+
+describe('what a page receives has no text but the fixed words of the library', () => {
+  it('of a random failure in every event and in the end of the stream, early and late', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyFailure(), async (failure) => {
+        const source = new Source();
+        const web = await relayed(source.events$);
+        const early = bytesUntil(web, 'event: stop');
+        while (source.active === 0) await new Promise((resolve) => setImmediate(resolve));
+        source.emit(...eventsOf(failure));
+        source.subject.error(failure);
+        for (const bytes of [await early, await bytesUntil(web, 'event: stop')]) {
+          expect(bytes).not.toMatch(isPrivate);
+          expect(bytes).toContain(`"code":"${failure.code}"`);
+          expect(bytes).toContain(JSON.stringify(failure.toPublic().message));
+        }
+        for (const close of closing.splice(0).reverse()) await close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('of a random failure in a health answer', () => {
+    fc.assert(
+      fc.property(anyFailure(), (failure) => {
+        for (const status of [
+          { state: 'stopped', since: 1, failure } as const,
+          { state: 'reconnecting', since: 1, nextAttemptAt: 2, attempt: 1, failure } as const,
+        ]) {
+          const answer = new TradeFeedHealthIndicator({ status }).isHealthy();
+          expect(JSON.stringify(answer)).not.toMatch(isPrivate);
+          expect(answer['trade-feed'].code).toBe(failure.code);
+        }
+      }),
+    );
+  });
+
+  it.each([new Error(vault), vault, { message: vault }, [vault]])(
+    'of an error that is none of the feed: %#',
+    async (failure) => {
+      const source = new Source();
+      const web = await relayed(source.events$);
+      const bytes = bytesUntil(web, 'event: stop');
+      while (source.active === 0) await new Promise((resolve) => setImmediate(resolve));
+      source.emit(frame('one'), { type: 'disconnected', at: 1, failure: failure as TradeFeedError });
+      source.subject.error(failure);
+      expect(await bytes).not.toMatch(isPrivate);
+      expect(await bytes).toContain('"code":"relay-source-failed"');
+      const health = new TradeFeedHealthIndicator({ status: { state: 'stopped', since: 1, failure } }).isHealthy();
+      expect(JSON.stringify(health)).not.toMatch(isPrivate);
+    },
+  );
+
+  it('of a verdict that `classify` has changed, which says so', async () => {
+    await using wire = await startWire();
+    const web = await relayed(tradeFeedEvents$('market', { ...throwingKey(wire), classify: () => 'stop' }));
+    const bytes = await bytesUntil(web, 'event: stop');
+    expect(bytes).toContain('The `apiKey` function gave no key. Your option `classify` made this stop, not backoff.');
+    expect(bytes).not.toMatch(isPrivate);
+  });
+
+  it('of a feed that gave up, with the code of the last failure', async () => {
+    await using wire = await startWire();
+    const web = await relayed(tradeFeedEvents$('market', { ...throwingKey(wire), backoff: { maxAttempts: 0 } }));
+    const bytes = await bytesUntil(web, 'event: stop');
+    const stop = JSON.parse(/event: stop\r?\nid: .*\r?\ndata: (.*)/.exec(bytes)?.[1] ?? '{}') as TradeFeedError;
+    expect(stop).toMatchObject({ code: 'retries-exhausted', previous: { code: 'api-key-unavailable' } });
+    expect(bytes).not.toMatch(isPrivate);
+  });
+});
+
+/** Options of a feed whose key function throws what it has seen. */
+const throwingKey = (wire: { readonly baseUrl: string }): TradeFeedOptions => {
+  const apiKey = (): string => {
+    throw new Error(vault);
+  };
+  return optionsFor(wire, { apiKey });
+};
+
+/** Options of a feed whose proxy, or whose service, refuses the connection: the system names the address. */
+const refusedAt = (port: number): Readonly<Record<string, Troubled>> => ({
+  'a proxy that refuses the ticket request': {
+    options: (wire) => optionsFor(wire, { dispatcher: new ProxyAgent(`http://127.0.0.1:${port}`) }),
+    code: 'ticket-endpoint-unreachable',
+    text: `127.0.0.1:${port}`,
+  },
+  'a service that refuses the handshake': {
+    options: optionsFor,
+    code: 'handshake-unreachable',
+    text: `127.0.0.1:${port}`,
+  },
+});
+
+interface Troubled {
+  readonly options: (wire: Wire) => TradeFeedOptions;
+  readonly code: string;
+  /** What the log of the server has, and a page has not. */
+  readonly text: string;
+}
+
+const vaultThrows: Troubled = { options: throwingKey, code: 'api-key-unavailable', text: vault };
+
+/** A port at which nothing listens. */
+const closedPort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+};
+
+/** Runs a feed in trouble through some hops to a page, and compares what the log of the server has with what the page receives. */
+const compare = async (wire: Wire, { options, code, text }: Troubled, more: TradeFeedOptions, hops: 1 | 2) => {
+  const log: string[] = [];
+  const source = tradeFeedEvents$('market', { ...options(wire), ...more }).pipe(
+    tap((event) => event.type === 'disconnected' && log.push(event.failure.message)),
+  );
+  const web = await relayed(source);
+  const page = hops === 1 ? web : await relayed(relayFeed$(web.url, { backoff: { initialDelayMs: 1, maxDelayMs: 2 } }));
+  const bytes = await bytesUntil(page, `"code":"${code}"`);
+  expect(log.join()).toContain(text);
+  expect(bytes).not.toContain(text);
+  expect(bytes).not.toMatch(/ECONNREFUSED|127\.0\.0\.1/);
+  expect(bytes).not.toMatch(isPrivate);
+};
+
+@Controller()
+class AppController {
+  readonly #feed: TradeFeed;
+  readonly #health: TradeFeedHealthIndicator;
+  constructor(feed: TradeFeed, health: TradeFeedHealthIndicator) {
+    this.#feed = feed;
+    this.#health = health;
+  }
+  @Sse('feed')
+  feed(@Req() request: SseRequest) {
+    return this.#feed.sse(request, { authorize: 'everybody' });
+  }
+  @Get('health')
+  health() {
+    return this.#health.isHealthy();
+  }
+}
+
+describe('what an `apiKey` function throws, and addresses, stay on the server', () => {
+  it.each<[string, TradeFeedOptions, 1 | 2]>([
+    ['over a relay', {}, 1],
+    ['over a relay of a feed that a worker receives', { receiveIn: 'worker' }, 1],
+    ['over a relay of a relay', {}, 2],
+  ])('%s', async (_way, more, hops) => {
+    await using wire = await startWire();
+    await compare(wire, vaultThrows, more, hops);
+  });
+
+  it('over a relay, of a connection that a proxy or the service refuses', async () => {
+    const port = await closedPort();
+    for (const troubled of Object.values(refusedAt(port))) {
+      await using wire = await startWire({ ticket: [issue({ wss_url: `ws://127.0.0.1:${port}/` })] });
+      await compare(wire, troubled, {}, 1);
+      await compare(wire, troubled, {}, 2);
+    }
+  });
+
+  it('over a relay of a recording that is replayed', async () => {
+    const path = folder.path('recording');
+    const failure = tradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }).with({
+      previous: tradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', detail: vault }),
+    });
+    const own = failure.with({ advice: vault });
+    const gaps = [failure, own].map((each) => gapLine({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));
+    writeFileSync(path, [frameLine(frame('one', 1)), ...gaps, frameLine(frame('two', 3))].join(''));
+    const bytes = await bytesUntil(await relayed(replay$(path, { speed: Infinity })), 'event: complete');
+    expect(bytes).toContain('The connection broke off without a close frame. Nothing to do');
+    expect(bytes).toContain('The feed failed. See the log of the server.');
+    expect(bytes).not.toMatch(isPrivate);
+  });
+
+  it('over NestJS: the log says all of it, pages and the health answer do not', async () => {
+    await using wire = await startWire();
+    const { app, url, log } = await startApp({
+      imports: [TradeFeedModule.forRoot({ ...throwingKey(wire), relay: { batchMs: 0 } })],
+      controllers: [AppController],
+    });
+    closing.push(() => app.close());
+    const page = await openSse(`${url}/feed`);
+    closing.push(() => page.leave());
+    await when(page.messages$, ({ data }) => data.includes('api-key-unavailable'));
+    const health = await (await fetch(`${url}/health`)).text();
+    expect(JSON.parse(health)).toMatchObject({ 'trade-feed': { code: 'api-key-unavailable' } });
+    expect((await log.line(/gave no key/)).text).toContain(vault);
+    for (const seen of [page.text(), health]) expect(seen).not.toMatch(isPrivate);
+  });
+});
+
+it('how many clients there may be is not in the answer to one that there is no room for', async () => {
+  const relay = createRelay(NEVER, { maxClients: 7 });
+  await using web = await Web.start(relayHandler(relay, { authorize: () => true }));
+  closing.push(() => relay.close());
+  const pages = Array.from({ length: 7 }, () => bytesUntil(web, 'event: hello'));
+  await Promise.all(pages);
+  const refused = await bytesUntil(web, 'Come back later.');
+  expect(refused).toMatch(/^HTTP\/1\.1 503 /);
+  expect(refused.slice(refused.indexOf('{'))).not.toContain('7');
+});
