@@ -24,7 +24,8 @@ export const endConnectionAfter = (response: Writable): void => {
   // Streams that are open go on; the client opens new ones on another connection.
   if (session !== undefined) session.close();
   else {
-    const { socket } = response as Partial<ServerResponse>;
+    const { socket, headersSent, setHeader } = response as Partial<ServerResponse>;
+    if (headersSent === false) setHeader?.call(response, 'Connection', 'close');
     response.once('finish', () => socket?.destroySoon());
   }
 };

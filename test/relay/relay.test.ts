@@ -112,7 +112,7 @@ describe('createRelay: a source that has ended', () => {
       });
       expect(client.isComplete).toBe(true);
     }
-    expect(clients[2]!.types).toEqual(['hello', 'events', 'stop']);
+    expect(clients[2]!.types).toEqual(['hello', 'events', 'connect-again']);
     expect(source.subscriptions).toBe(1);
   });
 
