@@ -1,15 +1,16 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import type { Writable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 
 /** How long a client may take to read the end of its answer, in ms. */
 const graceMs = 1_000;
 
-/** Waits until an answer is sent to its end, and cuts one that is not read. */
+/** Waits until an answer, which is not closed yet, is sent to its end, and cuts one that is not read. */
 export const answerEnd = async (response: Writable): Promise<void> => {
   try {
-    await finished(response, { readable: false, signal: AbortSignal.timeout(graceMs) });
+    // `finished` of node:stream is over at once for a response that was ended before.
+    await once(response, 'close', { signal: AbortSignal.timeout(graceMs) });
   } catch {
     response.destroy();
   }

@@ -125,8 +125,8 @@ const stream = (
       } else written.destroy();
     },
     complete: () => {
-      response.end();
       void answerEnd(response);
+      response.end();
     },
   });
   response.once('close', () => messages.unsubscribe());

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { Agent, get, type IncomingMessage, type RequestListener, type Server, createServer } from 'node:http';
+import { Agent, get, type IncomingMessage, type Server, createServer } from 'node:http';
 import { connect, createServer as createHttp2Server, type Http2ServerRequest } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
