@@ -2,8 +2,10 @@ import { type MessageEvent, ServiceUnavailableException } from '@nestjs/common';
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { catchError, defer, finalize, type Observable, tap, throwError } from 'rxjs';
-import { type Relay, RelayFullError } from '../relay/index.js';
+import { type Relay, RelayFullError, type RelayReceiver } from '../relay/index.js';
+import { answerEnd, endConnectionAfter } from '../relay/answer-end.js';
 import { noRoom } from '../relay/relay-full-error.js';
+import { isClosing } from '../relay/relay-message.js';
 import { SseResponse } from './sse-response.js';
 
 /**
@@ -15,13 +17,19 @@ import { SseResponse } from './sse-response.js';
  */
 export const sseMessages$ = (
   relay: Relay,
-  lastEventId: string | undefined,
+  receiver: Pick<RelayReceiver, 'lastEventId' | 'user'>,
   response: Writable | undefined,
 ): Observable<MessageEvent> =>
   defer(() => {
     const target = new SseResponse(response);
-    return relay.messages$({ lastEventId, response: target }).pipe(
-      tap(({ data }) => target.handOver(data.length)),
+    return relay.messages$({ ...receiver, response: target }).pipe(
+      tap({
+        next: (message) => {
+          target.handOver(message.data.length);
+          if (response && isClosing(message)) endConnectionAfter(response);
+        },
+        complete: () => response && void answerEnd(response),
+      }),
       finalize(target.listen()),
     );
   }).pipe(catchError((error: unknown) => throwError(() => answerTo(error, response))));
@@ -32,6 +40,7 @@ const answerTo = (error: unknown, response: Writable | undefined): unknown => {
   const { headersSent, setHeader } = (response ?? {}) as Partial<ServerResponse>;
   // Nest answers only now, with what is set here: on Fastify too, which knows nothing of it.
   if (headersSent === false) setHeader?.call(response, 'Retry-After', error.retryAfterMs / 1_000);
+  if (response && error.reason === 'closed') endConnectionAfter(response);
   return new ServiceUnavailableException(noRoom);
 };
 

@@ -1,7 +1,7 @@
-import { ForbiddenException } from '@nestjs/common';
+import { BadRequestException, ForbiddenException } from '@nestjs/common';
 import { checkGiven, oneOf, type Rule, validated } from '../protocol/rules.js';
 import { corsOf, type Origins, originsRule } from '../relay/cors.js';
-import type { SseRequest } from './sse-request.js';
+import { isPipelined, type SseRequest } from './sse-request.js';
 
 /** Whom `TradeFeed.sse` serves. */
 export interface SseOptions {
@@ -10,6 +10,12 @@ export interface SseOptions {
    * `'everybody'` who can reach the route. There is no default. It opens the door; it does not look whether there is a guard.
    */
   readonly authorize: 'guard' | 'everybody';
+  /**
+   * The id of the user whom the guard let in, for `relay.maxClientsPerUser` and `relay.disconnect(id)`.
+   *
+   * @defaultValue none: the limit does not count this stream
+   */
+  readonly user?: string | undefined;
   /**
    * The other origins whose pages may receive, such as `https://app.example.com`; `'*'`: every page. Turn CORS on in Nest for them, too: the
    * headers that let a page read the answer are Nest's.
@@ -20,7 +26,8 @@ export interface SseOptions {
 }
 
 /**
- * Gives a function that throws what Nest answers with 403 when the request is of a page of an origin that is not allowed.
+ * Gives a function that throws what Nest answers with 403 when the request is of a page of an origin that is not allowed, and with 400 when
+ * its answer would have to wait for another one on the same connection.
  *
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  */
@@ -30,6 +37,8 @@ export const admission = (request: SseRequest, options: SseOptions): (() => void
   return () => {
     if (!corsOf(request, allowOrigins).isAllowed)
       throw new ForbiddenException('This feed does not serve pages of that origin: `sse()` was not told to allow it.');
+    // One connection could take every place.
+    if (isPipelined(request)) throw new BadRequestException('This connection is busy with another answer.');
   };
 };
 
@@ -37,5 +46,6 @@ const whoDecides = oneOf('guard', 'everybody');
 
 const rules: Readonly<Record<keyof SseOptions, Rule>> = {
   authorize: { ...whoDecides, allowed: `who decides who may read: ${whoDecides.allowed}` },
+  user: { allowed: 'a text that is not empty', isSecret: true, is: (v) => typeof v === 'string' && v !== '' },
   allowOrigins: originsRule,
 };

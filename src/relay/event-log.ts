@@ -1,9 +1,8 @@
-import type { RelayedEvent } from '../protocol/event.js';
 import { Ring } from '../operators/bounded/ring.js';
 import { frameLine } from '../operators/node/recording-line.js';
 import { EventTime } from '../operators/stream/event-time.js';
 import { timeOf } from '../operators/stream/item.js';
-import { nextPresent, type Present } from './present.js';
+import { type LoggedEvent, nextPresent, type Present } from './present.js';
 import { publicEvent } from './public-event.js';
 
 /** A place between two events, and what is known there. */
@@ -81,7 +80,7 @@ export class EventLog {
    * Takes an event in. What is held is for clients, so its failure is made public. A watermark of the source is not held: each batch and each
    * place has its own.
    */
-  append(given: RelayedEvent): void {
+  append(given: LoggedEvent): void {
     const event = publicEvent(given);
     this.#time.receive(event, timeOf(event) ?? this.#newest.at);
     if (event.type === 'watermark') return;
@@ -140,9 +139,7 @@ export class EventLog {
       end = this.#entries.at(index);
       lines += `\n${end.line}`;
     }
-    // `stopped` stays the last event before the error, if the error follows.
-    const watermark = end.present.at(-1)?.type === 'stopped' ? -Infinity : this.watermarkAt(end);
-    return { lines, end, watermark };
+    return { lines, end, watermark: this.watermarkAt(end) };
   }
 
   #dropOldest(): void {

@@ -1,10 +1,13 @@
 import type { RelayedEvent } from '../protocol/event.js';
+import { errorBy } from '../protocol/meaning.js';
+import { relayTold } from '../protocol/relay-told.js';
 import { gapOf, type Missed, presentBehindGap, presentSince } from './catch-up.js';
 import { eventId, parseEventId } from './event-id.js';
 import type { Position } from './event-log.js';
 import { hasBeenOpen, openedIn, type Present } from './present.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayRun, withWatermark } from './relay-run.js';
+import type { SentAway } from './seats.js';
 
 /** How a client came: for the first time, back in time, or back too late for everything. */
 export type Joined = 'new' | 'resumed' | 'behind';
@@ -91,6 +94,12 @@ export class RelayClient {
   /** Gives the message that only shows that the relay is there. */
   heartbeat(): RelayMessage {
     return this.#message('', 'heartbeat');
+  }
+
+  /** Gives the last message of a stream that the relay ends: the client goes on from here, on another connection. */
+  connectAgain(why: SentAway): RelayMessage {
+    const failure = errorBy(relayTold[why], { stage: 'stream', endedAt: this.#now() });
+    return this.#message(JSON.stringify(failure), 'connect-again');
   }
 
   #next(): RelayMessage | undefined {

@@ -24,9 +24,9 @@ export class RelayRun {
     return this.#end;
   }
 
-  /** Takes an event in. */
+  /** Takes an event in. The stop of a feed is no stop of a client, which stays and waits: for it the feed is disconnected. */
   append(event: RelayedEvent): void {
-    this.log.append(event);
+    this.log.append(event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
   }
 
   /** Takes note that the source is complete. */
@@ -36,7 +36,7 @@ export class RelayRun {
 
   /** Takes note of the error of the source. */
   stop(error: unknown): void {
-    this.#end = { type: 'stop', data: JSON.stringify(publicFailure(error)) };
+    this.#end = { type: 'connect-again', data: JSON.stringify(publicFailure(error)) };
   }
 
   /** Gives the message of a batch: the same one to every client. */

@@ -10,6 +10,8 @@ const defaults = {
   batchMs: 16,
   heartbeatMs: 15_000,
   maxClients: 1_000,
+  maxClientsPerUser: Infinity,
+  maxAgeMs: Infinity,
   lingerMs: 60_000,
   scheduler: asyncScheduler,
 };
@@ -23,6 +25,7 @@ describe('resolveRelayOptions', () => {
   it('takes what is given, and leaves it alone', () => {
     const given = Object.freeze({
       ...{ capacity: 1, capacityBytes: 1, batchMs: 0, heartbeatMs: 1, maxClients: 1, lingerMs: 0 },
+      ...{ maxClientsPerUser: 1, maxAgeMs: 1 },
       scheduler: queueScheduler,
     });
     expect(resolveRelayOptions(given)).toEqual(given);
@@ -36,6 +39,8 @@ describe('createRelay', () => {
     ...[-1, NaN, '5'].map((value): [string, unknown] => ['batchMs', value]),
     ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['heartbeatMs', value]),
     ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClients', value]),
+    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClientsPerUser', value]),
+    ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['maxAgeMs', value]),
     ...[-1, NaN, '5'].map((value): [string, unknown] => ['lingerMs', value]),
     ['scheduler', {}],
     ['batch', 1],
