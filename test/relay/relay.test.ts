@@ -6,6 +6,7 @@ import { feedStats } from '../../src/operators/feed-stats.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { createRelay, RelayFullError } from '../../src/relay/index.js';
+import { publicEvent } from '../../src/relay/public-event.js';
 import { disconnected, opened, reconnecting } from '../operators/stream.js';
 import { Client, eventsIn, frame, range, Response, virtualRelay } from './support.js';
 
@@ -357,7 +358,7 @@ describe('createRelay: the present', () => {
     join();
     source.emit(...events);
     const statusBy = (told: readonly unknown[]) => firstValueFrom(from(told).pipe(connectionStatus(), toArray()));
-    const [seen, newcomer] = [await statusBy(events), await statusBy(join().events)];
+    const [seen, newcomer] = [await statusBy(events.map(publicEvent)), await statusBy(join().events)];
     expect(newcomer.at(-1)).toEqual(JSON.parse(JSON.stringify(seen.at(-1))));
   });
 });
