@@ -44,6 +44,7 @@ export type ServiceFailureCode =
 /** Names every failure between a relay and those who receive from it. */
 export type RelayFailureCode =
   | 'relay-unreachable'
+  | 'relay-headers-failed'
   | 'relay-refused'
   | 'relay-full'
   | 'relay-failed'
@@ -52,7 +53,9 @@ export type RelayFailureCode =
   | 'relay-stalled'
   | 'invalid-relay-data'
   | 'relay-behind'
-  | 'relay-source-failed';
+  | 'relay-source-failed'
+  | 'relay-closing'
+  | 'relay-session-ended';
 
 /** Names every failure between the main thread and a worker that receives for it. */
 export type ReceiverFailureCode = 'receiver-too-slow' | 'receiver-failed';

@@ -10,7 +10,9 @@ export const readFailure = (value: unknown, shiftMs = 0): TradeFeedError => {
   const fields = Object(value) as Readonly<Record<string, unknown>>;
   const { code, message, stage, verdict, advice, endedAt, previous } = fields;
   const isRight =
-    [code, message, advice].every((text) => typeof text === 'string') && stages.has(stage) && verdicts.has(verdict);
+    [code, message, advice].every((text) => typeof text === 'string') &&
+    stages.includes(stage as Stage) &&
+    verdicts.includes(verdict as Verdict);
   if (!isRight) throw new TypeError('a field of its failure is wrong');
   const facts = Object.entries(factTypes).filter(([name, type]) => typeof fields[name] === type);
   return new TradeFeedError({
@@ -36,5 +38,7 @@ const factTypes = {
 } as const;
 type Facts = Pick<FailureFacts, keyof typeof factTypes>;
 
-const stages = new Set<unknown>(['ticket', 'handshake', 'stream'] satisfies Stage[]);
-const verdicts = new Set<unknown>(['stop', 'renew', 'wait', 'backoff'] satisfies Verdict[]);
+const stages: readonly Stage[] = ['ticket', 'handshake', 'stream'];
+
+/** Lists the verdicts. */
+export const verdicts: readonly Verdict[] = ['stop', 'renew', 'wait', 'backoff'];

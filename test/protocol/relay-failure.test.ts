@@ -17,6 +17,7 @@ const table: readonly (readonly [readonly RelayFailureFacts[], RelayFailureCode,
   ],
   [[{ code: 'invalid-relay' }], 'invalid-relay', 'handshake', 'stop'],
   [[{ code: 'relay-unreachable' }], 'relay-unreachable', 'handshake', 'backoff'],
+  [[{ code: 'relay-headers-failed' }], 'relay-headers-failed', 'handshake', 'backoff'],
   [[{ code: 'relay-lost' }], 'relay-lost', 'stream', 'backoff'],
   [[{ code: 'relay-stalled' }], 'relay-stalled', 'stream', 'renew'],
   [[{ code: 'invalid-relay-data' }], 'invalid-relay-data', 'stream', 'backoff'],
@@ -28,6 +29,7 @@ const cases = table.flatMap(([all, code, stage, verdict]) =>
 
 const codes = Object.keys({
   'relay-unreachable': true,
+  'relay-headers-failed': true,
   'relay-refused': true,
   'relay-full': true,
   'relay-failed': true,
@@ -37,6 +39,8 @@ const codes = Object.keys({
   'invalid-relay-data': true,
   'relay-behind': true,
   'relay-source-failed': true,
+  'relay-closing': true,
+  'relay-session-ended': true,
 } satisfies Record<RelayFailureCode, true>);
 
 describe('relayError', () => {
