@@ -22,9 +22,10 @@ import { resumePoint } from './resume-point.js';
  * second away from this machine's.
  *
  * Completes when the feed behind the relay does. Errors with a `TradeFeedError`: the stop of the feed itself (`connection-replaced`,
- * `invalid-api-key`, …), `relay-refused` (401, 403), `invalid-relay` (no relay at that address), or `retries-exhausted`. Goes on after
- * `relay-unreachable`, `relay-full` (503, not before `Retry-After`), `relay-failed` (5xx, 408, 429), `relay-lost`, `relay-stalled` and
- * `invalid-relay-data`.
+ * `invalid-api-key`, …) when the relay has said so `maxFeedStops` times in a row, `relay-refused` (401, 403), `invalid-relay` (no relay at that
+ * address), or `retries-exhausted`. Goes on after `relay-unreachable`, `relay-headers-failed`, `relay-full` (503, not before `Retry-After`),
+ * `relay-failed` (5xx, 408, 429), `relay-lost`, `relay-stalled`, `invalid-relay-data`, `relay-closing` and `relay-session-ended`. A wait ends early
+ * when the browser is online again or the page becomes visible.
  *
  * @param url - where the relay answers, relative to the page
  * @param options - see {@link RelayFeedOptions}; durations in ms
