@@ -1,4 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { defineConfig, globalIgnores } from 'eslint/config';
+import compatData from '@mdn/browser-compat-data/forLegacyNode';
+import compat from 'eslint-plugin-compat';
+import esX from 'eslint-plugin-es-x';
 import rxjsX from 'eslint-plugin-rxjs-x';
 import tseslint from 'typescript-eslint';
 
@@ -35,6 +39,21 @@ const subscribingToNothing = [
   ...['count', 'defaultIfEmpty', 'endWith', 'every', 'filter', 'finalize', 'ignoreElements', 'isEmpty', 'last', 'map'],
   ...['max', 'min', 'reduce', 'share', 'startWith', 'takeLast', 'tap', 'throwIfEmpty', 'toArray'],
 ];
+
+const { browserslist } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
+const oldest = browserslist.map((line) => line.replace('ios', 'safari_ios').split(' >= '));
+
+// Static methods such as `URL.canParse`: `compat` knows the interfaces alone, and `es-x` what is no API of the web.
+const newerStatics = Object.entries(compatData.api).flatMap(([object, members]) =>
+  Object.entries(members).flatMap(([name, { __compat: known }]) => {
+    const isOld = ([browser, least]) => Number.parseFloat([known.support[browser]].flat()[0]?.version_added) <= least;
+    const property = name.replace(/_static$/, '');
+    if (property === name || oldest.every(isOld)) return [];
+    return [{ object, property, message: 'A browser that is supported does not have it.' }];
+  }),
+);
+
+const loadedByPages = ['browser', 'angular', 'operators', 'protocol', 'reconnect'].map((folder) => `src/${folder}/**`);
 
 export default defineConfig(
   // The example app is a package of its own, with settings of its own.
@@ -83,6 +102,18 @@ export default defineConfig(
     // What time means is decided in `transport` and by schedulers; here it is data.
     files: ['src/protocol/**', 'src/reconnect/**', 'src/operators/**'],
     rules: { 'no-restricted-globals': ['error', 'setTimeout', 'setInterval', 'setImmediate', 'fetch', 'WebSocket'] },
+  },
+  {
+    // What a page loads runs in the browsers of `browserslist` in package.json: no API of the web and no part of the language that is newer.
+    files: loadedByPages,
+    ignores: ['src/operators/node/**'],
+    extends: [compat.configs['flat/recommended'], esX.configs['flat/restrict-to-es2022']],
+    // A scheduler of RxJS has the name of a global.
+    settings: { polyfills: ['scheduler'] },
+    rules: {
+      'es-x/no-regexp-lookbehind-assertions': 'error',
+      'no-restricted-properties': ['error', ...newerStatics],
+    },
   },
   {
     files: ['test/**'],

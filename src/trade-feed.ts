@@ -5,8 +5,8 @@ import type { FeedEvent, LifecycleEvent } from './protocol/event.js';
 import type { Feed } from './protocol/feed.js';
 import type { Frame } from './protocol/frame.js';
 import type { Ticket } from './protocol/ticket.js';
-import type { Reconnect } from './reconnect/backoff.js';
 import { backoff } from './reconnect/reconnect.js';
+import { reportReconnect } from './reconnect/report-reconnect.js';
 import { withGaps } from './reconnect/with-gaps.js';
 import { reportStop } from './reconnect/report-stop.js';
 import { keepSockets, keptSockets } from './transport/kept-sockets.js';
@@ -42,7 +42,7 @@ export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): O
 
 const feed$ = (feed: Feed, settings: TicketSettings, tell: Tell): Observable<Frame> =>
   settings.receiveIn === 'worker'
-    ? feedInWorker$(feed, settings, tell, backoff(settings.backoff, reconnecting(tell)))
+    ? feedInWorker$(feed, settings, tell, backoff(settings.backoff, reportReconnect(tell)))
     : feedHere$(feed, settings, tell);
 
 /** The feed as the thread that subscribes receives it. */
@@ -59,7 +59,7 @@ export const feedHere$ = (feed: Feed, given: TicketSettings, told: Tell): Observ
       requestTicket(settings), //                                   Feed   -> Ticket   POST /v1/wss/tickets
       tap(ticketIssued(tell)),
       openConnection(settings, opened(tell)), //                    Ticket -> Frame    handshake, then frames
-      retryWhen(backoff(settings.backoff, reconnecting(tell))), //  what ended it -> when to resubscribe, or stop
+      retryWhen(backoff(settings.backoff, reportReconnect(tell))), //  what ended it -> when to resubscribe, or stop
       finalize(sockets.release),
     );
   });
@@ -112,10 +112,3 @@ const opened = (tell: Tell) => {
     return connection;
   };
 };
-
-const reconnecting =
-  (tell: Tell) =>
-  ({ failure, delayMs, attempt }: Reconnect): void => {
-    tell({ type: 'disconnected', at: Date.now(), failure });
-    tell({ type: 'reconnecting', at: Date.now(), delayMs, attempt, verdict: failure.verdict });
-  };

@@ -1,6 +1,7 @@
 import type { EnvironmentProviders } from '@angular/core';
 import { relayFeed$, type RelayFeedOptions } from '../browser/index.js';
 import { aBoolean, anObject, checkGiven, type Rule, validated } from '../protocol/rules.js';
+import { tried } from '../protocol/tried.js';
 import { provideFeed } from './provide-feed.js';
 import { resumeStore } from './resume-store.js';
 import { feedSignalRules, type FeedSignalOptions } from './signal-options.js';
@@ -56,6 +57,8 @@ const rules: Readonly<Record<keyof ProvideTradeFeedOptions, Rule>> = {
   connectTimeoutMs: ofRelay,
   idleTimeoutMs: ofRelay,
   backoff: ofRelay,
+  maxFeedStops: ofRelay,
+  classify: ofRelay,
   scheduler: ofRelay,
   resume: aBoolean,
   ...feedSignalRules,
@@ -65,5 +68,6 @@ const rules: Readonly<Record<keyof ProvideTradeFeedOptions, Rule>> = {
 const addressOf = (url: string | URL): string | URL => {
   const { document } = globalThis as { readonly document?: { readonly baseURI?: string } };
   const page = document?.baseURI ?? 'http://localhost/';
-  return typeof url === 'string' && URL.canParse(url, page) ? new URL(url, page) : url;
+  // `relayFeed$` refuses what is no address.
+  return tried(() => new URL(url, page)) ?? url;
 };

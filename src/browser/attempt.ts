@@ -6,7 +6,16 @@ import { clockShiftMs } from './clock-shift.js';
 /** How a connection may end, as this side sees it. */
 export type Ending = 'relay-lost' | 'relay-stalled' | 'invalid-relay-data';
 
-/** What is known of one connection, or of the attempt to open one: what its failure will tell. */
+/** The end of one connection to a relay, or of the attempt to open one. */
+export interface Ended {
+  readonly failure: TradeFeedError;
+  /** Whether the relay accepted this client: a `stop` is then one of the feed behind the relay. */
+  readonly isOfFeed: boolean;
+  /** Whether the feed was opened during this connection. */
+  readonly hasOpened: boolean;
+}
+
+/** Collects the facts about one connection, or about the attempt to open one, for its failure. */
 export class Attempt {
   /** When the relay said hello, in epoch ms. Written here alone. */
   openedAt: number | undefined;
@@ -14,6 +23,7 @@ export class Attempt {
   readonly #askedAt: number;
   #heardAt: number;
   #framesReceived = 0;
+  #hasOpened = false;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -40,16 +50,30 @@ export class Attempt {
   /** Takes note of an event. */
   received({ type }: RelayedEvent): void {
     if (type === 'frame') this.#framesReceived += 1;
+    if (type === 'opened') this.#hasOpened = true;
   }
 
-  /** Makes the failure that ended it, or gives the one that the relay has told of. */
+  /** Makes the failure that ended it; returns one that is made already. */
   failure(code: Ending, cause?: unknown): TradeFeedError {
     if (cause instanceof TradeFeedError) return cause;
     if (this.openedAt === undefined) return relayError({ code: 'relay-unreachable', cause });
     // The connection may have been dead since it was last heard.
     const endedAt = code === 'relay-stalled' ? this.#heardAt : this.#now();
-    const uptimeMs = Math.max(0, endedAt - this.openedAt);
-    const framesReceived = this.#framesReceived;
-    return relayError({ code, uptimeMs, framesReceived, endedAt, cause });
+    return relayError({ code, endedAt, cause, ...this.#facts(endedAt) });
+  }
+
+  /** Takes a failure that the relay sent: with its words and times, but the uptime and the frames of this connection. */
+  sent(failure: TradeFeedError): TradeFeedError {
+    return new TradeFeedError({ ...failure, message: failure.message, ...this.#facts(this.#now()) });
+  }
+
+  /** Makes the end of it, by what went wrong. */
+  ended(cause: unknown): Ended {
+    const failure = this.failure('invalid-relay-data', cause);
+    return { failure, isOfFeed: this.openedAt !== undefined, hasOpened: this.#hasOpened };
+  }
+
+  #facts(endedAt: number): { readonly uptimeMs: number; readonly framesReceived: number } {
+    return { uptimeMs: Math.max(0, endedAt - (this.openedAt ?? endedAt)), framesReceived: this.#framesReceived };
   }
 }

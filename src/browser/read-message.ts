@@ -10,8 +10,8 @@ export interface RelaySaid {
   readonly relayAt?: number;
   /** Events, in order. */
   readonly events?: readonly RelayedEvent[];
-  /** Why the feed behind the relay has stopped. */
-  readonly stop?: TradeFeedError;
+  /** Why the relay ends this connection: its last message. */
+  readonly ending?: TradeFeedError;
 }
 
 /**
@@ -22,10 +22,9 @@ export interface RelaySaid {
  */
 export const readMessage = ({ type, lines }: ServerSentEvent, shiftMs: number): RelaySaid => {
   if (type === '') return { events: lines.flatMap((line) => readEvent(line, shiftMs) ?? []) };
-  if (type !== 'hello' && type !== 'stop') return {};
+  if (type !== 'hello' && type !== 'connect-again') return {};
   const fields = JSON.parse(lines.join('\n')) as { readonly at: unknown };
   return type === 'hello'
     ? { relayAt: shifted(fields, 'at', 0)['at'] as number }
-    : // The relay sends nothing after this message, so the verdict is always `stop`.
-      { stop: readFailure(fields, shiftMs).with({ verdict: 'stop' }) };
+    : { ending: readFailure(fields, shiftMs) };
 };

@@ -11,8 +11,8 @@ import { type ServerSentEvent, serverSentEvents } from './server-sent-events.js'
 /**
  * Opens one connection to a relay, from the place that was reached, and streams its events.
  *
- * Completes when the relay says that its feed is complete. Errors with a `TradeFeedError`: what ended the connection, or the stop of the feed
- * behind the relay.
+ * Completes when the relay says that its feed is complete. Errors with an {@link Ended}: what ended the connection, as this side saw it, or as
+ * the relay said in `connect-again`.
  */
 export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint): Observable<RelayedEvent> =>
   defer(() => {
@@ -22,10 +22,10 @@ export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint
     const silent$ = () => failed$('relay-stalled');
 
     const handOn = (message: ServerSentEvent): Observable<RelayedEvent> => {
-      const { relayAt, events = [], stop } = readMessage(message, place.shiftMs);
-      if (stop !== undefined) throw stop;
+      const { relayAt, events = [], ending } = readMessage(message, place.shiftMs);
       if (relayAt !== undefined) place.shiftMs = attempt.opened(relayAt, place.shiftMs);
       if (attempt.openedAt === undefined) throw relayError({ code: 'invalid-relay' });
+      if (ending !== undefined) throw attempt.sent(ending);
       return from(events).pipe(
         tap({ next: (event) => attempt.received(event), complete: () => place.reached(message.id) }),
       );
@@ -35,7 +35,7 @@ export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint
       relayRequest$(settings, place.lastEventId()).pipe(
         tap(() => attempt.heard()),
         catchError((cause: unknown) => failed$('relay-lost', cause)),
-        timeout({ each, scheduler, with: silent$ }),
+        timeout({ first, each, scheduler, with: silent$ }),
         serverSentEvents(),
         timeout({ first, scheduler, with: silent$ }),
       ),
@@ -43,6 +43,7 @@ export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint
     ).pipe(
       takeWhile(({ type }) => type !== 'complete'),
       concatMap(handOn),
-      catchError((cause: unknown) => failed$('invalid-relay-data', cause)),
+      // eslint-disable-next-line rxjs-x/throw-error -- for the notifier of `retryWhen`, which makes an error of it
+      catchError((cause: unknown) => throwError(() => attempt.ended(cause))),
     );
   });

@@ -1,5 +1,6 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import {
+  aCount,
   aFunction,
   anObject,
   aScheduler,
@@ -10,6 +11,9 @@ import {
   type Rule,
   validated,
 } from '../protocol/rules.js';
+import type { TradeFeedError, Verdict } from '../protocol/failure.js';
+import { tried } from '../protocol/tried.js';
+import { page } from './page.js';
 import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reconnect/backoff.js';
 
 /** Where the place in the feed is remembered: `sessionStorage` has it all. */
@@ -36,6 +40,13 @@ export interface RelayFeedOptions {
   /** What differs from the default reconnect policy. */
   readonly backoff?: BackoffOptions | undefined;
   /**
+   * How many times in a row the relay must say that its feed has stopped before this feed stops: a whole number, or `Infinity`. Until then
+   * the page comes back, with backoff. An `opened` begins the count again. @defaultValue 5
+   */
+  readonly maxFeedStops?: number | undefined;
+  /** Overrides what a failure asks for, as in `tradeFeed$`; gets the failure and its verdict. */
+  readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
+  /**
    * Where the place in the feed is remembered, so that a page that is loaded anew goes on where it was: `sessionStorage`.
    *
    * @defaultValue nowhere: it is remembered as long as the subscription lasts
@@ -56,6 +67,8 @@ export interface RelayFeedSettings {
   readonly connectTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly backoff: BackoffPolicy;
+  readonly maxFeedStops: number;
+  readonly classify?: (failure: TradeFeedError, verdict: Verdict) => Verdict;
   readonly resumeIn?: ResumeStore;
   readonly scheduler: SchedulerLike;
 }
@@ -65,22 +78,39 @@ const defaults = Object.freeze({
   credentials: 'same-origin',
   connectTimeoutMs: 10_000,
   idleTimeoutMs: 45_000,
+  maxFeedStops: 5,
   scheduler: asyncScheduler,
 } as const);
 
-// What fetch would refuse would look like an outage.
-const isHeaderValue = (value: unknown): boolean => typeof value === 'string' && /^[\t\x20-\xff]*$/.test(value);
+/**
+ * Makes the headers of a request.
+ *
+ * @throws TypeError for a name or a value that `fetch` would refuse; it shows neither, since a value may be a token
+ */
+export const requestHeaders = (own: RequestHeaders): Headers => {
+  const headers = tried(() => new Headers(own));
+  if (headers === undefined) throw new TypeError('A header is not valid.');
+  return headers;
+};
+
+// Checked here, since `fetch` would refuse it before each request.
+const areHeaders = (value: unknown): boolean =>
+  anObject.is(value) &&
+  Object.values(value as RequestHeaders).every((text) => typeof text === 'string') &&
+  tried(() => requestHeaders(value as RequestHeaders)) !== undefined;
 
 const rules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
   headers: {
     allowed: 'an object of texts or a function',
     isSecret: true,
-    is: (v) => aFunction.is(v) || (anObject.is(v) && Object.values(v as object).every(isHeaderValue)),
+    is: (v) => aFunction.is(v) || areHeaders(v),
   },
   credentials: oneOf('omit', 'same-origin', 'include'),
   connectTimeoutMs: positiveMs,
   idleTimeoutMs: positiveMs,
   backoff: anObject,
+  maxFeedStops: aCount(1),
+  classify: aFunction,
   resumeIn: objectWith('setItem', 'such as sessionStorage'),
   scheduler: aScheduler,
 };
@@ -96,9 +126,8 @@ export const resolveRelayFeed = (url: string | URL, options: RelayFeedOptions = 
 };
 
 const addressOf = (url: string | URL): string => {
-  const page = (globalThis as { location?: { href?: string } }).location?.href;
-  const address = URL.canParse(String(url), page) ? new URL(url, page) : undefined;
-  if (!/^https?:$/.test(address?.protocol ?? '') || address?.username || address?.password)
+  const address = tried(() => new URL(url, page.location?.href));
+  if (!/^https?:\/\/[^/@]+\//.test(String(address)))
     throw invalidOption('url', 'an http: or https: address without credentials');
   return String(address);
 };

@@ -1,7 +1,12 @@
-import { defer, merge, type Observable, retryWhen, Subject, tap } from 'rxjs';
-import type { Disconnected, LifecycleEvent, Reconnecting, RelayedEvent, Stopped } from '../protocol/event.js';
-import { TradeFeedError } from '../protocol/failure.js';
+import { defer, map, merge, type Observable, retryWhen, Subject, tap } from 'rxjs';
+import type { LifecycleEvent, RelayedEvent } from '../protocol/event.js';
+import { judged } from '../protocol/judged.js';
 import { backoff } from '../reconnect/reconnect.js';
+import { reportReconnect } from '../reconnect/report-reconnect.js';
+import { reportStop } from '../reconnect/report-stop.js';
+import type { Ended } from './attempt.js';
+import { feedStops } from './feed-stops.js';
+import { pageWakes$ } from './page-wakes.js';
 import { relayConnection$ } from './relay-connection.js';
 import { type RelayFeedOptions, resolveRelayFeed } from './relay-feed-options.js';
 import { resumePoint } from './resume-point.js';
@@ -17,9 +22,10 @@ import { resumePoint } from './resume-point.js';
  * second away from this machine's.
  *
  * Completes when the feed behind the relay does. Errors with a `TradeFeedError`: the stop of the feed itself (`connection-replaced`,
- * `invalid-api-key`, …), `relay-refused` (401, 403), `invalid-relay` (no relay at that address), or `retries-exhausted`. Goes on after
- * `relay-unreachable`, `relay-full` (503, not before `Retry-After`), `relay-failed` (5xx, 408, 429), `relay-lost`, `relay-stalled` and
- * `invalid-relay-data`.
+ * `invalid-api-key`, …) when the relay has said so `maxFeedStops` times in a row, `relay-refused` (401, 403), `invalid-relay` (no relay at that
+ * address), or `retries-exhausted`. Goes on after `relay-unreachable`, `relay-headers-failed`, `relay-full` (503, not before `Retry-After`),
+ * `relay-failed` (5xx, 408, 429), `relay-lost`, `relay-stalled`, `invalid-relay-data`, `relay-closing` and `relay-session-ended`. A wait ends early
+ * when the browser is online again or the page becomes visible.
  *
  * @param url - where the relay answers, relative to the page
  * @param options - see {@link RelayFeedOptions}; durations in ms
@@ -39,29 +45,20 @@ export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Obser
   const settings = resolveRelayFeed(url, options);
   return defer(() => {
     const lifecycle = new Subject<LifecycleEvent>();
-    const emit = (event: Untimed) => lifecycle.next({ at: Date.now(), ...event });
-    const place = resumePoint(settings);
-    let last: RelayedEvent['type'];
+    const emit = (event: LifecycleEvent) => lifecycle.next(event);
+    const reconnects = backoff(settings.backoff, reportReconnect(emit), pageWakes$);
     return merge(
       lifecycle,
-      relayConnection$(settings, place).pipe(
-        retryWhen(
-          backoff(settings.backoff, ({ failure, delayMs, attempt }) => {
-            emit({ type: 'disconnected', failure });
-            emit({ type: 'reconnecting', delayMs, attempt, verdict: failure.verdict });
-          }),
+      relayConnection$(settings, resumePoint(settings)).pipe(
+        retryWhen((ends: Observable<Ended>) =>
+          ends.pipe(
+            feedStops(settings.maxFeedStops),
+            map((failure) => judged(settings, failure)),
+            reconnects,
+          ),
         ),
-        tap({
-          next: ({ type }) => (last = type),
-          // The relay has sent it already, unless this client joined after the stop.
-          error: (failure: unknown) =>
-            last !== 'stopped' && failure instanceof TradeFeedError && emit({ type: 'stopped', failure }),
-          complete: () => lifecycle.complete(),
-        }),
+        tap({ error: reportStop(emit), complete: () => lifecycle.complete() }),
       ),
     );
   });
 };
-
-type Untimed = { readonly [E in Disconnected | Reconnecting | Stopped as E['type']]: Omit<E, 'at'> }[
-  'disconnected' | 'reconnecting' | 'stopped'];

@@ -1,3 +1,4 @@
+import { tried } from '../protocol/tried.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 
 /** The place in the feed that a client has reached. */
@@ -13,6 +14,7 @@ export interface ResumePoint {
 /** Remembers the place for as long as a subscription lasts, and in the store for whoever comes next. */
 export const resumePoint = ({ url, resumeIn }: RelayFeedSettings): ResumePoint => {
   const key = `rx-trade-feed:${url}`;
+  // A store that is full or forbidden costs the place after the next reload, not the feed.
   const remembered = tried(() => resumeIn?.getItem(key));
   // What is no id would make the request fail, for ever.
   let place = /^[\w.-]{1,120}$/.exec(remembered ?? '')?.[0];
@@ -25,13 +27,4 @@ export const resumePoint = ({ url, resumeIn }: RelayFeedSettings): ResumePoint =
       tried(() => resumeIn?.setItem(key, id));
     },
   };
-};
-
-// A store that is full or forbidden costs the place after the next reload, not the feed.
-const tried = <T>(use: () => T): T | undefined => {
-  try {
-    return use();
-  } catch {
-    return undefined;
-  }
 };

@@ -55,7 +55,9 @@ export type RelayFailureCode =
   | 'relay-stalled'
   | 'invalid-relay-data'
   | 'relay-behind'
-  | 'relay-source-failed';
+  | 'relay-source-failed'
+  | 'relay-closing'
+  | 'relay-session-ended';
 
 /** Names every failure between the main thread and a worker that receives for it. */
 export type ReceiverFailureCode = 'receiver-too-slow' | 'receiver-failed';
@@ -193,6 +195,9 @@ export const knownFields = (fields: Readonly<Record<string, unknown>>): FailureF
   return Object.fromEntries(right.map(([name]) => [name, fields[name]])) as unknown as FailureFields;
 };
 
+/** Lists the verdicts. */
+export const verdicts: readonly Verdict[] = ['stop', 'renew', 'wait', 'backoff'];
+
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isNumber = (value: unknown): boolean => typeof value === 'number';
 const oneOf = (words: readonly unknown[]) => words.includes.bind(words);
@@ -202,7 +207,7 @@ const allowed: Readonly<Record<string, (value: unknown) => boolean>> = {
   code: isText,
   message: isText,
   stage: oneOf(['ticket', 'handshake', 'stream'] satisfies Stage[]),
-  verdict: oneOf(['stop', 'renew', 'wait', 'backoff'] satisfies Verdict[]),
+  verdict: oneOf(verdicts),
   meaning: isText,
   advice: isText,
   reason: isText,

@@ -55,8 +55,7 @@ export const afterEvent = (before: Outages, event: LifecycleEvent, heardAt: numb
 export const isOfRelay = ({ failure, hasStopped }: Outage): boolean => !hasStopped && relayCodes.has(failure.code);
 
 const relayCodes: ReadonlySet<FailureCode> = new Set([
-  ...(['relay-lost', 'relay-stalled', 'invalid-relay-data'] as const),
-  ...(['relay-closing', 'relay-session-ended'] as const),
+  ...(['relay-lost', 'relay-stalled', 'invalid-relay-data', 'relay-closing', 'relay-session-ended'] as const),
 ]);
 
 /** Folds an item in: a frame, or a value made of one. It shows that a connection is open, also where the events were filtered out. */

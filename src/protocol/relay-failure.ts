@@ -1,8 +1,7 @@
 import type { FailureFacts, RelayFailureCode, Stage, TradeFeedError, Verdict } from './failure.js';
 import { errorBy, fits, type Meaning } from './meaning.js';
 
-const again = 'Nothing to do: it is tried again.';
-const goesOn = 'Nothing to do: the feed goes on where it was.';
+const again = 'Nothing to do: the client connects again.';
 
 const row = (
   stage: Stage,
@@ -29,16 +28,10 @@ export const relayMeanings: readonly Meaning[] = [
   answer('5xx', ...failed),
   answer('other', 'invalid-relay', 'stop', 'There is no relay.', 'Check the address.'),
   answer(undefined, 'relay-unreachable', 'backoff', 'The relay did not answer.', 'Check the network and the address.'),
-  answer(
-    undefined,
-    'relay-headers-failed',
-    'backoff',
-    'The `headers` function of this page gave no usable headers.',
-    'See the cause; the function is called again.',
-  ),
+  answer(undefined, 'relay-headers-failed', 'backoff', 'The function `headers` of this page failed.', 'See the cause.'),
   // Not at once: when a relay is restarted, all its clients come back together.
-  seen('relay-lost', 'backoff', 'The connection to the relay ended.', goesOn),
-  seen('relay-stalled', 'renew', 'The relay fell silent.', goesOn),
+  seen('relay-lost', 'backoff', 'The connection to the relay ended.', again),
+  seen('relay-stalled', 'renew', 'The relay fell silent.', again),
   seen('invalid-relay-data', 'backoff', 'Its data cannot be read.', 'Look for a proxy that changes it.'),
 ];
 

@@ -21,13 +21,13 @@ export const relayTold: Readonly<Record<'behind' | 'sourceFailed' | 'closing' | 
     code: 'relay-closing',
     verdict: 'backoff',
     meaning: 'The relay shuts down.',
-    advice: 'Nothing to do: the feed goes on where it was, from another replica or after the restart.',
+    advice: 'Nothing to do: the client connects again.',
   },
   sessionEnded: {
     stage: 'stream',
     code: 'relay-session-ended',
     verdict: 'renew',
-    meaning: 'The relay ended the stream, so that the client is authorized again.',
-    advice: 'Nothing to do: the feed goes on where it was, if the client may still receive.',
+    meaning: 'The relay asks this client to authorize again.',
+    advice: 'Nothing to do: the client connects again.',
   },
 };

@@ -31,13 +31,18 @@ export const aFunction: Rule = { allowed: 'a function', is: (v) => typeof v === 
 /** An object that has the named method. */
 export const objectWith = (method: string, allowed: string): Rule => ({
   allowed,
-  is: (v) => typeof v === 'object' && v !== null && typeof (v as Record<string, unknown>)[method] === 'function',
+  is: (v) => anObject.is(v) && aFunction.is((v as Record<string, unknown>)[method]),
 });
 /** A count of at least one. */
 export const positiveCount: Rule = {
   allowed: 'a whole number, 1 or more',
   is: (v) => Number.isSafeInteger(v) && (v as number) >= 1,
 };
+/** A count that may be without end. */
+export const aCount = (least: number): Rule => ({
+  allowed: `a whole number, ${least} or more, or Infinity`,
+  is: (v) => v === Infinity || (Number.isInteger(v) && (v as number) >= least),
+});
 /** What keeps the time. */
 export const aScheduler: Rule = objectWith('schedule', 'an RxJS scheduler');
 /** One of the given words. */
@@ -65,8 +70,7 @@ export const validated = <T extends object>(
   rules: Readonly<Record<keyof T & string, Rule>>,
   prefix = '',
 ): Defined<T> => {
-  const value: unknown = given;
-  if (typeof value !== 'object' || value === null) throw invalidOption(prefix.slice(0, -1) || 'options', 'an object');
+  if (!anObject.is(given)) throw invalidOption(prefix.slice(0, -1) || 'options', 'an object');
   const entries = Object.entries(given).filter(([, value]) => value !== undefined);
   for (const [name, value] of entries) {
     const rule: Rule | undefined = Object.hasOwn(rules, name) ? rules[name as keyof T & string] : undefined;

@@ -4,6 +4,7 @@ import * as t from 'io-ts';
 import { Feed } from './feed.js';
 import { isLoopback } from './loopback.js';
 import { isCredential, redactor, Secret } from './secret.js';
+import { tried } from './tried.js';
 
 /** The credential of exactly one WebSocket handshake (contract, section 2.1): the fields of the wire, the secret wrapped. */
 export interface Ticket {
@@ -67,9 +68,9 @@ export const parseTimestamp = (text: string): number =>
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 const isSocketUrl = (text: string): boolean => {
-  if (!URL.canParse(text) || /\s/.test(text)) return false;
-  const url = new URL(text);
+  const url = /\s/.test(text) ? undefined : tried(() => new URL(text));
   return (
+    url !== undefined &&
     (url.protocol === 'wss:' || (url.protocol === 'ws:' && isLoopback(url))) &&
     url.hash === '' &&
     url.username === '' &&

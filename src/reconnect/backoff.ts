@@ -3,6 +3,7 @@ import { TradeFeedError } from '../protocol/failure.js';
 import { errorBy } from '../protocol/meaning.js';
 import { retriesExhausted } from '../protocol/own-meanings.js';
 import {
+  aCount,
   aFunction,
   aScheduler,
   clampMs,
@@ -60,10 +61,7 @@ const rules: Readonly<Record<keyof BackoffPolicy, Rule>> = {
   factor: { allowed: 'a number, 1 or more', is: (v) => typeof v === 'number' && v >= 1 },
   jitter: oneOf('full', 'equal', 'none'),
   stableAfterMs: durationMs,
-  maxAttempts: {
-    allowed: 'a whole number, 0 or more, or Infinity',
-    is: (v) => v === Infinity || (Number.isInteger(v) && (v as number) >= 0),
-  },
+  maxAttempts: aCount(0),
   random: aFunction,
   scheduler: aScheduler,
 };
@@ -86,6 +84,8 @@ export interface Reconnect {
   readonly attempt: number;
   /** How long to wait before it, in ms. */
   readonly delayMs: number;
+  /** How long to wait at least, whatever happens in the meantime, in ms: a `Retry-After`. */
+  readonly floorMs: number;
   /** Whether the connection that ended had been stable. */
   readonly afterStable: boolean;
 }
@@ -111,7 +111,9 @@ export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined
     last && !error.previous ? error.with({ previous: last.failure.with({ previous: undefined }) }) : error;
   if (failure.verdict === 'stop') return { stop: failure };
 
-  const afterStable = failure.stage === 'stream' && failure.uptimeMs >= policy.stableAfterMs;
+  // A relay may send a failure of an earlier stage over a connection that was open.
+  const wasOpen = failure.stage === 'stream' || failure.uptimeMs > 0;
+  const afterStable = wasOpen && failure.uptimeMs >= policy.stableAfterMs;
   const attempt = afterStable ? 1 : (last?.attempt ?? 0) + 1;
   if (attempt > policy.maxAttempts) return { stop: exhausted(policy, failure) };
 
@@ -119,9 +121,10 @@ export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined
   const mayRenewAtOnce = afterStable || (failure.stage !== 'stream' && last?.afterStable === true && last.delayMs > 0);
   const atOnce = failure.verdict === 'renew' && mayRenewAtOnce;
   // Jitter holds on top of a floor, too: everybody who was told the same second would come back in the same moment.
-  const floorMs = failure.retryAfterMs && failure.retryAfterMs + (policy.jitter === 'none' ? 0 : jitteredMs(policy, 1));
-  const ownMs = atOnce || (floorMs && failure.verdict === 'wait') ? 0 : jitteredMs(policy, attempt);
-  return { failure, attempt, delayMs: clampMs(Math.max(floorMs ?? 0, ownMs)), afterStable };
+  const askedMs = failure.retryAfterMs && failure.retryAfterMs + (policy.jitter === 'none' ? 0 : jitteredMs(policy, 1));
+  const ownMs = atOnce || (askedMs && failure.verdict === 'wait') ? 0 : jitteredMs(policy, attempt);
+  const floorMs = clampMs(askedMs ?? 0);
+  return { failure, attempt, delayMs: Math.max(floorMs, ownMs), floorMs, afterStable };
 };
 
 const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: BackoffPolicy, attempt: number): number => {

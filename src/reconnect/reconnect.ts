@@ -1,5 +1,12 @@
-import { concatMap, noop, type Observable, scan, tap, throwError, timer } from 'rxjs';
-import { type BackoffOptions, nextReconnect, type Reconnect, resolveBackoff, type Stop } from './backoff.js';
+import { concatMap, delayWhen, EMPTY, merge, noop, type Observable, scan, take, tap, throwError, timer } from 'rxjs';
+import {
+  type BackoffOptions,
+  type BackoffPolicy,
+  nextReconnect,
+  type Reconnect,
+  resolveBackoff,
+  type Stop,
+} from './backoff.js';
 
 /**
  * Makes the notifier of `retryWhen`: waits after each failure as the policy says, then asks for another attempt.
@@ -9,6 +16,7 @@ import { type BackoffOptions, nextReconnect, type Reconnect, resolveBackoff, typ
  *
  * @param policy - what differs from the defaults of {@link BackoffPolicy}, durations in ms
  * @param onReconnect - told of each decision before the wait begins
+ * @param wakes$ - ends a wait early, but not before a `Retry-After`; subscribed to during each wait, for its first value
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -25,6 +33,7 @@ import { type BackoffOptions, nextReconnect, type Reconnect, resolveBackoff, typ
 export const backoff = (
   policy?: BackoffOptions,
   onReconnect: (reconnect: Reconnect) => void = noop,
+  wakes$: Observable<unknown> = EMPTY,
 ): ((failures: Observable<unknown>) => Observable<unknown>) => {
   const resolved = resolveBackoff(policy);
   return (failures) =>
@@ -34,7 +43,7 @@ export const backoff = (
         undefined,
       ),
       tap(onReconnect),
-      concatMap(({ delayMs }) => timer(delayMs, resolved.scheduler)),
+      concatMap((reconnect) => wait$(resolved, reconnect, wakes$)),
     );
 };
 
@@ -64,6 +73,19 @@ export const retryDelay = (policy?: BackoffOptions): ((failure: unknown) => Obse
     last = next;
     return timer(next.delayMs, resolved.scheduler);
   };
+};
+
+const wait$ = (
+  { scheduler }: BackoffPolicy,
+  { delayMs, floorMs }: Reconnect,
+  wakes$: Observable<unknown>,
+): Observable<unknown> => {
+  const earliest = new Date(scheduler.now() + floorMs);
+  const woken$ = wakes$.pipe(
+    take(1),
+    delayWhen(() => timer(earliest, scheduler)),
+  );
+  return merge(timer(delayMs, scheduler), woken$).pipe(take(1));
 };
 
 const orThrow = (next: Reconnect | Stop): Reconnect => {

@@ -2,7 +2,7 @@ import type { TicketSettings } from '../options.js';
 import { errorBy } from '../protocol/meaning.js';
 import { receiverTold } from '../protocol/receiver-told.js';
 import { redactor } from '../protocol/secret.js';
-import { judged } from '../transport/judged-failure.js';
+import { judged } from '../protocol/judged.js';
 import type { Seen } from './receiver.js';
 
 /** Makes the failure of a worker that is lost while it received. What it held is lost as well: the outage begins with what was last heard. */

@@ -9,8 +9,10 @@ import type { AddressInfo } from 'node:net';
 import { filter, firstValueFrom, type Observable, Subject, take, toArray } from 'rxjs';
 import { type AngularTradeFeed, injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
 import { provideTradeFeed, type ProvideTradeFeedOptions } from '../../src/angular/provide-trade-feed.js';
+import { tradeFeedError } from '../../src/protocol/classify.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import type { TradeFeedError } from '../../src/protocol/failure.js';
+import { connectAgain, hello, message } from '../browser/support.js';
 import { createRelay, type Relay, relayHandler } from '../../src/relay/index.js';
 
 class Reader {
@@ -28,8 +30,12 @@ const makeRelay = () => {
   relay = createRelay(upstream$, { batchMs: 1 });
   relays.push(relay);
 };
+// What answers instead of the relay, request by request; the last one repeats.
+let instead: string[];
 const server = createServer((request, response) => {
   requests.push(request);
+  const text = instead.length > 1 ? instead.shift() : instead[0];
+  if (text !== undefined) return void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(text);
   relayHandler(relay, { authorize: (each) => authorize(each) })(request, response);
 });
 server.listen(0, '127.0.0.1');
@@ -50,7 +56,7 @@ const giveStorage = (descriptor: PropertyDescriptor) =>
   Object.defineProperty(globalThis, 'sessionStorage', { configurable: true, ...descriptor });
 
 beforeEach(() => {
-  [requests, authorize] = [[], () => true];
+  [requests, authorize, instead] = [[], () => true, []];
   stored.clear();
   storage.setItem.mockClear();
   giveStorage({ value: storage });
@@ -172,6 +178,54 @@ describe('provideTradeFeed', () => {
     expect([await seen, feed.failure()]).toEqual([['a'], undefined]);
   });
 
+  it('comes back when the feed of the relay has stopped, and says why; stops after the last time; restart counts again', async () => {
+    const endedAt = Date.now();
+    const stop = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt });
+    instead = [
+      hello() + message('e.1.0.1', JSON.parse(JSON.stringify(opened())) as object) + connectAgain(stop),
+      hello() + connectAgain(stop),
+    ];
+    appWith({ maxFeedStops: 3 });
+    const { feed } = show(Reader).componentInstance;
+    const seen: unknown[] = [];
+    feed.events$.subscribe(({ type }) => {
+      const status = feed.status();
+      const reason = 'failure' in status ? [status.failure?.code, status.failure?.verdict] : [];
+      seen.push([type, status.state, ...reason, feed.failure()?.code]);
+    });
+    const isStopped = event(feed.events$, 'stopped');
+    const isBack = event(feed.events$, 'reconnecting', 2);
+    await isBack;
+    expect(feed.failure()).toBeUndefined();
+    expect(feed.status()).toMatchObject({ state: 'reconnecting', failure: { message: stop.message } });
+    await isStopped;
+    const again = ['reconnecting', 'connection-replaced', 'backoff', undefined];
+    expect(seen).toEqual([
+      ['opened', 'live', undefined],
+      ['disconnected', 'live', undefined],
+      ['reconnecting', ...again],
+      ['disconnected', ...again],
+      ['reconnecting', ...again],
+      ['stopped', 'stopped', 'connection-replaced', 'stop', 'connection-replaced'],
+    ]);
+    expect([feed.status().state, feed.failure()?.verdict, requests.length]).toEqual(['stopped', 'stop', 3]);
+    const stopsAgain = event(feed.events$, 'stopped');
+    feed.restart();
+    expect([feed.status().state, feed.failure()]).toEqual(['connecting', undefined]);
+    await stopsAgain;
+    expect(requests).toHaveLength(6);
+  });
+
+  it('lets `classify` decide', async () => {
+    authorize = () => requests.length > 2;
+    const classify: ProvideTradeFeedOptions['classify'] = ({ code }, verdict) =>
+      code === 'relay-refused' ? 'backoff' : verdict;
+    appWith({ classify });
+    const { feed } = show(Reader).componentInstance;
+    await event(relay.events$, 'client-joined');
+    expect([requests.length, feed.failure()]).toEqual([3, undefined]);
+  });
+
   it('tells of what was missed between a stop and a restart, also without the storage of the tab', async () => {
     appWith({ resume: false });
     const { feed } = show(Reader).componentInstance;
@@ -180,10 +234,12 @@ describe('provideTradeFeed', () => {
     for (const each of [opened(), frame('a')]) upstream$.next(each as FeedEvent);
     await seen;
     const stopped = event(feed.events$, 'stopped');
-    upstream$.error(new Error('no feed'));
+    authorize = () => false;
+    server.closeAllConnections();
     await stopped;
-    expect(feed.failure()?.code).toBe('relay-source-failed');
+    expect(feed.failure()?.code).toBe('relay-refused');
     makeRelay();
+    authorize = () => true;
     const [joined, told] = [event(relay.events$, 'client-joined'), event(feed.events$, 'gap')];
     feed.restart();
     await joined;
@@ -242,6 +298,8 @@ describe('provideTradeFeed', () => {
     [{ url, idleTimeoutMs: 0 }, /`idleTimeoutMs` must be a number of ms above 0/],
     [{ url, headers: { authorization: 5 } }, /`headers` must be/],
     [{ url, backoff: { factor: 0 } }, /`backoff\.factor` must be/],
+    [{ url, maxFeedStops: 0 }, /`maxFeedStops` must be a whole number, 1 or more, or Infinity, got 0/],
+    [{ url, classify: 'stop' }, /`classify` must be a function/],
     [{ url, lingerMs: -1 }, /`lingerMs` must be/],
     [{ url, stats: { everyMs: 0 } }, /`stats\.everyMs` must be/],
     [{ url, window: { lengthMs: 0 } }, /`window\.lengthMs` must be/],

@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Attempt } from '../../src/browser/attempt.js';
+import { tradeFeedError } from '../../src/protocol/classify.js';
+import { TradeFeedError } from '../../src/protocol/failure.js';
 import { relayError } from '../../src/protocol/relay-failure.js';
 import { opened } from '../operators/stream.js';
 import { frame } from '../relay/support.js';
@@ -47,6 +49,39 @@ describe('Attempt', () => {
     expect(attempt.failure('relay-lost', told)).toBe(told);
     attempt.opened(1_000, 0);
     expect(attempt.failure('invalid-relay-data', told)).toBe(told);
+  });
+
+  it('takes a failure that the relay sent with the uptime and the frames of this connection', () => {
+    const { clock, attempt } = attemptAt(1_000);
+    attempt.opened(1_000, 0);
+    for (const event of [opened(1_000), frame('a')]) attempt.received(event);
+    clock.now = 9_000;
+    const previous = relayError({ code: 'relay-lost', endedAt: 3 });
+    const facts = { stage: 'ticket', status: 403, uptimeMs: 5, framesReceived: 6, endedAt: 7 } as const;
+    const feedStop = tradeFeedError(facts).with({ previous });
+    const sent = attempt.sent(feedStop);
+    expect(sent).toBeInstanceOf(TradeFeedError);
+    expect(sent.toJSON()).toEqual({ ...feedStop.toJSON(), uptimeMs: 8_000, framesReceived: 1 });
+    expect(attempt.ended(sent).failure).toBe(sent);
+  });
+
+  it.each<[string, (attempt: Attempt) => unknown, object]>([
+    ['that never opened', () => undefined, { isOfFeed: false, hasOpened: false }],
+    ['that was greeted', (attempt) => attempt.opened(1, 0), { isOfFeed: true, hasOpened: false }],
+    [
+      'whose feed was opened',
+      (attempt) => {
+        attempt.opened(1, 0);
+        for (const event of [frame('a'), opened(1), frame('b')]) attempt.received(event);
+      },
+      { isOfFeed: true, hasOpened: true },
+    ],
+  ])('%s says so at its end', (_what, happens, facts) => {
+    const { attempt } = attemptAt(1_000);
+    happens(attempt);
+    const cause = new Error('below');
+    const code = (facts as { isOfFeed: boolean }).isOfFeed ? 'invalid-relay-data' : 'relay-unreachable';
+    expect(attempt.ended(cause)).toMatchObject({ ...facts, failure: { code, cause } });
   });
 
   it('knows by how much the clocks differ from the first message on', () => {

@@ -4,10 +4,12 @@ import { builtinModules } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
-import { createRelay, type Relay, relayHandler } from '../../src/relay/index.js';
 import { Frame } from '../../src/protocol/frame.js';
+import { frameLine } from '../../src/operators/node/recording-line.js';
 import { lost, opened } from '../operators/stream.js';
-import { eventually, frame, Source, Web } from '../relay/support.js';
+import { frame, type Web } from '../relay/support.js';
+import { withoutNewerApis } from '../support/newer-apis.js';
+import { connectAgain, hello, message, startSteps, stream } from './support.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -26,6 +28,8 @@ const importsOf = ({ outputs }: Metafile): string[] => [
 ];
 
 const inputsOf = ({ inputs }: Metafile): string[] => Object.keys(inputs);
+
+const line = (each: Frame): string => frameLine(each).trim();
 
 const rxjs = { external: ['rxjs', 'rxjs/*'] };
 const built = new Set(builtinModules.flatMap((name) => [name, `node:${name}`]));
@@ -70,7 +74,7 @@ describe('both in a browser, where there is no Buffer', () => {
     globalThis.result = (async () => {
       const events = [];
       let error;
-      const feed$ = relayFeed$(globalThis.url, { backoff: { initialDelayMs: 1, maxDelayMs: 2 } });
+      const feed$ = relayFeed$(globalThis.url, { backoff: { initialDelayMs: 1, maxDelayMs: 2 }, maxFeedStops: 2 });
       await new Promise((done) => feed$.subscribe({ next: (event) => events.push(event), error: (e) => { error = e; done(); }, complete: done }));
       const feed = () => from(events);
       const framesSeen = await all(feed().pipe(frames()));
@@ -102,27 +106,40 @@ describe('both in a browser, where there is no Buffer', () => {
         either: (await all(feed().pipe(frames(), decodeEither(t.type({ n: t.number }))))).map(({ _tag }) => _tag),
         shared: (await all(feed().pipe(frames(), shareFeed()))).length,
         held: held.length,
+        newer: globalThis.newer(),
         missing: ['Buffer', 'process', 'require', 'setImmediate'].filter((name) => name in globalThis),
       };
     })();`;
 
-  const source = new Source();
-  let relay: Relay;
+  const at = Date.now();
+  const gap = { type: 'gap', from: at, to: at, durationMs: 0, failure: lost(at), missed: 4 };
+  const raw = new Frame('raw', Buffer.of(0xff, 0, 1), true, at, 1);
+  const lines = [
+    opened(at),
+    line(frame('{"n":1}', at)),
+    line(frame('{"n":2}', at)),
+    line(raw),
+    gap,
+    line(frame('', at)),
+  ];
+  const replaced = lost(at, { closeCode: 4001, reason: 'connection replaced' });
   let web: Web;
   let text = '';
 
   beforeAll(async () => {
-    relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0 });
-    web = await Web.start(relayHandler(relay, { authorize: () => true, allowOrigins: '*' }));
+    web = await startSteps(
+      (...asked) =>
+        stream(hello() + message('e.5.4.1', ...lines, { type: 'watermark', at }) + connectAgain(replaced))(...asked),
+      (...asked) => stream(hello() + connectAgain(replaced))(...asked),
+    );
     ({ text } = await bundle({ stdin: { contents: program, resolveDir: root, loader: 'ts' }, format: 'iife' }));
   }, 30_000);
 
   afterAll(async () => {
-    relay.close();
     await web[Symbol.asyncDispose]();
   });
 
-  it('receive a feed, and do all that they do', async () => {
+  it('receive a feed, and do all that they do, without what is newer than the oldest browser', async () => {
     // What Node and browsers have alike.
     const { fetch, AbortController, TextDecoder, TextEncoder, URL, atob, Headers, Response } = globalThis;
     const { setTimeout, clearTimeout, setInterval, clearInterval, queueMicrotask, performance, Error, TypeError } =
@@ -131,29 +148,38 @@ describe('both in a browser, where there is no Buffer', () => {
       ...{ fetch, AbortController, TextDecoder, TextEncoder, URL, atob, Headers, Response, performance, console },
       ...{ setTimeout, clearTimeout, setInterval, clearInterval, queueMicrotask, Error, TypeError, Uint8Array },
     };
-    const context = createContext({ ...webGlobals, url: web.url });
+    // Its statics go, and those of Node stay.
+    class PageUrl extends URL {}
+    class PageAbortSignal extends AbortSignal {}
+    for (const [name, base] of [
+      ['canParse', PageUrl],
+      ['parse', PageUrl],
+      ['any', PageAbortSignal],
+    ] as const)
+      Object.defineProperty(base, name, { value: undefined });
+    const context = createContext({ ...webGlobals, URL: PageUrl, AbortSignal: PageAbortSignal, url: web.url });
+    runInContext(`globalThis.newer = ${String(withoutNewerApis)}; globalThis.newer();`, context);
     runInContext(text, context);
-    await eventually(() => relay.status().clients.length === 1);
-    const at = Date.now();
-    const { missed, ...gap } = { type: 'gap' as const, from: at, to: at, durationMs: 0, failure: lost(at), missed: 4 };
-    source.emit(
-      opened(at),
-      frame('{"n":1}', at),
-      frame('{"n":2}', at),
-      new Frame('raw', Buffer.of(0xff, 0, 1), true, at, 1),
-      { ...gap, missed },
-      frame('', at),
-    );
-    source.subject.error(lost(at, { closeCode: 4001, reason: 'connection replaced' }));
     const result = (await (context as unknown as { result: Promise<unknown> }).result) as object;
     expect(JSON.parse(JSON.stringify(result))).toEqual({
-      types: ['opened', 'frame', 'frame', 'frame', 'gap', 'frame', 'watermark', 'stopped'],
+      types: [
+        'opened',
+        'frame',
+        'frame',
+        'frame',
+        'gap',
+        'frame',
+        'watermark',
+        'disconnected',
+        'reconnecting',
+        'stopped',
+      ],
       isFrame: true,
       texts: ['{"n":1}', '{"n":2}', '\ufffd\0\u0001', ''],
       bytes: [[...Buffer.from('{"n":1}')], [...Buffer.from('{"n":2}')], [255, 0, 1], []],
       json: { n: 1 },
       stop: { code: 'connection-replaced', isOne: true, advice: 'string' },
-      states: ['live', 'stopped'],
+      states: ['live', 'reconnecting', 'stopped'],
       gaps: [4],
       stats: { frames: 4, bytes: 17, dropped: 4 },
       windows: [4],
@@ -166,6 +192,7 @@ describe('both in a browser, where there is no Buffer', () => {
       either: ['Right', 'Right', 'Left', 'Left'],
       shared: 4,
       held: 4,
+      newer: [],
       missing: [],
     });
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readMessage } from '../../src/browser/read-message.js';
+import { TradeFeedError } from '../../src/protocol/failure.js';
 import { lost, opened, requested } from '../operators/stream.js';
 
 const message = (type: string, ...lines: readonly string[]) => ({ type, id: 'e.1.1.1', lines });
@@ -21,11 +22,12 @@ describe('readMessage', () => {
     expect(readMessage(message('hello', '{"at":5,"more":1}'), 0)).toEqual({ relayAt: 5 });
   });
 
-  it('reads a stop, which is one whatever its verdict', () => {
-    const failure = lost(5, { reason: 'x' }).with({ previous: lost(3) });
-    const { stop } = readMessage(message('stop', JSON.stringify(failure)), 100);
-    expect(stop).toMatchObject({
-      ...{ code: failure.code, verdict: 'stop', advice: failure.advice, message: failure.message },
+  it.each(['stop', 'renew', 'wait', 'backoff'] as const)('reads why to connect again: %s', (verdict) => {
+    const failure = lost(5, { reason: 'x' }).with({ previous: lost(3), verdict });
+    const { ending } = readMessage(message('connect-again', JSON.stringify(failure)), 100);
+    expect(ending).toBeInstanceOf(TradeFeedError);
+    expect(ending).toMatchObject({
+      ...{ code: failure.code, verdict, advice: failure.advice, message: failure.message },
       ...{ endedAt: 105, previous: { endedAt: 103, code: failure.code } },
     });
   });
@@ -37,9 +39,10 @@ describe('readMessage', () => {
     message('hello', '{}'),
     message('hello', '{"at":"5"}'),
     message('hello', 'null'),
-    message('stop', '{}'),
-    message('stop', 'null'),
-    message('stop', 'garbage'),
+    message('connect-again', '{}'),
+    message('connect-again', 'null'),
+    message('connect-again', 'garbage'),
+    message('connect-again', JSON.stringify({ ...lost(5), verdict: 'hope' })),
   ])('throws for what no relay sends: $type $lines', (sent) => {
     expect(() => readMessage(sent, 0)).toThrow();
   });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import type { Ended } from '../../src/browser/attempt.js';
 import type { RelayedEvent, RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
 import { relayConnection$ } from '../../src/browser/relay-connection.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
@@ -6,7 +7,7 @@ import { resumePoint } from '../../src/browser/resume-point.js';
 import { frameLine } from '../../src/operators/node/recording-line.js';
 import { lost, opened } from '../operators/stream.js';
 import { Clock, eventually, frame, isFrame, type Web } from '../relay/support.js';
-import { ended, hello, message, silence, startSteps, type Step, stream } from './support.js';
+import { connectAgain, ended, hello, message, silence, startSteps, type Step, stream } from './support.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -23,10 +24,10 @@ const connect = async (steps: Step | readonly Step[], options: RelayFeedOptions 
   const settings = resolveRelayFeed(server.url, { ...options, scheduler: clock.scheduler });
   const place = resumePoint(settings);
   const events: RelayedEvent[] = [];
-  const seen: { error?: TradeFeedError; isComplete?: true } = {};
+  const seen: { error?: TradeFeedError; ended?: Ended; isComplete?: true } = {};
   const subscription = relayConnection$(settings, place).subscribe({
     next: (event) => events.push(event),
-    error: (error: TradeFeedError) => (seen.error = error),
+    error: (ended: Ended) => Object.assign(seen, { ended, error: ended.failure }),
     complete: () => (seen.isComplete = true),
   });
   closing.push(() => subscription.unsubscribe());
@@ -67,19 +68,45 @@ describe('relayConnection$', () => {
     expect([seen, texts()]).toEqual([{ isComplete: true }, []]);
   });
 
-  it('errors with the stop of the feed behind the relay', async () => {
-    const failure = lost(5, { closeCode: 4001, reason: 'connection replaced' }).with({ previous: lost(3) });
-    const { server, over } = await connect(
-      stream(`${hello()}event: stop\nid: e.0.0.1\ndata: ${JSON.stringify(failure)}\n\n`),
-    );
-    const { error } = await over();
-    expect(error).toMatchObject({
-      code: 'connection-replaced',
-      verdict: 'stop',
-      advice: failure.advice,
-      previous: { code: 'connection-lost' },
+  it.each<[string, boolean, readonly string[]]>([
+    ['a feed that was not opened', false, []],
+    ['a feed that was opened', true, [message('e.1.0.1', opened(5))]],
+  ])('errors with the failure of `connect-again`, and reads nothing after it: %s', async (_what, hasOpened, before) => {
+    const failure = lost(5, { closeCode: 4001, reason: 'connection replaced', uptimeMs: 9 }).with({
+      previous: lost(3),
     });
+    const { server, over, texts, place } = await connect(
+      stream(`${hello()}${before.join('')}${connectAgain(failure)}${message('e.9.9.9', line('never'))}`),
+    );
+    const { ended } = await over();
+    expect(ended).toMatchObject({ isOfFeed: true, hasOpened });
+    expect(ended!.failure.toJSON()).toEqual({
+      ...(JSON.parse(JSON.stringify(failure)) as object),
+      previous: ended!.failure.previous,
+      uptimeMs: 0,
+      framesReceived: 0,
+    });
+    expect(ended!.failure.previous).toMatchObject({ code: 'connection-lost', endedAt: 3 });
+    expect([texts(), place.lastEventId()]).toEqual([[], hasOpened ? 'e.1.0.1' : 'e.0.0.1']);
     await eventually(() => server.responses[0]!.destroyed);
+  });
+
+  it.each<[string, string]>([
+    ['nothing', ''],
+    ['no JSON', 'garbage'],
+    ['no failure', '{}'],
+    ['a failure of an unknown verdict', JSON.stringify({ ...lost(5).toJSON(), verdict: 'hope' })],
+  ])('errors with invalid-relay-data for a `connect-again` with %s', async (_what, data) => {
+    const { over } = await connect(stream(`${hello()}event: connect-again\nid: e.0.0.1\ndata: ${data}\n\n`));
+    expect((await over()).error).toMatchObject({ code: 'invalid-relay-data', verdict: 'backoff' });
+  });
+
+  it('takes nobody for a relay who says `connect-again` before `hello`', async () => {
+    const { over } = await connect(stream(connectAgain(lost(5))));
+    expect((await over()).ended).toMatchObject({
+      isOfFeed: false,
+      failure: { code: 'invalid-relay', verdict: 'stop' },
+    });
   });
 
   it.each<[string, Step, string]>([
@@ -129,6 +156,7 @@ describe('relayConnection$', () => {
   it.each<[string, RelayFeedOptions, number]>([
     ['10 s', {}, 10_000],
     ['connectTimeoutMs', { connectTimeoutMs: 700 }, 700],
+    ['connectTimeoutMs, which is longer than idleTimeoutMs', { connectTimeoutMs: 700, idleTimeoutMs: 300 }, 700],
   ])('gives up a relay that does not answer, after %s', async (_what, options, ms) => {
     const { server, clock, seen, over } = await connect(silence, options);
     await eventually(() => server.requests.length === 1);
@@ -148,11 +176,20 @@ describe('relayConnection$', () => {
     await eventually(() => server.responses[0]!.destroyed);
   });
 
-  it('gives up when your headers do not come', async () => {
-    const { server, clock, over } = await connect(silence, { headers: () => new Promise(() => undefined) });
-    clock.pass(10_000);
-    expect((await over()).error).toMatchObject({ code: 'relay-unreachable' });
-    expect(server.requests).toEqual([]);
+  it.each<[string, RelayFeedOptions, number]>([
+    ['10 s', {}, 10_000],
+    ['connectTimeoutMs', { connectTimeoutMs: 700 }, 700],
+    ['connectTimeoutMs, which is longer than idleTimeoutMs', { connectTimeoutMs: 700, idleTimeoutMs: 300 }, 700],
+  ])('gives up when your headers do not come, after %s', async (_what, options, ms) => {
+    const { server, clock, seen, over } = await connect(silence, { ...options, headers: () => new Promise(() => 0) });
+    clock.pass(ms - 1);
+    expect(seen).toEqual({});
+    clock.pass(1);
+    expect((await over()).error).toMatchObject({
+      ...{ code: 'relay-headers-failed', stage: 'handshake', verdict: 'backoff' },
+      cause: { name: 'TimeoutError' },
+    });
+    expect([server.requests, clock.scheduler.actions]).toEqual([[], []]);
   });
 
   it('gives up a relay that has fallen silent, as of when it was last heard', async () => {

@@ -15,9 +15,14 @@ describe('resolveRelayFeed', () => {
   it('fills up what is not given', () => {
     expect(resolveRelayFeed(url)).toEqual({
       ...{ url, headers: {}, credentials: 'same-origin', connectTimeoutMs: 10_000, idleTimeoutMs: 45_000 },
+      maxFeedStops: 5,
       ...{ backoff: defaultBackoff, scheduler: asyncScheduler },
     });
     expect(resolveRelayFeed(url, { headers: undefined, resumeIn: undefined })).toEqual(resolveRelayFeed(url));
+  });
+
+  it.each([1, 2, Infinity])('takes %p stops of the feed for the last one', (maxFeedStops) => {
+    expect(resolveRelayFeed(url, { maxFeedStops })).toMatchObject({ maxFeedStops });
   });
 
   it('takes an address of any kind, a relative one against the page', () => {
@@ -37,6 +42,8 @@ describe('relayFeed$', () => {
     ['another scheme', 'ws://localhost/feed'],
     ['a script', 'javascript:alert(1)'],
     ['data', 'data:text/event-stream,x'],
+    ['no host', 'http://'],
+    ['a blank in the host', 'http://a b/'],
     ['a user', 'http://user@localhost/feed'],
     ['a password', 'http://:secret-5@localhost/feed'],
   ])('refuses %s as its address, and does not repeat it', (_what, address) => {
@@ -51,6 +58,9 @@ describe('relayFeed$', () => {
     ...[1, 'Bearer secret-5', null, { authorization: 5 }, { authorization: undefined }].map(
       (headers): ['headers', object] => ['headers', { headers }],
     ),
+    ...[{ 'a b': 'secret-5' }, { '': 'secret-5' }, { a: 'secret-5\nb' }, { a: 'secret-5 \u0100' }].map(
+      (headers): ['headers', object] => ['headers', { headers }],
+    ),
     ['credentials', { credentials: 'always' }],
     ...[0, -1, NaN, '5'].map((ms): ['connectTimeoutMs', object] => ['connectTimeoutMs', { connectTimeoutMs: ms }]),
     ...[0, -1, NaN, '5'].map((ms): ['idleTimeoutMs', object] => ['idleTimeoutMs', { idleTimeoutMs: ms }]),
@@ -61,6 +71,8 @@ describe('relayFeed$', () => {
       'resumeIn',
       { resumeIn },
     ]),
+    ...[0, -1, 1.5, NaN, '5', null].map((n): ['maxFeedStops', object] => ['maxFeedStops', { maxFeedStops: n }]),
+    ['classify', { classify: 'stop' }],
     ['scheduler', { scheduler: {} }],
     ['header', { header: {} }],
   ])('refuses %s as %j at once, and names it', (name, options) => {

@@ -1,8 +1,11 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { firstValueFrom, from, map, of, Subject, take, toArray } from 'rxjs';
+import { firstValueFrom, from, lastValueFrom, map, of, Subject, take, toArray } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
+import type { RelayFailureCode, Verdict } from '../../src/protocol/failure.js';
+import { errorBy } from '../../src/protocol/meaning.js';
 import { relayError } from '../../src/protocol/relay-failure.js';
+import { relayTold } from '../../src/protocol/relay-told.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import { frames } from '../../src/operators/frames.js';
@@ -15,7 +18,20 @@ import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/in
 import { publicEvent } from '../../src/relay/public-event.js';
 import { disconnected, gapOf, lost, opened, reconnecting, requested } from '../operators/stream.js';
 import { Clock, essence, eventually, frame, isFrame, range, Source, Web } from '../relay/support.js';
-import { ended, hello, message, quick, Receiver, silence, startSteps, status, type Step, stream } from './support.js';
+import { FakePage } from './fake-page.js';
+import {
+  connectAgain,
+  ended,
+  hello,
+  message,
+  quick,
+  Receiver,
+  silence,
+  startSteps,
+  status,
+  type Step,
+  stream,
+} from './support.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -144,34 +160,6 @@ describe('relayFeed$: what comes', () => {
     expect(web.requests).toHaveLength(1);
   });
 
-  it('stops with the feed: with its code, its advice and the failure before it', async () => {
-    const { source, relay, web } = await serveRelay();
-    const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
-    const stop = tradeFeedError({ stage: 'ticket', status: 401, endedAt: Date.now() }).with({
-      previous: lost(Date.now() - 5),
-    });
-    source.frames('a');
-    source.subject.error(stop);
-    await receiver.over();
-    expect(receiver.error).toBeInstanceOf(TradeFeedError);
-    expect(receiver.error!.toJSON()).toEqual(stop.toPublic().toJSON());
-    expect([receiver.texts, web.requests.length]).toEqual([['a'], 1]);
-    const late = await receive(web.url).over();
-    expect(late.error!.code).toBe('invalid-api-key');
-    expect(source.subscriptions).toBe(1);
-  });
-
-  it('shows no more of an error of its own than that there was one', async () => {
-    const { source, relay, web } = await serveRelay();
-    const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
-    source.subject.error(new Error('secret-4'));
-    await receiver.over();
-    expect(receiver.error).toMatchObject({ code: 'relay-source-failed', verdict: 'stop' });
-    expect(JSON.stringify(receiver.error) + receiver.error!.message).not.toContain('secret-4');
-  });
-
   it('comes over a relay of a relay as well', async () => {
     const far = await serveRelay();
     const near = createRelay(relayFeed$(far.web.url, quick), { batchMs: 0 });
@@ -190,8 +178,8 @@ describe('relayFeed$: what comes', () => {
     far.source.frames('b');
     await receiver.until(({ texts }) => texts.includes('b'));
     expect(receiver.types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened']);
-    far.source.subject.error(lost(5, { closeCode: 4001, reason: 'connection replaced' }));
-    expect((await receiver.over()).error!.code).toBe('connection-replaced');
+    far.source.subject.complete();
+    expect((await receiver.over()).isComplete).toBe(true);
   });
 });
 
@@ -414,8 +402,283 @@ describe('relayFeed$: a connection that ends', () => {
       return Promise.resolve({ authorization: `Bearer ${n}` });
     };
     const receiver = await receive(url, { headers }).until(({ texts }) => texts.length === 1);
-    expect(receiver.types.filter((type) => type === 'relay-unreachable')).toHaveLength(2);
+    expect(receiver.types.filter((type) => type === 'relay-headers-failed')).toHaveLength(2);
     expect(requests.map((request) => request.headers.authorization)).toEqual(['Bearer 3']);
+  });
+});
+
+describe('relayFeed$: `connect-again`', () => {
+  const stop = tradeFeedError({ stage: 'ticket', status: 401, endedAt: Date.now() }).with({
+    previous: lost(Date.now() - 5),
+  });
+  const stopped: Step = (...asked) => stream(hello() + connectAgain(stop))(...asked);
+
+  it('the feed has stopped: the page says why, comes back, and goes on when the relay has a feed again', async () => {
+    const { url, requests } = await serve(
+      stream(hello() + message('e.1.0.1', opened(5)) + message('e.2.1.1', line('a')) + connectAgain(stop)),
+      stopped,
+      stream(hello() + message('e.4.1.1', opened(9, 2), line('b'))),
+    );
+    const receiver = await receive(url).until(({ texts }) => texts.length === 2);
+    expect(receiver.types).toEqual([
+      ...['opened', 'invalid-api-key', 'reconnecting', 'invalid-api-key', 'reconnecting', 'opened'],
+    ]);
+    const [ends] = receiver.told.filter(({ type }) => type === 'disconnected') as { failure: TradeFeedError }[];
+    expect(ends!.failure).toMatchObject({ verdict: 'backoff', message: stop.message, advice: stop.advice });
+    expect(ends!.failure).toMatchObject({ framesReceived: 1, previous: { code: 'connection-lost' } });
+    expect([receiver.isOver, requests.length]).toEqual([false, 3]);
+    expect(await statusOf(receiver.events)).toMatchObject({ state: 'live', connection: 2 });
+  });
+
+  it.each([
+    [{}, 5],
+    [{ maxFeedStops: 1 }, 1],
+    [{ maxFeedStops: 3 }, 3],
+  ])('the feed has stopped, %j: the page stops when the relay has said so %d times in a row', async (options, n) => {
+    const { url, requests } = await serve(stopped);
+    const receiver = await receive(url, options).over();
+    const again = Array.from({ length: n - 1 }, () => ['invalid-api-key', 'reconnecting']).flat();
+    expect([receiver.types, requests.length]).toEqual([[...again, 'stopped'], n]);
+    expect(receiver.error).toBeInstanceOf(TradeFeedError);
+    const { uptimeMs: _, ...told } = receiver.error!.toJSON();
+    const { uptimeMs: __, ...sent } = JSON.parse(JSON.stringify(stop)) as Record<string, unknown>;
+    expect(JSON.parse(JSON.stringify(told))).toEqual(sent);
+    expect(receiver.told.at(-1)).toMatchObject({
+      type: 'stopped',
+      failure: { code: 'invalid-api-key', verdict: 'stop' },
+    });
+    expect((receiver.told.at(-1) as { failure: TradeFeedError }).failure).toBe(receiver.error);
+  });
+
+  it('an `opened` of the relay begins the count again, a lost connection does not', async () => {
+    const afresh = stream(hello() + message('e.1.0.1', opened(5)) + connectAgain(stop));
+    const { url, requests } = await serve(stopped, ended(hello()), afresh, stopped, status(500), stopped, silence);
+    const receiver = await receive(url, { maxFeedStops: 3 }).over();
+    expect([requests.length, receiver.types.at(-1)]).toEqual([6, 'stopped']);
+  });
+
+  it('any number of stops is allowed with Infinity', async () => {
+    const { url, requests } = await serve(
+      ...Array<Step>(20).fill(stopped),
+      ended(`${hello()}event: complete\ndata: {}\n\n`),
+    );
+    const receiver = await receive(url, { maxFeedStops: Infinity }).over();
+    expect([receiver.isComplete, requests.length]).toEqual([true, 21]);
+  });
+
+  it('counts for each subscription', async () => {
+    const { url, requests } = await serve(stopped);
+    const feed$ = relayFeed$(url, { ...quick, maxFeedStops: 2 });
+    for (const total of [2, 4]) {
+      await expect(lastValueFrom(feed$)).rejects.toMatchObject({ code: 'invalid-api-key' });
+      expect(requests).toHaveLength(total);
+    }
+  });
+
+  it('waits longer each time, whatever the uptime of the feed was, and from the start after a stable connection', async () => {
+    // No network in between: what is written is there in the next turn.
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    const replaced = lost(5, { closeCode: 4001, reason: 'connection replaced', uptimeMs: 7_200_000 });
+    let relay: ReadableStreamDefaultController<Uint8Array> | undefined;
+    const { fetch } = globalThis;
+    closing.push(() => (globalThis.fetch = fetch));
+    globalThis.fetch = () => {
+      const body = new ReadableStream<Uint8Array>({ start: (controller) => (relay = controller) });
+      return Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
+    };
+    const clock = new Clock(Date.now());
+    const backoff = { initialDelayMs: 100, factor: 2, jitter: 'none' as const, scheduler: clock.scheduler };
+    const receiver = receive('http://localhost/feed', { backoff, scheduler: clock.scheduler });
+    const waits = () => receiver.told.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
+    const write = async (text: string) => {
+      relay!.enqueue(new TextEncoder().encode(text));
+      await turn();
+    };
+    for (const openMs of [0, 0, 6_000, 0]) {
+      await turn();
+      await write(hello(clock.now));
+      clock.pass(openMs);
+      await write(connectAgain(openMs > 0 ? stop : replaced));
+      clock.pass(waits().at(-1)!);
+    }
+    expect(waits()).toEqual([100, 200, 100, 200]);
+    expect(receiver.types.filter((type) => type !== 'reconnecting')).toEqual([
+      ...['connection-replaced', 'connection-replaced', 'invalid-api-key', 'connection-replaced'],
+    ]);
+  });
+
+  it.each<[RelayFailureCode, Verdict, number]>([
+    ['relay-closing', 'backoff', 1],
+    ['relay-session-ended', 'renew', 1],
+  ])('%s is no stop of the feed: the page comes back, any number of times', async (code, verdict, framesReceived) => {
+    const failure = errorBy(
+      Object.values(relayTold).find((row) => row.code === code)!,
+      { stage: 'stream' },
+    );
+    const ends = Array<Step>(7).fill(stream(hello() + message('e.1.1.1', line('a')) + connectAgain(failure)));
+    const { url } = await serve(...ends, ended(`${hello()}event: complete\ndata: {}\n\n`));
+    const receiver = await receive(url).over();
+    expect([receiver.isComplete, receiver.texts.length]).toEqual([true, 7]);
+    expect(receiver.types).toEqual(Array.from(ends, () => [code, 'reconnecting']).flat());
+    const [{ failure: first }] = receiver.told as unknown as [{ failure: TradeFeedError }];
+    expect(first).toMatchObject({ verdict, framesReceived, message: failure.message });
+  });
+
+  it('a session that the relay ended is renewed at once after a stable connection', async () => {
+    const failure = errorBy(relayTold.sessionEnded, { stage: 'stream' });
+    const [turn, clock] = [() => new Promise((resolve) => setImmediate(resolve)), new Clock(Date.now())];
+    let relay: ReadableStreamDefaultController<Uint8Array> | undefined;
+    const { fetch } = globalThis;
+    closing.push(() => (globalThis.fetch = fetch));
+    globalThis.fetch = () => {
+      const body = new ReadableStream<Uint8Array>({ start: (controller) => (relay = controller) });
+      return Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
+    };
+    const { scheduler } = clock;
+    const receiver = receive('http://localhost/feed', { backoff: { jitter: 'none', scheduler }, scheduler });
+    await turn();
+    relay!.enqueue(new TextEncoder().encode(hello(clock.now)));
+    await turn();
+    clock.pass(5_000);
+    relay!.enqueue(new TextEncoder().encode(connectAgain(failure)));
+    await turn();
+    expect(receiver.told.at(-1)).toMatchObject({ type: 'reconnecting', delayMs: 0, attempt: 1, verdict: 'renew' });
+  });
+
+  it.each([401, 403])('%i is no stop of the feed, and stops at once', async (code) => {
+    const { url, requests } = await serve(stopped, status(code));
+    const receiver = await receive(url).over();
+    expect(receiver.types).toEqual(['invalid-api-key', 'reconnecting', 'stopped']);
+    expect([receiver.error!.code, requests.length]).toEqual(['relay-refused', 2]);
+  });
+});
+
+describe('relayFeed$: `classify`', () => {
+  const replaced = lost(5, { closeCode: 4001, reason: 'connection replaced' });
+
+  it('is called with each failure and its verdict, and decides', async () => {
+    const { url, requests } = await serve(
+      status(401),
+      ended(hello()),
+      stream(hello() + connectAgain(replaced)),
+      status(503),
+    );
+    const seen: (readonly [string, Verdict])[] = [];
+    const classify = (failure: TradeFeedError, verdict: Verdict): Verdict => {
+      seen.push([failure.code, verdict]);
+      expect(failure.verdict).toBe(verdict);
+      return failure.code === 'relay-refused' ? 'backoff' : failure.code === 'relay-full' ? 'stop' : verdict;
+    };
+    const receiver = await receive(url, { classify }).over();
+    expect(seen).toEqual([
+      ['relay-refused', 'stop'],
+      ['relay-lost', 'backoff'],
+      ['connection-replaced', 'backoff'],
+      ['relay-full', 'backoff'],
+    ]);
+    expect(receiver.error).toMatchObject({
+      ...{ code: 'relay-full', verdict: 'stop' },
+      advice: 'Your option `classify` made this stop, not backoff.',
+    });
+    expect(requests).toHaveLength(4);
+  });
+
+  it('may go on where the stops of the feed are used up, and stop before', async () => {
+    const again = Array<Step>(4).fill(stream(hello() + connectAgain(replaced)));
+    const { url, requests } = await serve(...again, ended(`${hello()}event: complete\ndata: {}\n\n`));
+    const verdicts: Verdict[] = [];
+    const goOn = (_failure: TradeFeedError, verdict: Verdict): Verdict => {
+      verdicts.push(verdict);
+      return 'backoff';
+    };
+    expect((await receive(url, { classify: goOn, maxFeedStops: 2 }).over()).isComplete).toBe(true);
+    expect([verdicts, requests.length]).toEqual([['backoff', 'stop', 'stop', 'stop'], 5]);
+    const first = await serve(stream(hello() + connectAgain(replaced)));
+    const receiver = await receive(first.url, { classify: () => 'stop' }).over();
+    expect([receiver.error!.code, receiver.types, first.requests.length]).toEqual([
+      ...['connection-replaced', ['stopped'], 1],
+    ]);
+  });
+
+  it('ends the feed with an exception of its own, which is no event', async () => {
+    const { url, requests } = await serve(status(500));
+    const mine = new Error('mine');
+    const classify = () => {
+      throw mine;
+    };
+    const receiver = await receive(url, { classify }).over();
+    expect(receiver.error).toBe(mine);
+    expect([receiver.types, requests.length]).toEqual([[], 1]);
+  });
+
+  it('ends the feed with a failure that it throws, whatever its verdict', async () => {
+    const { url, requests } = await serve(status(500));
+    const classify = (failure: TradeFeedError) => {
+      throw failure;
+    };
+    const receiver = await receive(url, { classify }).over();
+    expect(receiver.error).toMatchObject({ code: 'relay-failed', verdict: 'stop' });
+    expect([receiver.types, requests.length]).toEqual([['stopped'], 1]);
+  });
+});
+
+describe('relayFeed$: the life of the page', () => {
+  let page: FakePage;
+  beforeEach(() => {
+    page = new FakePage();
+    closing.push(() => page.remove());
+  });
+
+  const waiting = async (...steps: readonly Step[]) => {
+    const { url, requests } = await serve(...steps);
+    const clock = new Clock(Date.now());
+    const { scheduler } = clock;
+    const backoff = { initialDelayMs: 20_000, jitter: 'none' as const, scheduler };
+    const receiver = receive(url, { backoff, scheduler });
+    const waits = (n: number) =>
+      receiver.until(({ types }) => types.filter((type) => type === 'reconnecting').length === n);
+    await waits(1);
+    return { requests, clock, receiver, waits };
+  };
+
+  it.each(['online', 'pageshow', 'visibilitychange'])('a wait ends at once with %s', async (type) => {
+    const { requests, receiver, clock } = await waiting(status(500), stream(hello() + message('e.1.1.1', line('a'))));
+    page.dispatch(type);
+    clock.pass(0);
+    await receiver.until(({ texts }) => texts.length === 1);
+    // No listener is left while it is connected.
+    expect([requests.length, page.listeners]).toEqual([2, []]);
+  });
+
+  it('a page that is hidden does not end a wait', async () => {
+    const { clock, receiver } = await waiting(status(500));
+    page.document.visibilityState = 'hidden';
+    page.dispatch('visibilitychange');
+    clock.pass(0);
+    expect(clock.scheduler.actions).toHaveLength(1);
+    expect(receiver.types).toHaveLength(2);
+  });
+
+  it('a wait ends no sooner than Retry-After, and the attempts are counted on', async () => {
+    const { requests, clock, receiver, waits } = await waiting(
+      status(503, { 'retry-after': '9' }),
+      status(500),
+      silence,
+    );
+    page.dispatch('online');
+    clock.pass(8_999);
+    expect(requests).toHaveLength(1);
+    clock.pass(1);
+    await waits(2);
+    expect(requests).toHaveLength(2);
+    expect(receiver.told.at(-1)).toMatchObject({ attempt: 2, delayMs: 30_000 });
+  });
+
+  it('leaves no listener and no timer when it is unsubscribed from in a wait', async () => {
+    const { clock, receiver } = await waiting(status(500));
+    expect(page.listeners).not.toEqual([]);
+    receiver.subscription.unsubscribe();
+    expect([page.listeners, clock.scheduler.actions]).toEqual([[], []]);
   });
 });
 

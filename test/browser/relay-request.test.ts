@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { inspect } from 'node:util';
 import { lastValueFrom, type Observable, of, reduce } from 'rxjs';
 import type { RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
 import { relayRequest$ } from '../../src/browser/relay-request.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
+import { relayError } from '../../src/protocol/relay-failure.js';
 import { eventually, Web } from '../relay/support.js';
 import { ended, silence, startSteps, status, type Step, stream } from './support.js';
 
@@ -71,10 +73,56 @@ describe('relayRequest$', () => {
       },
     ],
     ['reject', () => Promise.reject(new Error('no token'))],
-  ])('errors with what your headers %s, and asks nothing', async (_how, headers) => {
+  ])('errors with relay-headers-failed when your headers %s, and asks nothing', async (_how, headers) => {
     const { url, requests } = await serve(ended(''));
-    expect(await failureOf(request$(url, { headers }))).toEqual(new Error('no token'));
+    expect(await failureOf(request$(url, { headers }))).toMatchObject({
+      ...{ code: 'relay-headers-failed', stage: 'handshake', verdict: 'backoff' },
+      cause: new Error('no token'),
+    });
     expect(requests).toEqual([]);
+  });
+
+  it('does not take a failure that your headers throw for one of the relay', async () => {
+    const { url } = await serve(ended(''));
+    const mine = relayError({ status: 401 });
+    const failure = await failureOf(request$(url, { headers: () => Promise.reject(mine) }));
+    expect(failure).toMatchObject({ code: 'relay-headers-failed', verdict: 'backoff' });
+    expect(failure.cause).toBe(mine);
+  });
+
+  it.each<[string, unknown]>([
+    ['a name with a blank', { 'a b': 'secret-6' }],
+    ['an empty name', { '': 'secret-6' }],
+    ['a line break in a value', { authorization: 'secret\n-6' }],
+    ['a zero byte in a value', { authorization: 'secret-6\0' }],
+    ['a value beyond Latin-1', { authorization: 'secret-6 \u0100' }],
+    ['no object', 'secret-6'],
+    ['null', null],
+  ])('errors with relay-headers-failed when your function gives %s, and does not show it', async (_what, given) => {
+    const { url, requests } = await serve(ended(''));
+    const failure = await failureOf(request$(url, { headers: () => given as Record<string, string> }));
+    expect(failure).toMatchObject({ code: 'relay-headers-failed', cause: { name: 'TypeError' } });
+    expect(inspect(failure, { depth: 9, showHidden: true })).not.toMatch(/secret(\n|\\n)?-6/);
+    expect(requests).toEqual([]);
+  });
+
+  describe('in a page', () => {
+    const page = globalThis as { location?: { href: string; origin: string } | undefined };
+    afterEach(() => {
+      delete page.location;
+    });
+
+    it('tells a service worker of Angular to let a request of the same origin pass, and nobody else', async () => {
+      const [same, other] = [await serve(ended('')), await serve(ended(''))];
+      await textOf(request$(same.url));
+      const { origin } = new URL(same.url);
+      page.location = { href: `${origin}/some/page`, origin };
+      await textOf(request$(same.url, { headers: { 'ngsw-bypass': 'mine' } }));
+      await textOf(request$('/feed'));
+      await textOf(request$(other.url));
+      expect(same.requests.map(({ headers }) => headers['ngsw-bypass'])).toEqual([undefined, 'true', 'true']);
+      expect(other.requests.map(({ headers }) => headers['ngsw-bypass'])).toEqual([undefined]);
+    });
   });
 
   it.each<[string, Step, object]>([

@@ -46,6 +46,10 @@ export const silence: Step = () => undefined;
 
 export const hello = (at = Date.now(), id = 'e.0.0.1'): string => `event: hello\nid: ${id}\ndata: {"at":${at}}\n\n`;
 
+/** The last message of a stream that the relay ends on purpose. */
+export const connectAgain = (failure: TradeFeedError): string =>
+  `event: connect-again\nid: e.0.0.1\ndata: ${JSON.stringify(failure)}\n\n`;
+
 /** A message with events. */
 export const message = (id: string, ...events: readonly unknown[]): string =>
   `id: ${id}\n${events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n`).join('')}\n`;

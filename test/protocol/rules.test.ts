@@ -4,6 +4,7 @@ import { asyncScheduler } from 'rxjs';
 import { TradeFeedError } from '../../src/protocol/failure.js';
 import {
   aBoolean,
+  aCount,
   aFunction,
   anObject,
   aScheduler,
@@ -42,6 +43,8 @@ const holds = [
     yes: [1, 2 ** 53 - 1],
     no: [0, 1.5, -1, Infinity, NaN, '1', null, undefined],
   },
+  { name: 'aCount from 0', rule: aCount(0), yes: [0, 1, 2 ** 53, Infinity], no: [-1, 0.5, -Infinity, NaN, '1', null] },
+  { name: 'aCount from 1', rule: aCount(1), yes: [1, 2, Infinity], no: [0, -1, 1.5, NaN, true, undefined] },
   { name: 'positiveMs', rule: positiveMs, yes: [0.5, 1, Infinity], no: [0, -0, -1, NaN, '1', null, undefined, true] },
   { name: 'aFunction', rule: aFunction, yes: [() => 1, class {}], no: [{}, null, undefined, 'x'] },
   {
@@ -77,6 +80,7 @@ describe('the words of a rule', () => {
       'a number of ms, 0 or more': durationMs,
       'a number of ms above 0': positiveMs,
       'a whole number, 1 or more': positiveCount,
+      'a whole number, 3 or more, or Infinity': aCount(3),
       'an object': anObject,
       'true or false': aBoolean,
       'a function': aFunction,

@@ -7,6 +7,7 @@ import {
   type Observable,
   retry,
   retryWhen,
+  Subject,
   throwError,
   VirtualTimeScheduler,
 } from 'rxjs';
@@ -360,5 +361,98 @@ describe('backoff', () => {
     } finally {
       jest.useRealTimers();
     }
+  });
+});
+
+describe('backoff with wakes$', () => {
+  const floorMs = 25;
+
+  it('ends a wait at once, and subscribes to wakes$ during waits alone', () => {
+    marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('-a#', undefined, x);
+      const wakes = hot('  ---w-------');
+      const wakeSubs = ['  --^!', '-----^----------!'];
+      const subs = ['      ^-!', '---^-!', '----- 20ms ^-!'];
+      const unsub = '      ----------------!';
+      const expected = '   -a--a-------';
+      expectObservable(source.pipe(retryWhen(backoff(policy, undefined, wakes))), unsub).toBe(expected);
+      expectSubscriptions(wakes.subscriptions).toBe(wakeSubs);
+      expectSubscriptions(source.subscriptions).toBe(subs.slice(0, 2));
+    });
+  });
+
+  it('waits as ever where none comes, and takes no notice of one that comes while an attempt goes on', () => {
+    marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('--#', undefined, x);
+      const wakes = hot('  -w----------w');
+      const subs = ['      ^-!', '-- 10ms ^-!', '-- 10ms -- 20ms ^-!'];
+      const wakeSubs = ['  --^---------!', '-- 10ms --^-------------------!'];
+      const unsub = '      -- 10ms -- 20ms --!';
+      expectObservable(source.pipe(retryWhen(backoff(policy, undefined, wakes))), unsub).toBe('');
+      expectSubscriptions(source.subscriptions).toBe(subs);
+      expectSubscriptions(wakes.subscriptions).toBe(
+        [wakeSubs[0]!, '-- 10ms --^ 19ms !', '-- 10ms -- 20ms --^!'].slice(0, 2),
+      );
+    });
+  });
+
+  it('ends a wait once, however many come', () => {
+    marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('---#', undefined, x);
+      const wakes = hot('  ----(www)-www');
+      const subs = ['      ^--!', '----^--!', '---------- ^--!'];
+      const unsub = '      -------------!';
+      expectObservable(
+        source.pipe(retryWhen(backoff({ ...policy, initialDelayMs: 40 }, undefined, wakes))),
+        unsub,
+      ).toBe('');
+      expectSubscriptions(source.subscriptions).toBe([subs[0]!, subs[1]!, '----------^--!']);
+    });
+  });
+
+  it.each([
+    ['during the floor, ends the wait with the floor', 10, floorMs],
+    ['with the floor, ends the wait with it', 25, floorMs],
+    ['after the floor, ends the wait at once', 31, 31],
+    ['never, leaves the wait as it is', 1_000, 160],
+  ])('one that comes %s', (_when, at, waited) => {
+    marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('#', undefined, failureOf({ stage: 'handshake', status: 503, retryAfterMs: floorMs }));
+      const wakes = hot(`${at}ms w`);
+      const subs = ['(^!)', `${waited}ms (^!)`];
+      const slow = { ...policy, initialDelayMs: 160, maxDelayMs: 160 };
+      expectObservable(source.pipe(retryWhen(backoff(slow, undefined, wakes))), `${waited + 1}ms !`).toBe('');
+      expectSubscriptions(source.subscriptions).toBe(subs);
+    });
+  });
+
+  it('counts the attempts on', () => {
+    marbles(({ cold, hot, expectObservable, flush }, policy) => {
+      const told: (readonly [number, number])[] = [];
+      const tell = ({ attempt, delayMs }: Reconnect) => told.push([attempt, delayMs]);
+      const wakes = hot('  -w-w-w-w');
+      expectObservable(cold('#', undefined, x).pipe(retryWhen(backoff(policy, tell, wakes))), '--------!').toBe('');
+      flush();
+      expect(told).toEqual([
+        ...[
+          [1, 10],
+          [2, 20],
+          [3, 40],
+          [4, 40],
+          [5, 40],
+        ],
+      ]);
+    });
+  });
+
+  it('leaves nothing scheduled, and no subscription, when the consumer leaves during a floor that was woken', () => {
+    const scheduler = new VirtualTimeScheduler();
+    const wakes = new Subject<void>();
+    const feed$ = throwError(() => busy).pipe(retryWhen(backoff({ scheduler }, undefined, wakes)));
+    const subscription = feed$.subscribe();
+    wakes.next();
+    expect(scheduler.actions).toHaveLength(2);
+    subscription.unsubscribe();
+    expect([scheduler.actions, wakes.observed]).toEqual([[], false]);
   });
 });

@@ -5,7 +5,7 @@ import { judgedFailure } from '../../src/transport/judged-failure.js';
 
 const facts: FailureFacts = { stage: 'ticket', status: 503, retryAfterMs: 5, endedAt: 1, cause: new Error('below') };
 
-describe('failure', () => {
+describe('judgedFailure', () => {
   it('stops on a failure that the function of the user throws, though its verdict was another', () => {
     const thrower = (error: TradeFeedError): never => {
       throw error;
