@@ -31,6 +31,7 @@ const rows = [
     // The type of the Dispatcher that a user may hand over.
     mayAsType: [packages('undici')],
   },
+  { who: 'accounts', from: folder('accounts'), may: [folder('protocol'), file('options'), node] },
   {
     who: 'transport',
     from: folder('transport'),
@@ -52,7 +53,7 @@ const rows = [
     from: file('trade-feed'),
     // Not what is inside a worker: that imports the feed in turn.
     may: [
-      folder('protocol', 'reconnect', 'operators', 'transport'),
+      folder('accounts', 'protocol', 'reconnect', 'operators', 'transport'),
       '^src/worker/(?!inside/)',
       file('options'),
       codecs,
@@ -85,7 +86,8 @@ const rows = [
     who: 'nestjs',
     from: folder('nestjs'),
     may: [
-      ...[file('index', 'options', 'trade-feed'), folder('protocol', 'reconnect', 'operators', 'relay', 'testing')],
+      file('index', 'options', 'trade-feed'),
+      folder('accounts', 'protocol', 'reconnect', 'operators', 'relay', 'testing'),
       ...[packages('@nestjs/common'), rxjs, node],
     ],
   },

@@ -1,4 +1,6 @@
 import { defer, finalize, merge, noop, type Observable, of, retryWhen, Subject, tap } from 'rxjs';
+import { type AccountUser, accountUser, useAccount } from './accounts/account-use.js';
+import { callPlace } from './accounts/call-place.js';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from './options.js';
 import { checkFeed } from './protocol/check-feed.js';
 import type { FeedEvent, LifecycleEvent } from './protocol/event.js';
@@ -38,12 +40,16 @@ import { checkMovable } from './worker/moved-settings.js';
  * ```
  */
 export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<Frame> =>
-  feed$(feed, settled(feed, options), noop);
+  feed$(feed, settled(feed, options, `tradeFeed$('${feed}') at ${callPlace()}`), noop);
 
-const feed$ = (feed: Feed, settings: TicketSettings, tell: Tell): Observable<Frame> =>
-  settings.receiveIn === 'worker'
-    ? feedInWorker$(feed, settings, tell, backoff(settings.backoff, reportReconnect(tell)))
-    : feedHere$(feed, settings, tell);
+const feed$ = (feed: Feed, settings: FeedSettings, tell: Tell): Observable<Frame> =>
+  defer(() => {
+    const received$ =
+      settings.receiveIn === 'worker'
+        ? feedInWorker$(feed, settings, tell, backoff(settings.backoff, reportReconnect(tell)))
+        : feedHere$(feed, settings, tell);
+    return received$.pipe(finalize(useAccount(settings, settings[accountUser])));
+  });
 
 /** The feed as the thread that subscribes receives it. */
 export const feedHere$ = (feed: Feed, given: TicketSettings, told: Tell): Observable<Frame> =>
@@ -83,7 +89,7 @@ export const feedHere$ = (feed: Feed, given: TicketSettings, told: Tell): Observ
  * ```
  */
 export const tradeFeedEvents$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<FeedEvent> => {
-  const settings = settled(feed, options);
+  const settings = settled(feed, options, `tradeFeedEvents$('${feed}') at ${callPlace()}`);
   return defer(() => {
     const lifecycle = new Subject<LifecycleEvent>();
     const emit: Tell = (event) => lifecycle.next(event);
@@ -91,9 +97,13 @@ export const tradeFeedEvents$ = (feed: Feed = 'market', options?: TradeFeedOptio
   });
 };
 
-const settled = (feed: Feed, options?: TradeFeedOptions): TicketSettings => {
+interface FeedSettings extends TicketSettings {
+  readonly [accountUser]: AccountUser;
+}
+
+const settled = (feed: Feed, options: TradeFeedOptions | undefined, where: string): FeedSettings => {
   checkFeed(feed);
-  return checkMovable(resolveTicketOptions(options));
+  return { [accountUser]: { where }, ...checkMovable(resolveTicketOptions(options)) };
 };
 
 type Tell = (event: LifecycleEvent) => void;

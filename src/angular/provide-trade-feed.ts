@@ -1,4 +1,4 @@
-import type { EnvironmentProviders } from '@angular/core';
+import { type EnvironmentProviders, type Injector, runInInjectionContext } from '@angular/core';
 import { relayFeed$, type RelayFeedOptions } from '../browser/index.js';
 import { aBoolean, anObject, checkGiven, type Rule, validated } from '../protocol/rules.js';
 import { tried } from '../protocol/tried.js';
@@ -10,6 +10,12 @@ import { feedSignalRules, type FeedSignalOptions } from './signal-options.js';
 export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeIn'>, FeedSignalOptions {
   /** The address of the relay; `/feed` is one on the page's own host. */
   readonly url: string | URL;
+  /**
+   * Headers of the request, such as a bearer token of your app; or a function that is called before each request, in the injection context
+   * of the provider: `inject()` works in it, up to its first `await`. It may be async, and runs outside Angular's zone. HTTP interceptors
+   * do not see the request, which is made with `fetch`. @defaultValue none
+   */
+  readonly headers?: RelayFeedOptions['headers'];
   /** Whether a reload of the page goes on where it was, by what the `sessionStorage` of the tab remembers. @defaultValue `true` */
   readonly resume?: boolean | undefined;
 }
@@ -33,10 +39,11 @@ export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeI
  */
 export const provideTradeFeed = (options: ProvideTradeFeedOptions): EnvironmentProviders => {
   checkGiven({ options }, { options: withUrl });
-  const { url, resume = true, stats, window, lingerMs, ...relay } = validated(options, rules);
+  const { url, headers, resume = true, stats, window, lingerMs, ...relay } = validated(options, rules);
   checkGiven({ url }, { url: anAddress });
   const address = addressOf(url);
-  const open = () => relayFeed$(address, { ...relay, resumeIn: resumeStore(resume) });
+  const open = (injector?: Injector) =>
+    relayFeed$(address, { ...relay, headers: headersIn(injector, headers), resumeIn: resumeStore(resume) });
   // Opens nothing, but checks its options.
   open();
   return provideFeed(open, { stats, window, lingerMs });
@@ -63,6 +70,10 @@ const rules: Readonly<Record<keyof ProvideTradeFeedOptions, Rule>> = {
   resume: aBoolean,
   ...feedSignalRules,
 };
+
+/** Lets `inject()` work in a function that gives headers. */
+const headersIn = (injector: Injector | undefined, headers: RelayFeedOptions['headers']) =>
+  injector !== undefined && typeof headers === 'function' ? () => runInInjectionContext(injector, headers) : headers;
 
 /** Where the address leads that `fetch` would ask. A server has no page; there it is only checked. */
 const addressOf = (url: string | URL): string | URL => {

@@ -74,4 +74,13 @@ const refusals: Readonly<Record<RelayRefusal, string>> = {
   'session-ended': 'the session of its user ended meanwhile',
 };
 
+/** Writes that two feeds use one account to a log. */
+export const logSameAccount =
+  (logger: Logger) =>
+  (one: string, other: string): void =>
+    logger.warn(
+      `Two feeds of this process use the same account: ${other}, and ${one}. An account has one connection, so the later one evicts ` +
+        'the other for good (connection-replaced). Use one feed in both places, or give each a key of its own account',
+    );
+
 const isoTime = (at: number): string => new Date(at).toISOString();

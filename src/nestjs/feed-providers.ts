@@ -1,4 +1,6 @@
 import type { DynamicModule, InjectionToken, Provider } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { AppFeeds, type FeedEntry, type FeedPlace } from './app-feeds.js';
 import { getTradeFeedToken } from './feed-token.js';
 import { TradeFeedHealthIndicator } from './health-indicator.js';
 import type { TradeFeedModuleOptions } from './module-options.js';
@@ -11,26 +13,46 @@ export type Provided = Required<Pick<DynamicModule, 'providers' | 'exports'>>;
  * Makes what a module provides and exports: the feed and its health indicator.
  *
  * @param optionsToken - where the feed finds its options
- * @param name - the name of the feed
+ * @param feed - the name of the feed, and the place that defines it
  * @param others - what the module has besides: at the least the options
  */
 export const feedProviders = (
   optionsToken: InjectionToken,
-  name: string | undefined,
+  { name, where }: Omit<FeedPlace, 'id'>,
   others: readonly Provider[],
 ): Provided => {
   const token = getTradeFeedToken(name);
-  const feed: Provider = {
-    provide: token,
-    inject: [optionsToken],
-    useFactory: (options: TradeFeedModuleOptions) => new TradeFeed(options, name),
-  };
+  const place: FeedPlace = { name, where, id: randomUUID() };
+  const providers: Provider[] = [
+    ...others,
+    { provide: placeToken, useValue: place },
+    {
+      provide: entryToken,
+      inject: [AppFeeds, placeToken],
+      useFactory: (feeds: AppFeeds, at: FeedPlace) => feeds.add(at),
+    },
+    {
+      // Apart from the feed, which a test may replace.
+      provide: startToken,
+      inject: [entryToken, optionsToken],
+      useFactory: (entry: FeedEntry, options: TradeFeedModuleOptions) => entry.start(options),
+    },
+    {
+      provide: token,
+      inject: [optionsToken, entryToken, startToken],
+      useFactory: (options: TradeFeedModuleOptions, entry: FeedEntry) => new TradeFeed(options, name, entry.where),
+    },
+  ];
   // There is one indicator, or the order of imports would decide whose it is.
-  if (name !== undefined) return { providers: [...others, feed], exports: [token] };
+  if (name !== undefined) return { providers, exports: [token] };
   const health: Provider = {
     provide: TradeFeedHealthIndicator,
     inject: [token],
     useFactory: (tradeFeed: TradeFeed) => new TradeFeedHealthIndicator(tradeFeed),
   };
-  return { providers: [...others, feed, health], exports: [token, TradeFeedHealthIndicator] };
+  return { providers: [...providers, health], exports: [token, TradeFeedHealthIndicator] };
 };
+
+const placeToken = 'TRADE_FEED_PLACE';
+const entryToken = 'TRADE_FEED_ENTRY';
+const startToken = 'TRADE_FEED_START';

@@ -91,9 +91,15 @@ export const checkAsyncOptions = (options: TradeFeedAsyncOptions): void => {
   validated({ useFactory: useFactory ?? useClass ?? useExisting ?? null }, { useFactory: oneSource });
 };
 
-/** Wraps the key, so that it is not in the module's definition, which is Nest's to print. */
-export const withWrappedKey = <Options extends TradeFeedModuleOptions>(options: Options): Options =>
-  typeof options.apiKey === 'string' ? { ...options, apiKey: new Secret(options.apiKey) } : options;
+/**
+ * Validates options and wraps the key in them: what Nest holds can be injected and printed by everything in the application.
+ *
+ * @throws TradeFeedError with code `invalid-options`, naming the option
+ */
+export const heldOptions = (options: TradeFeedModuleOptions): TradeFeedModuleOptions => {
+  moduleSettings(options);
+  return typeof options.apiKey === 'string' ? { ...options, apiKey: new Secret(options.apiKey) } : options;
+};
 
 const anything: Rule = { allowed: 'anything', is: () => true };
 const besideFactory: Rule = { allowed: 'given beside `useFactory`, not by it', is: () => false };

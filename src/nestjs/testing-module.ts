@@ -1,14 +1,22 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { invalidOption } from '../protocol/rules.js';
-import type { AccountOptions, TradeFeedServiceOptions } from '../testing/index.js';
+import { AsyncSubject, filter, isObservable, type Observable, switchMap, take } from 'rxjs';
+import { callPlace } from '../accounts/call-place.js';
+import { anObject, invalidOption } from '../protocol/rules.js';
+import type { AccountOptions, ServiceEvent, ServiceSources, TradeFeedServiceOptions } from '../testing/index.js';
+import { feedImports } from './app-feeds.js';
 import { feedProviders, type Provided } from './feed-providers.js';
-import { checkOptions, type TradeFeedModuleExtras, type TradeFeedModuleOptions } from './module-options.js';
+import {
+  checkOptions,
+  heldOptions,
+  type TradeFeedModuleExtras,
+  type TradeFeedModuleOptions,
+} from './module-options.js';
 import { getTradeFeedTestingToken, TradeFeedTesting } from './trade-feed-testing.js';
 
 /** What a {@link TradeFeedTestingModule} is told: what the module is, and what stands behind it. All of it is optional. */
 export type TradeFeedTestingOptions = Omit<TradeFeedModuleOptions, 'baseUrl' | 'apiKey'> &
   TradeFeedModuleExtras & {
-    /** How the local service is started. */
+    /** How the local service is started. Its `sources` begin with the first connection. */
     readonly service?: TradeFeedServiceOptions | undefined;
     /** The account that the feed connects with. @defaultValue `{ plan: 'developer' }`: frames come without delay */
     readonly account?: AccountOptions | undefined;
@@ -19,7 +27,8 @@ export type TradeFeedTestingOptions = Omit<TradeFeedModuleOptions, 'baseUrl' | '
  *
  * The service runs the whole contract (see `rx-trade-feed/testing`), starts with the application and ends with it. It is loaded when
  * the module is used, so that an application which only imports `rx-trade-feed/nestjs` never loads it. Reconnects come fast: the first
- * wait is 10 ms, unless `backoff` says otherwise.
+ * wait is 10 ms, unless `backoff` says otherwise. It keeps no process running before the feed is connected, so a `compile()` that rejects
+ * leaves nothing to clean up.
  *
  * @example
  * ```ts
@@ -52,21 +61,23 @@ export class TradeFeedTestingModule {
     };
     checkOptions({ ...moduleOptions, name, isGlobal });
     const token = getTradeFeedTestingToken(name);
+    const where = `TradeFeedTestingModule.forRoot at ${callPlace()}`;
     return {
       module: TradeFeedTestingModule,
       global: isGlobal === true,
       ...withExport(
         token,
-        feedProviders(optionsToken, name, [
+        feedProviders(optionsToken, { name, where }, [
           { provide: token, useFactory: () => start(service, account, own.feed) },
           {
             provide: optionsToken,
             inject: [token],
-            useFactory: (testing: TradeFeedTesting): TradeFeedModuleOptions => ({
-              ...moduleOptions,
-              baseUrl: testing.service.baseUrl,
-              apiKey: testing.account.createApiKey(),
-            }),
+            useFactory: (testing: TradeFeedTesting): TradeFeedModuleOptions =>
+              heldOptions({
+                ...moduleOptions,
+                baseUrl: testing.service.baseUrl,
+                apiKey: testing.account.createApiKey(),
+              }),
           },
         ]),
       ),
@@ -74,18 +85,39 @@ export class TradeFeedTestingModule {
   }
 }
 
-Module({})(TradeFeedTestingModule);
+Module({ imports: feedImports })(TradeFeedTestingModule);
 
 const optionsToken = 'TRADE_FEED_TESTING_OPTIONS';
 
+// When another provider fails, Nest calls no hook of this module. So nothing here may keep the process running before a connection is open.
 const start = async (
-  service: TradeFeedServiceOptions | undefined,
+  options: TradeFeedServiceOptions | undefined,
   account: AccountOptions,
   feed: TradeFeedModuleOptions['feed'] = 'market',
 ): Promise<TradeFeedTesting> => {
   const { startTradeFeedService } = await import('../testing/index.js');
-  const started = await startTradeFeedService(service);
-  return new TradeFeedTesting(started, started.createAccount(account), feed);
+  const connected$ = new AsyncSubject<ServiceEvent>();
+  const service = await startTradeFeedService(withSourcesFrom(connected$, options));
+  service.unref();
+  service.events$
+    .pipe(
+      filter(({ type }) => type === 'handshake-accepted'),
+      take(1),
+    )
+    .subscribe(connected$);
+  return new TradeFeedTesting(service, service.createAccount(account), feed);
+};
+
+/** Delays the sources of a service, whose timers would keep the process running. */
+const withSourcesFrom = (
+  begin$: Observable<unknown>,
+  options: TradeFeedServiceOptions = {},
+): TradeFeedServiceOptions => {
+  const { sources } = options;
+  if (!anObject.is(sources)) return options;
+  const delayed = (source: unknown) => (isObservable(source) ? begin$.pipe(switchMap(() => source)) : source);
+  const entries = Object.entries(sources as ServiceSources).map(([feed, source]) => [feed, delayed(source)]);
+  return { ...options, sources: Object.fromEntries(entries) as ServiceSources };
 };
 
 const withExport = (

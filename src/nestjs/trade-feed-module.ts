@@ -1,12 +1,14 @@
 import { ConfigurableModuleBuilder, type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { callPlace } from '../accounts/call-place.js';
+import { feedImports } from './app-feeds.js';
 import { feedProviders } from './feed-providers.js';
 import {
   checkAsyncOptions,
   checkOptions,
+  heldOptions,
   type TradeFeedAsyncOptions,
   type TradeFeedModuleExtras,
   type TradeFeedModuleOptions,
-  withWrappedKey,
 } from './module-options.js';
 
 const optionsToken = 'TRADE_FEED_OPTIONS';
@@ -16,11 +18,6 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<TradeFeedModul
 })
   .setClassMethodName('forRoot')
   .setFactoryMethodName('createTradeFeedOptions')
-  .setExtras<TradeFeedModuleExtras>({ name: undefined, isGlobal: false }, (definition, { name, isGlobal }) => ({
-    ...definition,
-    global: isGlobal === true,
-    ...feedProviders(optionsToken, name, definition.providers as Provider[]),
-  }))
   .build();
 
 /**
@@ -47,7 +44,9 @@ export class TradeFeedModule extends ConfigurableModuleClass {
    */
   static override forRoot(options: TradeFeedModuleOptions & TradeFeedModuleExtras = {}): DynamicModule {
     checkOptions(options);
-    return super.forRoot(withWrappedKey(options));
+    const { name, isGlobal, ...moduleOptions } = options;
+    const where = `TradeFeedModule.forRoot at ${callPlace()}`;
+    return feedModule(super.forRoot(heldOptions(moduleOptions)), { name, isGlobal }, where);
   }
 
   /**
@@ -73,8 +72,24 @@ export class TradeFeedModule extends ConfigurableModuleClass {
    */
   static override forRootAsync(options: TradeFeedAsyncOptions): DynamicModule {
     checkAsyncOptions(options);
-    return super.forRootAsync(options);
+    const where = `TradeFeedModule.forRootAsync at ${callPlace()}`;
+    return feedModule(super.forRootAsync(options), options, where);
   }
 }
 
-Module({})(TradeFeedModule);
+Module({ imports: feedImports })(TradeFeedModule);
+
+const feedModule = (definition: DynamicModule, extras: TradeFeedModuleExtras, where: string): DynamicModule => ({
+  ...definition,
+  global: extras.isGlobal === true,
+  ...feedProviders(optionsToken, { name: extras.name, where }, (definition.providers ?? []).map(holdingNoKey)),
+});
+
+/** Lets the factory of the options give what Nest may hold: Nest prints the value of a provider, and anything can inject it. */
+const holdingNoKey = (provider: Provider): Provider =>
+  'useFactory' in provider && provider.provide === optionsToken
+    ? { ...provider, useFactory: async (...args: unknown[]) => heldOptions(await make(provider, args)) }
+    : provider;
+
+const make = async ({ useFactory }: { readonly useFactory: unknown }, args: readonly unknown[]) =>
+  (useFactory as (...args: readonly unknown[]) => TradeFeedModuleOptions | Promise<TradeFeedModuleOptions>)(...args);

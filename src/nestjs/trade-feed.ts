@@ -2,17 +2,19 @@ import type { BeforeApplicationShutdown, MessageEvent, OnApplicationBootstrap } 
 import type { Writable } from 'node:stream';
 import { AsyncSubject, catchError, defer, ignoreElements, merge, noop } from 'rxjs';
 import { NEVER, type Observable, ReplaySubject, share, takeUntil, takeWhile, throwError } from 'rxjs';
+import { accountUser, useAccount } from '../accounts/account-use.js';
+import { callPlace } from '../accounts/call-place.js';
 import { feedStats } from '../operators/feed-stats.js';
 import { frames } from '../operators/frames.js';
 import { shareFeed } from '../operators/share-feed.js';
 import type { FeedStats } from '../operators/stream/feed-tally.js';
-import { onRelease } from '../options.js';
+import { onRelease, resolveTicketOptions } from '../options.js';
 import type { FeedEvent } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
 import { answerEnd } from '../relay/answer-end.js';
 import { createRelay, type Relay } from '../relay/index.js';
 import { tradeFeedEvents$ } from '../trade-feed.js';
-import { logClients, logFeed, loggerOf } from './feed-log.js';
+import { logClients, logFeed, loggerOf, logSameAccount } from './feed-log.js';
 import { FeedMemory } from './feed-memory.js';
 import type { FeedStatus } from './feed-status.js';
 import { moduleSettings, type TradeFeedModuleOptions } from './module-options.js';
@@ -68,18 +70,26 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   readonly #memory = new FeedMemory();
   readonly #closed$ = new AsyncSubject<void>();
   readonly #atBootstrap: boolean;
+  readonly #useAccount: () => () => void;
   readonly #responses = new Set<Writable>();
   readonly #releases = new Set<Promise<void>>();
 
   /**
    * @param options - those of the module
    * @param name - the name that the log gives the feed
+   * @param where - the place in the program that made the feed, for the log @defaultValue the line that calls the constructor
    * @throws TradeFeedError with code `invalid-options`, also when neither the options nor the environment have an address and a key
    */
-  constructor(options: TradeFeedModuleOptions, name?: string) {
+  constructor(options: TradeFeedModuleOptions, name?: string, where = `new TradeFeed at ${callPlace()}`) {
     const { feed, connect, share: sharing, stats, relay, settings } = moduleSettings(options);
     const logger = loggerOf(name);
-    const told = { ...settings, [onRelease]: (gone: Promise<void>) => this.#waitFor(gone) };
+    const user = { where: `the feed ${name ?? feed} (${where})`, warn: logSameAccount(logger) };
+    const told = {
+      ...resolveTicketOptions(settings),
+      [onRelease]: (gone: Promise<void>) => this.#waitFor(gone),
+      [accountUser]: user,
+    };
+    this.#useAccount = () => useAccount(told, user);
 
     const feed$ = tradeFeedEvents$(feed, told);
     const begin$ = defer(() => {
@@ -155,8 +165,9 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     });
   }
 
-  /** Opens the connection, if the module was told to. Nest calls it. */
+  /** Opens the connection, if the module was told to, and warns of another feed with the same account. Nest calls it. */
   onApplicationBootstrap(): void {
+    this.#closed$.subscribe(this.#useAccount());
     // A stop is in the log, and in the status.
     if (this.#atBootstrap) this.events$.subscribe({ error: noop });
   }

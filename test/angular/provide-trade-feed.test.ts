@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { show, startApp } from './app.js';
 import { frame, opened } from './events.js';
-import { PLATFORM_ID } from '@angular/core';
+import { createEnvironmentInjector, EnvironmentInjector, inject, NgZone, PLATFORM_ID } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -224,6 +224,64 @@ describe('provideTradeFeed', () => {
     const { feed } = show(Reader).componentInstance;
     await event(relay.events$, 'client-joined');
     expect([requests.length, feed.failure()]).toEqual([3, undefined]);
+  });
+
+  it('calls headers before each request, where services can be injected', async () => {
+    class Session {
+      turn = 0;
+      token = () => Promise.resolve(`token-${(this.turn += 1)}`);
+    }
+    const headers = async () => ({ authorization: await inject(Session).token() });
+    startApp(Session, provideTradeFeed({ url, backoff, lingerMs: 0, headers }));
+    const joined = event(relay.events$, 'client-joined');
+    show(Reader);
+    await joined;
+    const again = event(relay.events$, 'client-joined');
+    // The page comes back with the headers of then.
+    server.closeAllConnections();
+    await again;
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual(['token-1', 'token-2']);
+  });
+
+  it('calls headers outside the zone, with the services of the route that provides the feed', async () => {
+    class Session {
+      readonly token: string = 'of the app';
+    }
+    class RouteSession extends Session {
+      override readonly token = 'of the route';
+    }
+    let isInside = true;
+    const zone = {
+      run: <T>(work: () => T): T => work(),
+      runOutsideAngular: <T>(work: () => T): T => {
+        isInside = false;
+        const result = work();
+        isInside = true;
+        return result;
+      },
+    };
+    const calledInside: boolean[] = [];
+    const headers = () => {
+      calledInside.push(isInside);
+      return { authorization: inject(Session).token };
+    };
+    startApp(Session);
+    const route = createEnvironmentInjector(
+      [
+        provideTradeFeed({ url, backoff, lingerMs: 0, headers }),
+        { provide: Session, useClass: RouteSession },
+        { provide: NgZone, useValue: zone },
+      ],
+      TestBed.inject(EnvironmentInjector),
+    );
+    const joined = event(relay.events$, 'client-joined');
+    route.runInContext(injectTradeFeed);
+    await joined;
+    expect(requests[0]?.headers.authorization).toBe('of the route');
+    expect(calledInside).toEqual([false]);
+    const gone = left();
+    route.destroy();
+    await gone;
   });
 
   it('tells of what was missed between a stop and a restart, also without the storage of the tab', async () => {

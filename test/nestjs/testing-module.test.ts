@@ -1,7 +1,11 @@
 import { Controller, Get, Injectable, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
-import { EmptyError, firstValueFrom, map, take, toArray } from 'rxjs';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { build } from 'esbuild';
+import { EmptyError, firstValueFrom, map, of, take, toArray } from 'rxjs';
 import { tradeFeed$ } from '../../src/index.js';
 import {
   getTradeFeedTestingToken,
@@ -10,6 +14,7 @@ import {
   TradeFeedModule,
   TradeFeedTesting,
   TradeFeedTestingModule,
+  type TradeFeedTestingOptions,
 } from '../../src/nestjs/index.js';
 import { Log, when } from './support.js';
 
@@ -42,6 +47,32 @@ class NewestModule {}
 
 @Module({ imports: [tradeFeed, NewestModule] })
 class AppModule {}
+
+/** Runs a program of this package in a process of its own; gives what it prints, and how it ends. */
+const runProgram = async (contents: string): Promise<string> => {
+  await mkdir('temp', { recursive: true });
+  const folder = await mkdtemp(resolve('temp/testing-module-'));
+  const outfile = join(folder, 'program.mjs');
+  const stdin = { contents, resolveDir: import.meta.dirname, loader: 'ts' } as const;
+  try {
+    await build({
+      stdin,
+      outfile,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      packages: 'external',
+      target: 'node20',
+    });
+    return await new Promise((done) => {
+      execFile(process.execPath, [outfile], { timeout: 20_000 }, (error, stdout) => {
+        done(`${stdout}${error?.killed ? 'still runs' : `exit ${String(error?.code ?? 0)}`}`);
+      });
+    });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+};
 
 describe('TradeFeedTestingModule', () => {
   it('takes the place of the module of an application', async () => {
@@ -117,6 +148,49 @@ describe('TradeFeedTestingModule', () => {
     expect(app.get(getTradeFeedTestingToken())).toBe(app.get(TradeFeedTesting));
     await app.close();
   });
+
+  it('begins its sources with the first connection', async () => {
+    const app = await Test.createTestingModule({
+      imports: [TradeFeedTestingModule.forRoot({ service: { sources: { market: of('first', 'second') } } })],
+    }).compile();
+    const texts = firstValueFrom(
+      app.get(TradeFeed).frames$.pipe(
+        map((frame) => frame.text()),
+        take(2),
+        toArray(),
+      ),
+    );
+    expect(await texts).toEqual(['first', 'second']);
+    await app.close();
+  });
+
+  it.each([{ sources: 5 }, { sources: { market: 5 } }])('refuses a service with %j', async (service) => {
+    const options = { service } as unknown as TradeFeedTestingOptions;
+    const starting = Test.createTestingModule({ imports: [TradeFeedTestingModule.forRoot(options)] }).compile();
+    await expect(starting).rejects.toThrow('`sources');
+  });
+
+  it.each(['{}', '{ sources: { market: interval(5).pipe(map(String)) } }'])(
+    'does not keep a process running whose compile() rejects, with a service %s',
+    async (service) => {
+      const output = await runProgram(
+        `
+        import 'reflect-metadata';
+        import { Test } from '@nestjs/testing';
+        import { interval, map } from 'rxjs';
+        import { TradeFeedTestingModule } from '${join(import.meta.dirname, '../../src/nestjs/index.js')}';
+        const module = Test.createTestingModule({
+          imports: [TradeFeedTestingModule.forRoot({ service: ${service} })],
+          providers: [{ provide: 'other', useFactory: () => new Promise((_, fail) => setTimeout(fail, 50, new Error('no database'))) }],
+        });
+        await module.compile().catch((error) => console.log('rejected: ' + error.message));
+        export const keep = [interval, map];
+        `,
+      );
+      expect(output).toBe('rejected: no database\nexit 0');
+    },
+    30_000,
+  );
 
   it.each<[object, string]>([
     [{ baseUrl: 'http://127.0.0.1:1' }, '`baseUrl` must be left out: the service of the test has its own'],

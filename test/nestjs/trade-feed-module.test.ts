@@ -1,10 +1,11 @@
-import { Inject, Injectable, Module } from '@nestjs/common';
+import { type DynamicModule, type INestApplication, Inject, Injectable, Module } from '@nestjs/common';
 import { ConfigModule, ConfigService } from '@nestjs/config';
+import { ModulesContainer } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
-import { inspect } from 'node:util';
-import { TradeFeedError } from '../../src/index.js';
+import { inspect, types } from 'node:util';
+import { Secret, TradeFeedError } from '../../src/index.js';
 import {
   getTradeFeedToken,
   InjectTradeFeed,
@@ -143,6 +144,61 @@ describe('forRootAsync', () => {
     const useFactory = () => given as TradeFeedModuleOptions;
     const starting = Test.createTestingModule({ imports: [TradeFeedModule.forRootAsync({ useFactory })] }).compile();
     await expect(starting).rejects.toThrow(message);
+  });
+});
+
+describe('the container', () => {
+  /** Everything that Nest holds: the instance of each module, its providers, and what they gave. */
+  const heldBy = (app: INestApplication): readonly unknown[] =>
+    Array.from(app.get(ModulesContainer).values()).flatMap(({ instance, providers }) => [
+      instance as unknown,
+      ...Array.from(providers, ([token, wrapper]): unknown => [token, wrapper.instance, wrapper.inject, wrapper.name]),
+    ]);
+  /** All texts that can be reached from values, also in properties that are not listed, in maps and in sets. */
+  const textsIn = (values: readonly unknown[]): readonly string[] => {
+    const seen = new Set<unknown>(values);
+    // It grows while it is walked.
+    for (const value of seen) {
+      if ((typeof value !== 'object' && typeof value !== 'function') || value === null) continue;
+      if (types.isMap(value) || types.isSet(value)) for (const each of value) seen.add(each);
+      for (const { value: own } of Object.values<PropertyDescriptor>(Object.getOwnPropertyDescriptors(value)))
+        seen.add(own);
+    }
+    return Array.from(seen).filter((value) => typeof value === 'string');
+  };
+  const plain = 'planted-key';
+
+  @Injectable()
+  class Factory implements TradeFeedOptionsFactory {
+    createTradeFeedOptions = () => ({ ...local.options, apiKey: plain });
+  }
+  @Module({ providers: [Factory], exports: [Factory] })
+  class FactoryModule {}
+
+  it.each<[string, () => DynamicModule]>([
+    ['forRoot', () => TradeFeedModule.forRoot({ ...local.options, apiKey: plain })],
+    ['useFactory', () => TradeFeedModule.forRootAsync({ useFactory: () => new Factory().createTradeFeedOptions() })],
+    [
+      'an async useFactory',
+      () => TradeFeedModule.forRootAsync({ useFactory: () => Promise.resolve(new Factory().createTradeFeedOptions()) }),
+    ],
+    ['useClass', () => TradeFeedModule.forRootAsync({ useClass: Factory })],
+    ['useExisting', () => TradeFeedModule.forRootAsync({ useExisting: Factory, imports: [FactoryModule] })],
+  ])('holds the key wrapped, so that nothing can print or inject it: %s', async (_way, define) => {
+    const { app, log } = await startApp({ imports: [define()] });
+    const held = heldBy(app);
+    expect(held.length).toBeGreaterThan(10);
+    const texts = textsIn(held);
+    expect(texts).toContain(local.service.baseUrl);
+    expect(texts.filter((text) => text.includes(plain))).toEqual([]);
+    expect(inspect(held, { depth: 6 })).not.toContain(plain);
+    const options = app.get<TradeFeedModuleOptions>('TRADE_FEED_OPTIONS', { strict: false });
+    expect(JSON.stringify(options)).toContain('[secret]');
+    // What a provider of the application is given.
+    expect(options.apiKey).toBeInstanceOf(Secret);
+    expect((options.apiKey as Secret).reveal()).toBe(plain);
+    expect(log.raw).not.toContain(plain);
+    await app.close();
   });
 });
 

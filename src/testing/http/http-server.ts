@@ -8,6 +8,8 @@ import type { ServiceSettings } from '../options/service-options.js';
 /** An HTTP server that listens on 127.0.0.1. */
 export interface HttpServer {
   readonly port: number;
+  /** Lets the process end while it listens. */
+  unref(): void;
   /** Stops listening, waits for the clients that are there, destroys them when the time is over. */
   close(timeoutMs: number): Promise<void>;
 }
@@ -51,6 +53,7 @@ export const startHttpServer = async (
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
+    unref: () => void server.unref(),
     close: async (timeoutMs) => {
       const closed = once(server, 'close');
       server.close();

@@ -101,6 +101,7 @@ export const startTradeFeedService = async (options: TradeFeedServiceOptions = {
       state.credentialsFail = isFailing;
     },
     push,
+    unref: () => http.unref(),
     shutdown,
     [Symbol.asyncDispose]: shutdown,
   };

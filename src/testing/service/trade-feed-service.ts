@@ -37,6 +37,11 @@ export interface TradeFeedService extends AsyncDisposable {
    */
   push(feed: Feed, payload: Payload): void;
   /**
+   * Lets the process end while the service listens, as `server.unref()` of Node does. Open connections, and sources with timers, still
+   * keep the process running.
+   */
+  unref(): void;
+  /**
    * Closes every connection with 1001 `server shutdown`, stops listening and releases everything; clients that do not answer
    * within `limits.shutdownTimeoutMs` are destroyed. Calling it again gives the same promise.
    */

@@ -1,0 +1,23 @@
+import { isAbsolute, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * Returns where the function that calls this was called: file, line and column, for messages. A file in the working directory is named
+ * relative to it.
+ */
+export const callPlace = (): string => {
+  const trace: { readonly stack?: unknown } = {};
+  Error.captureStackTrace(trace, callPlace);
+  // A headline, the function that calls this, and its caller.
+  const frame = String(trace.stack).split('\n')[2] ?? '';
+  // Either `at name (file:1:2)` or `at file:1:2`.
+  const address = /\((.+)\)$/.exec(frame)?.[1] ?? frame.replace(/^ *at (async )?/, '');
+  const [, file, position] = /^(.+?)((?::\d+){2})$/.exec(address) ?? [];
+  return file === undefined || position === undefined ? 'an unknown place' : pathOf(file) + position;
+};
+
+const pathOf = (file: string): string => {
+  const path = file.startsWith('file:') ? fileURLToPath(file) : file;
+  const inside = relative(process.cwd(), path);
+  return inside.startsWith('..') || isAbsolute(inside) ? path : inside;
+};
