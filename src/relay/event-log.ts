@@ -3,7 +3,7 @@ import { Ring } from '../operators/bounded/ring.js';
 import { frameLine } from '../operators/node/recording-line.js';
 import { EventTime } from '../operators/stream/event-time.js';
 import { timeOf } from '../operators/stream/item.js';
-import { nextPresent, type Present } from './present.js';
+import { nextPresent, type Present } from '../protocol/present.js';
 
 /** A place between two events, and what is known there. */
 export interface Position {

@@ -1,8 +1,8 @@
 import type { RelayedEvent } from '../protocol/event.js';
-import { gapOf, type Missed, presentBehindGap, presentSince } from './catch-up.js';
+import { gapOf, type Missed, presentBehindGap, presentSince } from '../protocol/catch-up.js';
 import { eventId, parseEventId } from './event-id.js';
 import type { Position } from './event-log.js';
-import { hasBeenOpen, openedIn, type Present } from './present.js';
+import { hasBeenOpen, openedIn, type Present } from '../protocol/present.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayRun, withWatermark } from './relay-run.js';
 
