@@ -56,6 +56,7 @@ const rules: Readonly<Record<keyof ProvideTradeFeedOptions, Rule>> = {
   connectTimeoutMs: ofRelay,
   idleTimeoutMs: ofRelay,
   backoff: ofRelay,
+  tabs: ofRelay,
   scheduler: ofRelay,
   resume: aBoolean,
   ...feedSignalRules,

@@ -41,6 +41,11 @@ export interface RelayFeedOptions {
    * @defaultValue nowhere: it is remembered as long as the subscription lasts
    */
   readonly resumeIn?: ResumeStore | undefined;
+  /**
+   * `'share'`: all tabs of this browser that use the same `url` have one stream, which one of them receives for all. They must belong to the same
+   * signed-in user: unsubscribe when the user signs out. @defaultValue `'separate'`
+   */
+  readonly tabs?: 'share' | 'separate' | undefined;
   /** For tests: what keeps the timeouts. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
@@ -57,6 +62,7 @@ export interface RelayFeedSettings {
   readonly idleTimeoutMs: number;
   readonly backoff: BackoffPolicy;
   readonly resumeIn?: ResumeStore;
+  readonly tabs?: 'share' | 'separate';
   readonly scheduler: SchedulerLike;
 }
 
@@ -82,6 +88,7 @@ const rules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
   idleTimeoutMs: positiveMs,
   backoff: anObject,
   resumeIn: objectWith('setItem', 'such as sessionStorage'),
+  tabs: oneOf('share', 'separate'),
   scheduler: aScheduler,
 };
 

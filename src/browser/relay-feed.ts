@@ -1,10 +1,10 @@
-import { defer, merge, type Observable, retryWhen, Subject, tap } from 'rxjs';
+import { defer, merge, mergeAll, type Observable, retryWhen, Subject, tap } from 'rxjs';
 import type { Disconnected, LifecycleEvent, Reconnecting, RelayedEvent, Stopped } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import { backoff } from '../reconnect/reconnect.js';
 import { relayConnection$ } from './relay-connection.js';
-import { type RelayFeedOptions, resolveRelayFeed } from './relay-feed-options.js';
-import { resumePoint } from './resume-point.js';
+import { type RelayFeedOptions, type RelayFeedSettings, resolveRelayFeed } from './relay-feed-options.js';
+import { type ResumePoint, resumePoint } from './resume-point.js';
 
 /**
  * Streams a feed that a relay hands on, in a browser or in Node: the frames and what happens around them, in order, as `tradeFeedEvents$`
@@ -37,10 +37,22 @@ import { resumePoint } from './resume-point.js';
  */
 export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Observable<RelayedEvent> => {
   const settings = resolveRelayFeed(url, options);
-  return defer(() => {
+  const own$ = ownFeed$.bind(undefined, settings);
+  // One that cannot load it has a stream for itself.
+  const shared = () =>
+    import('./tabs/shared-feed.js').then(
+      ({ sharedFeed$ }) => sharedFeed$(settings, own$),
+      () => own$(),
+    );
+  return settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : own$();
+};
+
+/** Receives over a stream of its own, from a place on: at first that of the settings. */
+const ownFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<RelayedEvent> =>
+  defer(() => {
     const lifecycle = new Subject<LifecycleEvent>();
     const emit = (event: Untimed) => lifecycle.next({ at: Date.now(), ...event });
-    const place = resumePoint(settings);
+    const place = given ?? resumePoint(settings);
     let last: RelayedEvent['type'];
     return merge(
       lifecycle,
@@ -61,7 +73,6 @@ export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Obser
       ),
     );
   });
-};
 
 type Untimed = { readonly [E in Disconnected | Reconnecting | Stopped as E['type']]: Omit<E, 'at'> }[
   'disconnected' | 'reconnecting' | 'stopped'];
