@@ -61,6 +61,7 @@ describe('relayFeed$', () => {
       'resumeIn',
       { resumeIn },
     ]),
+    ...['all', true, null].map((tabs): ['tabs', object] => ['tabs', { tabs }]),
     ['scheduler', { scheduler: {} }],
     ['header', { header: {} }],
   ])('refuses %s as %j at once, and names it', (name, options) => {

@@ -74,10 +74,12 @@ const newEvents = (
 
 /** Returns what a tab at `own` misses when it goes on at `next`; `undefined` when that is nothing. */
 const missedBetween = (own: string | undefined, next: string | undefined, shiftMs: number): Missed | undefined => {
-  if (own === undefined || next === undefined || own === next || isAfter(own, next)) return undefined;
+  if (own === undefined || next === undefined || own === next) return undefined;
   const [mine, other] = [placeOf(own), placeOf(next)];
+  const isSameRun = mine !== undefined && mine.run === other?.run;
+  if (isSameRun && mine.seq >= other.seq) return undefined;
   const to = (other?.at ?? 0) + shiftMs;
-  const frames = mine !== undefined && mine.run === other?.run ? other.frames - mine.frames : undefined;
+  const frames = isSameRun ? other.frames - mine.frames : undefined;
   return { from: mine === undefined ? to : mine.at + shiftMs, to, frames };
 };
 
