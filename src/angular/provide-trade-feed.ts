@@ -66,6 +66,7 @@ const rules: Readonly<Record<keyof ProvideTradeFeedOptions, Rule>> = {
   backoff: ofRelay,
   maxFeedStops: ofRelay,
   classify: ofRelay,
+  tabs: ofRelay,
   scheduler: ofRelay,
   resume: aBoolean,
   ...feedSignalRules,

@@ -52,6 +52,11 @@ export interface RelayFeedOptions {
    * @defaultValue nowhere: it is remembered as long as the subscription lasts
    */
   readonly resumeIn?: ResumeStore | undefined;
+  /**
+   * `'share'`: all tabs of this browser that use the same `url` have one stream, which one of them receives for all. They must belong to the same
+   * signed-in user: unsubscribe when the user signs out. @defaultValue `'separate'`
+   */
+  readonly tabs?: 'share' | 'separate' | undefined;
   /** For tests: what keeps the timeouts. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
@@ -70,6 +75,7 @@ export interface RelayFeedSettings {
   readonly maxFeedStops: number;
   readonly classify?: (failure: TradeFeedError, verdict: Verdict) => Verdict;
   readonly resumeIn?: ResumeStore;
+  readonly tabs?: 'share' | 'separate';
   readonly scheduler: SchedulerLike;
 }
 
@@ -112,6 +118,7 @@ const rules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
   maxFeedStops: aCount(1),
   classify: aFunction,
   resumeIn: objectWith('setItem', 'such as sessionStorage'),
+  tabs: oneOf('share', 'separate'),
   scheduler: aScheduler,
 };
 

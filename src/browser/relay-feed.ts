@@ -1,4 +1,4 @@
-import { defer, map, merge, type Observable, retryWhen, Subject, tap } from 'rxjs';
+import { defer, map, merge, mergeAll, type Observable, retryWhen, Subject, tap } from 'rxjs';
 import type { LifecycleEvent, RelayedEvent } from '../protocol/event.js';
 import { judged } from '../protocol/judged.js';
 import { backoff } from '../reconnect/reconnect.js';
@@ -8,8 +8,8 @@ import type { Ended } from './attempt.js';
 import { feedStops } from './feed-stops.js';
 import { pageWakes$ } from './page-wakes.js';
 import { relayConnection$ } from './relay-connection.js';
-import { type RelayFeedOptions, resolveRelayFeed } from './relay-feed-options.js';
-import { resumePoint } from './resume-point.js';
+import { type RelayFeedOptions, type RelayFeedSettings, resolveRelayFeed } from './relay-feed-options.js';
+import { type ResumePoint, resumePoint } from './resume-point.js';
 
 /**
  * Streams a feed that a relay hands on, in a browser or in Node: the frames and what happens around them, in order, as `tradeFeedEvents$`
@@ -43,13 +43,25 @@ import { resumePoint } from './resume-point.js';
  */
 export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Observable<RelayedEvent> => {
   const settings = resolveRelayFeed(url, options);
-  return defer(() => {
+  const own$ = ownFeed$.bind(undefined, settings);
+  // One that cannot load it has a stream for itself.
+  const shared = () =>
+    import('./tabs/shared-feed.js').then(
+      ({ sharedFeed$ }) => sharedFeed$(settings, own$),
+      () => own$(),
+    );
+  return settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : own$();
+};
+
+/** Receives over a stream of its own, from a place on: at first that of the settings. */
+const ownFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<RelayedEvent> =>
+  defer(() => {
     const lifecycle = new Subject<LifecycleEvent>();
     const emit = (event: LifecycleEvent) => lifecycle.next(event);
     const reconnects = backoff(settings.backoff, reportReconnect(emit), pageWakes$);
     return merge(
       lifecycle,
-      relayConnection$(settings, resumePoint(settings)).pipe(
+      relayConnection$(settings, given ?? resumePoint(settings)).pipe(
         retryWhen((ends: Observable<Ended>) =>
           ends.pipe(
             feedStops(settings.maxFeedStops),
@@ -61,4 +73,3 @@ export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Obser
       ),
     );
   });
-};

@@ -1,8 +1,8 @@
 import { BehaviorSubject, defer, type MonoTypeOperatorFunction, Subject, tap } from 'rxjs';
 import { connectionStatus } from '../operators/connection-status.js';
 import type { FeedEvent, LifecycleEvent, Watermark } from '../protocol/event.js';
-import { presentSince } from '../relay/catch-up.js';
-import { nextPresent, type Present } from '../relay/present.js';
+import { presentSince } from '../protocol/catch-up.js';
+import { nextPresent, type Present } from '../protocol/present.js';
 import type { FeedStatus, Idle } from './feed-status.js';
 
 /** What is known of a feed by whoever was there from its beginning. */

@@ -2,7 +2,7 @@ import { Ring } from '../operators/bounded/ring.js';
 import { frameLine } from '../operators/node/recording-line.js';
 import { EventTime } from '../operators/stream/event-time.js';
 import { timeOf } from '../operators/stream/item.js';
-import { type LoggedEvent, nextPresent, type Present } from './present.js';
+import { type LoggedEvent, nextPresent, type Present } from '../protocol/present.js';
 import { publicEvent } from './public-event.js';
 
 /** A place between two events, and what is known there. */

@@ -1,10 +1,10 @@
 import type { RelayedEvent } from '../protocol/event.js';
+import { gapOf, type Missed, presentBehindGap, presentSince } from '../protocol/catch-up.js';
 import { errorBy } from '../protocol/meaning.js';
 import { relayTold } from '../protocol/relay-told.js';
-import { gapOf, type Missed, presentBehindGap, presentSince } from './catch-up.js';
 import { eventId, parseEventId } from './event-id.js';
 import type { Position } from './event-log.js';
-import { hasBeenOpen, openedIn, type Present } from './present.js';
+import { hasBeenOpen, openedIn, type Present } from '../protocol/present.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayRun, withWatermark } from './relay-run.js';
 import type { SentAway } from './seats.js';

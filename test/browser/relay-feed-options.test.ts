@@ -73,6 +73,7 @@ describe('relayFeed$', () => {
     ]),
     ...[0, -1, 1.5, NaN, '5', null].map((n): ['maxFeedStops', object] => ['maxFeedStops', { maxFeedStops: n }]),
     ['classify', { classify: 'stop' }],
+    ...['all', true, null].map((tabs): ['tabs', object] => ['tabs', { tabs }]),
     ['scheduler', { scheduler: {} }],
     ['header', { header: {} }],
   ])('refuses %s as %j at once, and names it', (name, options) => {

@@ -1,6 +1,6 @@
-import type { RelayedEvent, Gap, LifecycleEvent } from '../protocol/event.js';
-import { errorBy } from '../protocol/meaning.js';
-import { relayTold } from '../protocol/relay-told.js';
+import type { RelayedEvent, Gap, LifecycleEvent } from './event.js';
+import { errorBy } from './meaning.js';
+import { relayTold } from './relay-told.js';
 import { openedIn, type Present } from './present.js';
 
 /** Tells how it stands, to somebody who has been here since `at`, in epoch ms. */

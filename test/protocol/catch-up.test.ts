@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { gapOf, presentBehindGap, presentSince } from '../../src/relay/catch-up.js';
+import { gapOf, presentBehindGap, presentSince } from '../../src/protocol/catch-up.js';
 import { disconnected, opened, reconnecting } from '../operators/stream.js';
 
 const outage = [disconnected(9), reconnecting(9, 5)];

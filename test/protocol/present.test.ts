@@ -4,7 +4,7 @@ import { from, lastValueFrom } from 'rxjs';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import type { Disconnected, LifecycleEvent, Stopped } from '../../src/protocol/event.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
-import { type LoggedEvent, nextPresent, openedIn, type Present } from '../../src/relay/present.js';
+import { type LoggedEvent, nextPresent, openedIn, type Present } from '../../src/protocol/present.js';
 import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../operators/stream.js';
 
 const after = (...events: readonly LoggedEvent[]): Present => events.reduce(nextPresent, []);

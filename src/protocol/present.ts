@@ -1,5 +1,5 @@
-import type { LifecycleEvent, Opened, RelayedEvent, Stopped } from '../protocol/event.js';
-import { afterEvent, noOutages } from '../protocol/outage.js';
+import type { LifecycleEvent, Opened, RelayedEvent, Stopped } from './event.js';
+import { afterEvent, noOutages } from './outage.js';
 
 /** The events that make up how it stands with the feed: what somebody who comes now must be told, in order. */
 export type Present = readonly LifecycleEvent[];

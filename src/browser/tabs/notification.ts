@@ -1,0 +1,13 @@
+import type { ObservableNotification } from 'rxjs';
+import type { RelayedEvent } from '../../protocol/event.js';
+import type { Ended } from './tab-message.js';
+
+/** An event, or the end of the feed: it ends the subscription whatever role the tab has. */
+export type Notification = ObservableNotification<RelayedEvent>;
+
+/** Makes the notification of an event. */
+export const nextOf = (value: RelayedEvent): Notification => ({ kind: 'N', value });
+
+/** Makes the notification of the end that a leader has posted. */
+export const ending = ({ failure: error }: Ended): Notification =>
+  error === undefined ? { kind: 'C' } : { kind: 'E', error };

@@ -1,0 +1,102 @@
+import type { Locks } from '../../../src/browser/tabs/held-lock.js';
+
+type Options = Parameters<Locks['request']>[1];
+interface Request {
+  readonly name: string;
+  readonly grant: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const abortError = () => new DOMException('The request was aborted.', 'AbortError');
+
+/** Web Locks in one process, by their specification: exclusive locks in the order of the requests, aborted requests, and theft. */
+export class FakeLocks implements Locks {
+  readonly #held = new Map<string, Request>();
+  #waiting: Request[] = [];
+
+  request(name: string, options: Options, callback: () => Promise<void> | undefined): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const request: Request = {
+        name,
+        grant: () => {
+          this.#held.set(name, request);
+          // In a task of its own, as in a browser.
+          setImmediate(() => {
+            if (this.#held.get(name) !== request) return;
+            void Promise.resolve(callback()).then((value) => {
+              if (this.#held.get(name) === request) this.#held.delete(name);
+              this.#next(name);
+              resolve(value);
+            }, reject);
+          });
+        },
+        reject,
+      };
+      if ('steal' in options) {
+        this.#held.get(name)?.reject(abortError());
+        request.grant();
+        return;
+      }
+      options.signal.addEventListener('abort', () => {
+        if (!this.#waiting.includes(request)) return;
+        this.#waiting = this.#waiting.filter((each) => each !== request);
+        reject(abortError());
+      });
+      this.#waiting.push(request);
+      this.#next(name);
+    });
+  }
+
+  /** How many requests wait for a lock. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** How many locks are held. */
+  get held(): number {
+    return this.#held.size;
+  }
+
+  #next(name: string): void {
+    if (this.#held.has(name)) return;
+    const next = this.#waiting.find((each) => each.name === name);
+    this.#waiting = this.#waiting.filter((each) => each !== next);
+    next?.grant();
+  }
+}
+
+/** Puts what a secure page of a browser has on the globals of Node. */
+export class FakeBrowser {
+  readonly locks: Locks;
+  readonly #page = new EventTarget();
+  readonly #before = new Map<string, PropertyDescriptor | undefined>();
+
+  constructor(locks: Locks = new FakeLocks()) {
+    this.locks = locks;
+    const globals = {
+      isSecureContext: true,
+      navigator: { locks },
+      addEventListener: this.#page.addEventListener.bind(this.#page),
+      removeEventListener: this.#page.removeEventListener.bind(this.#page),
+    };
+    for (const [name, value] of Object.entries(globals)) this.set(name, value);
+  }
+
+  /** Changes one of the globals. */
+  set(name: string, value: unknown): void {
+    if (!this.#before.has(name)) this.#before.set(name, Object.getOwnPropertyDescriptor(globalThis, name));
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+  }
+
+  /** Fires an event of the page. */
+  fire(type: string): void {
+    this.#page.dispatchEvent(new Event(type));
+  }
+
+  remove(): void {
+    for (const [name, descriptor] of this.#before) {
+      Reflect.deleteProperty(globalThis, name);
+      if (descriptor !== undefined) Object.defineProperty(globalThis, name, descriptor);
+    }
+  }
+}
