@@ -49,7 +49,7 @@ interface RawRequest {
   readonly socket?: { readonly _httpMessage?: ServerResponse | null };
 }
 
-const rawOf = (request: SseRequest): RawRequest => (request.raw ?? request);
+const rawOf = (request: SseRequest): RawRequest => request.raw ?? request;
 
 const isWritable = (value: unknown): value is Writable =>
   typeof (value as Writable | undefined)?.write === 'function' && typeof (value as Writable).once === 'function';

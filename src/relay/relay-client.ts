@@ -7,10 +7,12 @@ import type { Position } from './event-log.js';
 import { hasBeenOpen, openedIn, type Present } from '../protocol/present.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayRun, withWatermark } from './relay-run.js';
-import type { SentAway } from './seats.js';
 
 /** How a client came: for the first time, back in time, or back too late for everything. */
 export type Joined = 'new' | 'resumed' | 'behind';
+
+/** Why the relay ends a stream that could go on. */
+export type SentAway = 'closing' | 'sessionEnded';
 
 /** One client: a place in the log, and what it has to be told next. */
 export class RelayClient {

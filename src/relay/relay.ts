@@ -3,11 +3,12 @@ import { finalize, type SchedulerLike, throwError, timer, using } from 'rxjs';
 import type { RelayedEvent } from '../protocol/event.js';
 import { clampMs } from '../protocol/rules.js';
 import { admission, type AskingReceiver, clientMessages$, type RelayReceiver } from './client-messages.js';
+import type { SentAway } from './relay-client.js';
 import type { RelayEvent } from './relay-event.js';
 import { RelayFullError } from './relay-full-error.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayOptions, resolveRelayOptions } from './relay-options.js';
-import { closedError, type Seat, Seats, type SentAway } from './seats.js';
+import { closedError, type Seat, Seats } from './seats.js';
 import { shareRun } from './shared-run.js';
 
 /** How it stands with a relay. */

@@ -1,9 +1,6 @@
 import { AsyncSubject, type Observable, ReplaySubject, type Unsubscribable } from 'rxjs';
-import type { RelayClient } from './relay-client.js';
+import type { RelayClient, SentAway } from './relay-client.js';
 import { RelayFullError } from './relay-full-error.js';
-
-/** Why the relay ends a stream that could go on. */
-export type SentAway = 'closing' | 'sessionEnded';
 
 /** How many clients may be here. */
 export interface SeatBounds {
