@@ -1,4 +1,4 @@
-import type { Joined } from './relay-client.js';
+import type { Joined } from './joining.js';
 
 /** What happens to the clients of a relay, for a log. Told apart by `type`. */
 export type RelayEvent =

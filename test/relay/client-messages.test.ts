@@ -11,7 +11,7 @@ const one = (
   receiver: { readonly response?: Response; readonly lastEventId?: string } = { response: new Response() },
 ) => {
   const clock = new Clock();
-  const run = new RelayRun({ capacity: 100, capacityBytes: 1e6 }, () => clock.now);
+  const run = new RelayRun({ capacity: 100, capacityBytes: 1e6, maxReplayBytes: 1e6 }, () => clock.now);
   const run$ = new ReplaySubject<RelayRun>(1);
   let beating = 0;
   const beats$ = interval(1_000, clock.scheduler).pipe(share());

@@ -3,7 +3,7 @@ import { tradeFeedError } from '../../src/protocol/classify.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
 import { frame } from './support.js';
 
-const bounds = { capacity: 10, capacityBytes: 1e6 };
+const bounds = { capacity: 10, capacityBytes: 1e6, maxReplayBytes: 1e6 };
 
 describe('RelayRun', () => {
   it('has a word of its own', () => {

@@ -489,7 +489,7 @@ describe('createRelay: two relays', () => {
     one.clock.pass(16);
     expect(two.source.subscriptions).toBe(0);
     const other = two.join({ lastEventId: client.lastEventId });
-    two.source.frames('b');
+    two.source.emit(frame('b', 1_000_001));
     two.clock.pass(16);
     expect(other.events.map(({ type }) => type)).toEqual(['gap', 'frame']);
   });
