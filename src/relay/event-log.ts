@@ -1,9 +1,8 @@
-import type { RelayedEvent } from '../protocol/event.js';
 import { Ring } from '../operators/bounded/ring.js';
 import { frameLine } from '../operators/node/recording-line.js';
 import { EventTime } from '../operators/stream/event-time.js';
 import { timeOf } from '../operators/stream/item.js';
-import { nextPresent, type Present } from './present.js';
+import { type LoggedEvent, nextPresent, type Present } from './present.js';
 import { firstIndexWhere, TimeIndex } from './time-index.js';
 
 /** A place between two events, and what is known there. */
@@ -83,7 +82,7 @@ export class EventLog {
   }
 
   /** Takes an event in. A watermark of the source is not held: each batch and each place has its own. */
-  append(event: RelayedEvent): void {
+  append(event: LoggedEvent): void {
     const time = timeOf(event) ?? this.#newest.at;
     this.#time.receive(event, time);
     if (event.type === 'watermark') return;
@@ -173,9 +172,7 @@ export class EventLog {
       end = this.#entries.at(index);
       lines += `\n${end.line}`;
     }
-    // `stopped` stays the last event before the error, if the error follows.
-    const watermark = end.present.at(-1)?.type === 'stopped' ? -Infinity : this.watermarkAt(end);
-    return { lines, end, watermark };
+    return { lines, end, watermark: this.watermarkAt(end) };
   }
 
   #placeBefore(index: number): Position {

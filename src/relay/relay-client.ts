@@ -1,4 +1,6 @@
 import type { RelayedEvent } from '../protocol/event.js';
+import { errorBy } from '../protocol/meaning.js';
+import { relayTold } from '../protocol/relay-told.js';
 import { gapOf, type Missed, presentAgain, presentBehindGap, presentSince } from './catch-up.js';
 import { eventId } from './event-id.js';
 import type { Position } from './event-log.js';
@@ -6,6 +8,7 @@ import { isNear, type Joined, joining } from './joining.js';
 import { hasBeenOpen, openedIn, type Present } from './present.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayRun, withWatermark } from './relay-run.js';
+import type { SentAway } from './seats.js';
 
 /** One client: a place in the log, and what it has to be told next. */
 export class RelayClient {
@@ -82,6 +85,12 @@ export class RelayClient {
   /** Gives the message that only shows that the relay is there. */
   heartbeat(): RelayMessage {
     return this.#message('', 'heartbeat');
+  }
+
+  /** Gives the last message of a stream that the relay ends: the client goes on from here, on another connection. */
+  connectAgain(why: SentAway): RelayMessage {
+    const failure = errorBy(relayTold[why], { stage: 'stream', endedAt: this.#now() });
+    return this.#message(JSON.stringify(failure), 'connect-again');
   }
 
   #next(): RelayMessage | undefined {

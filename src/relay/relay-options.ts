@@ -22,8 +22,17 @@ export interface RelayOptions {
   readonly batchMs?: number | undefined;
   /** How often a client hears from the relay at least, in ms. @defaultValue 15 000 */
   readonly heartbeatMs?: number | undefined;
-  /** How many clients there may be at a time. @defaultValue 1 000 */
+  /** How many clients there may be at a time, with those that are being authorized. @defaultValue 1 000 */
   readonly maxClients?: number | undefined;
+  /** How many streams one user may have at a time: one for each tab, or each window. For clients that have a user. @defaultValue no limit */
+  readonly maxClientsPerUser?: number | undefined;
+  /**
+   * After how long a stream ends, in ms, so that the client is authorized again; it comes back at once, and misses nothing. Each stream ends
+   * at a random time within the last tenth, so that clients that came together do not come back together.
+   *
+   * @defaultValue no limit
+   */
+  readonly maxAgeMs?: number | undefined;
   /** How long the feed is kept open for clients that come back, after the last one left, in ms. @defaultValue 60 000 */
   readonly lingerMs?: number | undefined;
   /** For tests: what keeps the time. @defaultValue `asyncScheduler` */
@@ -40,6 +49,8 @@ const defaults: RelaySettings = Object.freeze({
   batchMs: 16,
   heartbeatMs: 15_000,
   maxClients: 1_000,
+  maxClientsPerUser: Infinity,
+  maxAgeMs: Infinity,
   lingerMs: 60_000,
   scheduler: asyncScheduler,
 });
@@ -51,6 +62,8 @@ const rules: Readonly<Record<keyof RelayOptions, Rule>> = {
   batchMs: durationMs,
   heartbeatMs: positiveMs,
   maxClients: positiveCount,
+  maxClientsPerUser: positiveCount,
+  maxAgeMs: positiveMs,
   lingerMs: durationMs,
   scheduler: aScheduler,
 };

@@ -26,9 +26,9 @@ export class RelayRun {
     return this.#end;
   }
 
-  /** Takes an event in. */
+  /** Takes an event in. The stop of a feed is no stop of a client, which stays and waits: for it the feed is disconnected. */
   append(event: RelayedEvent): void {
-    this.log.append(event);
+    this.log.append(event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
   }
 
   /** Takes note that the source is complete. */
@@ -39,7 +39,7 @@ export class RelayRun {
   /** Takes note of the error of the source. One that is none of the feed is not shown to clients: it may say anything. */
   stop(error: unknown): void {
     const failure = error instanceof TradeFeedError ? error : errorBy(relayTold.sourceFailed, { stage: 'stream' });
-    this.#end = { type: 'stop', data: JSON.stringify(failure) };
+    this.#end = { type: 'connect-again', data: JSON.stringify(failure) };
   }
 
   /** Gives the message of a batch: the same one to every client. */

@@ -10,6 +10,7 @@ const relayThat = (error: Error): Relay => ({
     throw new Error('not asked for');
   },
   restart: () => undefined,
+  disconnect: () => 0,
   close: () => undefined,
 });
 

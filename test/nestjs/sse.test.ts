@@ -174,13 +174,13 @@ describe('sse', () => {
     const client = await open();
     await when(feed.status$, ({ state }) => state === 'live');
     testing.account.revokeAccess();
-    const stop = await when(client.messages$, ({ event }) => event === 'stop');
+    const stop = await when(client.messages$, ({ event }) => event === 'connect-again');
     expect(stop.data).toContain('not-entitled');
     await lastValueFrom(client.messages$);
     const tickets: unknown[] = [];
     testing.service.events$.subscribe((event) => tickets.push(event));
     const late = await open();
-    await when(late.messages$, ({ event }) => event === 'stop');
+    await when(late.messages$, ({ event }) => event === 'connect-again');
     expect(tickets).toEqual([]);
     testing.account.restoreAccess();
     feed.frames$.subscribe({ error: () => undefined });
@@ -196,7 +196,7 @@ describe('sse', () => {
     const client = await open();
     await when(feed.status$, ({ state }) => state === 'live');
     testing.account.revokeAccess();
-    await when(client.messages$, ({ event }) => event === 'stop');
+    await when(client.messages$, ({ event }) => event === 'connect-again');
     await lastValueFrom(client.messages$);
     testing.account.restoreAccess();
     feed.restart();
@@ -215,7 +215,7 @@ describe('sse', () => {
     const tickets: unknown[] = [];
     testing.service.events$.subscribe((event) => tickets.push(event));
     const client = await open();
-    expect((await when(client.messages$, ({ event }) => event === 'stop')).data).toContain('not-entitled');
+    expect((await when(client.messages$, ({ event }) => event === 'connect-again')).data).toContain('not-entitled');
     expect(tickets).toEqual([]);
   });
 

@@ -222,13 +222,13 @@ describe('relayHandler: the stream', () => {
     expect(written[1]).toBe(written[0]);
   });
 
-  it('ends behind a stop', async () => {
+  it('tells a client to connect again after a stop, and ends', async () => {
     const { port, source } = await serve();
     const raw = await openStream(port);
     source.frames('a');
     source.subject.error(tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }));
     const text = await raw.until((so) => so.includes('\r\n0\r\n\r\n'));
-    expect(text.indexOf('event: stop')).toBeGreaterThan(text.indexOf('"data":"a"'));
+    expect(text.indexOf('event: connect-again')).toBeGreaterThan(text.indexOf('"data":"a"'));
     expect(text).toContain('"code":"connection-replaced"');
   });
 
