@@ -150,7 +150,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     return defer(() => {
       admit();
       if (response) this.#keep(response);
-      return sseMessages$(this.relay, lastEventIdOf(request), response);
+      return sseMessages$(this.relay, { lastEventId: lastEventIdOf(request), select: options.select }, response);
     });
   }
 

@@ -14,8 +14,10 @@ export const presentSince = (present: Present, at: number): readonly LifecycleEv
 export const presentAgain = (present: Present, at: number): readonly LifecycleEvent[] =>
   present.map((event) => notBefore(event, at));
 
-const notBefore = (event: LifecycleEvent, at: number): LifecycleEvent => {
-  if (event.type === 'gap' || event.at >= at) return event;
+/** Moves an event that is earlier to a time, in epoch ms. */
+export const notBefore = (event: LifecycleEvent, at: number): LifecycleEvent => {
+  if (event.type === 'gap') return event.to >= at ? event : { ...event, to: at, durationMs: at - event.from };
+  if (event.at >= at) return event;
   // The next attempt begins when it did.
   if (event.type === 'reconnecting') return { ...event, at, delayMs: Math.max(0, event.at + event.delayMs - at) };
   return { ...event, at };

@@ -2,6 +2,7 @@ import { Ring } from '../operators/bounded/ring.js';
 import { frameLine } from '../operators/node/recording-line.js';
 import { EventTime } from '../operators/stream/event-time.js';
 import { timeOf } from '../operators/stream/item.js';
+import type { Watermark } from '../protocol/event.js';
 import { type LoggedEvent, nextPresent, type Present } from './present.js';
 import { firstIndexWhere, TimeIndex } from './time-index.js';
 
@@ -9,7 +10,7 @@ import { firstIndexWhere, TimeIndex } from './time-index.js';
 export interface Position {
   /** How many events there were before. */
   readonly seq: number;
-  /** How many of them were frames. */
+  /** How many of them were frames, or values of a topic. */
   readonly frames: number;
   /** The latest time of these events, in epoch ms: it never goes back from one place to the next. */
   readonly at: number;
@@ -83,17 +84,17 @@ export class EventLog {
 
   /** Takes an event in. A watermark of the source is not held: each batch and each place has its own. */
   append(event: LoggedEvent): void {
-    const time = timeOf(event) ?? this.#newest.at;
+    const time = event.type === 'value' ? event.at : (timeOf(event) ?? this.#newest.at);
     this.#time.receive(event, time);
     if (event.type === 'watermark') return;
-    const line = event.type === 'frame' ? frameLine(event).slice(0, -1) : JSON.stringify(event);
+    const line = lineOf(event);
     // A source that is late, and a recording, begin before the log was made.
     if (this.#newest.seq === 0) this.#newest = this.#oldest = { ...this.#oldest, at: Math.min(this.#oldest.at, time) };
     const { seq, frames, present, at } = this.#newest;
     const length = Buffer.byteLength(line);
     const entry: Entry = {
       seq: seq + 1,
-      frames: frames + (event.type === 'frame' ? 1 : 0),
+      frames: frames + (event.type === 'frame' || event.type === 'value' ? 1 : 0),
       at: Math.max(at, time),
       present: nextPresent(present, event),
       watermark: this.#time.known(),
@@ -115,7 +116,7 @@ export class EventLog {
 
   /** Gives the time that the feed has reached, in epoch ms. */
   timeNow(now: number): number {
-    return this.#newest.seq === 0 ? this.joinedAt(now) : this.#time.now();
+    return this.#newest.seq === 0 ? now : this.#time.now();
   }
 
   /** Gives the watermark of a place, in epoch ms: of the newest one by the clock, too, where the source sends no watermarks. */
@@ -193,6 +194,11 @@ export class EventLog {
     this.#oldest = { seq, frames, at, present, watermark };
   }
 }
+
+const lineOf = (event: Exclude<LoggedEvent, Watermark>): string => {
+  if (event.type === 'value') return `{"type":"value","at":${event.at},"value":${event.json}}`;
+  return event.type === 'frame' ? frameLine(event).slice(0, -1) : JSON.stringify(event);
+};
 
 // A text has one byte for each character, or two, if one of them needs two.
 const bytesInMemory = (line: string, inUtf8: number): number =>

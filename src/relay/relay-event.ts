@@ -42,6 +42,12 @@ export type RelayEvent =
       readonly error: unknown;
     }
   | {
+      /** The operator of a topic has failed, or has emitted a value that is no JSON. Clients are not told what the error says. */
+      readonly type: 'topic-stopped';
+      readonly at: number;
+      readonly error: unknown;
+    }
+  | {
       /** There was no place for it. */
       readonly type: 'client-refused';
       readonly at: number;

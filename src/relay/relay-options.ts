@@ -33,6 +33,13 @@ export interface RelayOptions {
    * @defaultValue no limit
    */
   readonly maxAgeMs?: number | undefined;
+  /**
+   * How many topics of `select` there may be at a time, with those that no client receives any more and that are kept for `lingerMs`. Clients
+   * of further ones are refused with 503: each topic has a log of its own, and an operator that is created for each request is a topic for each.
+   *
+   * @defaultValue 100
+   */
+  readonly maxTopics?: number | undefined;
   /** How long the feed is kept open for clients that come back, after the last one left, in ms. @defaultValue 60 000 */
   readonly lingerMs?: number | undefined;
   /** For tests: what keeps the time. @defaultValue `asyncScheduler` */
@@ -51,6 +58,7 @@ const defaults: RelaySettings = Object.freeze({
   maxClients: 1_000,
   maxClientsPerUser: Infinity,
   maxAgeMs: Infinity,
+  maxTopics: 100,
   lingerMs: 60_000,
   scheduler: asyncScheduler,
 });
@@ -64,6 +72,7 @@ const rules: Readonly<Record<keyof RelayOptions, Rule>> = {
   maxClients: positiveCount,
   maxClientsPerUser: positiveCount,
   maxAgeMs: positiveMs,
+  maxTopics: positiveCount,
   lingerMs: durationMs,
   scheduler: aScheduler,
 };

@@ -168,19 +168,22 @@ describe('clientMessages$', () => {
     expect([response.isDestroyed, end()]).toEqual([true, 'complete']);
   });
 
-  it.each(['connect-again', 'complete'] as const)('completes behind the message `%s`, once it has been sent', (type) => {
-    const { beating, end, news, response, run, run$, push } = one();
-    run$.next(run);
-    full(response);
-    push('a');
-    if (type === 'connect-again') run.stop(new Error());
-    else run.complete();
-    run$.next(run);
-    expect([news(), end()]).toEqual([['hello'], undefined]);
-    response.drain();
-    expect([news(), end()]).toEqual([['events', type], 'complete']);
-    expect([beating(), response.listenerCount('drain'), run$.observed]).toEqual([0, 0, false]);
-  });
+  it.each(['connect-again', 'complete'] as const)(
+    'completes behind the message `%s`, once it has been sent',
+    (type) => {
+      const { beating, end, news, response, run, run$, push } = one();
+      run$.next(run);
+      full(response);
+      push('a');
+      if (type === 'connect-again') run.stop(new Error());
+      else run.complete();
+      run$.next(run);
+      expect([news(), end()]).toEqual([['hello'], undefined]);
+      response.drain();
+      expect([news(), end()]).toEqual([['events', type], 'complete']);
+      expect([beating(), response.listenerCount('drain'), run$.observed]).toEqual([0, 0, false]);
+    },
+  );
 
   it.each([
     ['with a response', { response: new Response() }],

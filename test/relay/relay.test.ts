@@ -385,7 +385,7 @@ describe('createRelay: the limit', () => {
 describe('createRelay: what it tells', () => {
   it('counts what is held, and what each client was sent', () => {
     const { clock, relay, source, join } = virtualRelay();
-    expect(relay.status()).toEqual({ held: { events: 0, bytes: 0 }, clients: [], authorizing: 0 });
+    expect(relay.status()).toEqual({ held: { events: 0, bytes: 0 }, clients: [], topics: 0, authorizing: 0 });
     join();
     source.frames('a', 'b');
     clock.pass(16);
