@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { type MonoTypeOperatorFunction, tap } from 'rxjs';
 import type { FeedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
-import type { RelayEvent } from '../relay/index.js';
+import type { RelayEvent, RelayRefusal } from '../relay/index.js';
 
 /** Makes the logger of a feed: its context is `TradeFeed`, with the name of a feed that has one. */
 export const loggerOf = (name: string | undefined): Logger =>
@@ -67,10 +67,17 @@ export const logClients =
           (event.error as Partial<Error> | undefined)?.stack,
         );
       case 'client-refused':
-        return logger.warn(
-          'A client was refused: there are as many as `relay.maxClients` allows, or the relay is closed',
-        );
+        return logger.warn(`A client was refused: ${refusals[event.reason]}`);
     }
   };
+
+const refusals: Readonly<Record<RelayRefusal, string>> = {
+  full: 'there are as many as `relay.maxClients` allows',
+  user: 'its user has as many streams as `relay.maxClientsPerUser` allows',
+  closed: 'the relay is closed',
+  'authorize-timeout': 'its authorization took too long',
+  'session-ended': 'the session of its user ended meanwhile',
+  topics: 'there are as many topics as `relay.maxTopics` allows',
+};
 
 const isoTime = (at: number): string => new Date(at).toISOString();

@@ -3,6 +3,8 @@ import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { catchError, defer, finalize, type Observable, tap, throwError } from 'rxjs';
 import { type Relay, RelayFullError, type RelayReceiver } from '../relay/index.js';
+import { answerEnd, endConnectionAfter } from '../relay/answer-end.js';
+import { isClosing } from '../relay/relay-message.js';
 import { SseResponse } from './sse-response.js';
 
 /**
@@ -14,13 +16,19 @@ import { SseResponse } from './sse-response.js';
  */
 export const sseMessages$ = (
   relay: Relay,
-  receiver: Pick<RelayReceiver, 'lastEventId' | 'select'>,
+  receiver: Pick<RelayReceiver, 'lastEventId' | 'select' | 'user'>,
   response: Writable | undefined,
 ): Observable<MessageEvent> =>
   defer(() => {
     const target = new SseResponse(response);
     return relay.messages$({ ...receiver, response: target }).pipe(
-      tap(({ data }) => target.handOver(data.length)),
+      tap({
+        next: (message) => {
+          target.handOver(message.data.length);
+          if (response && isClosing(message)) endConnectionAfter(response);
+        },
+        complete: () => response && void answerEnd(response),
+      }),
       finalize(target.listen()),
     );
   }).pipe(catchError((error: unknown) => throwError(() => answerTo(error, response))));
@@ -31,5 +39,6 @@ const answerTo = (error: unknown, response: Writable | undefined): unknown => {
   const { headersSent, setHeader } = (response ?? {}) as Partial<ServerResponse>;
   // Nest answers only now, with what is set here: on Fastify too, which knows nothing of it.
   if (headersSent === false) setHeader?.call(response, 'Retry-After', error.retryAfterMs / 1_000);
+  if (response && error.reason === 'closed') endConnectionAfter(response);
   return new ServiceUnavailableException(error.message);
 };

@@ -1,8 +1,8 @@
-import { ForbiddenException } from '@nestjs/common';
+import { BadRequestException, ForbiddenException } from '@nestjs/common';
 import { aFunction, checkGiven, oneOf, type Rule, validated } from '../protocol/rules.js';
 import { corsOf, type Origins, originsRule } from '../relay/cors.js';
 import type { RelayTopic } from '../relay/index.js';
-import type { SseRequest } from './sse-request.js';
+import { isPipelined, type SseRequest } from './sse-request.js';
 
 /** Whom `TradeFeed.sse` serves. */
 export interface SseOptions {
@@ -11,6 +11,12 @@ export interface SseOptions {
    * `'everybody'` who can reach the route. There is no default. It opens the door; it does not look whether there is a guard.
    */
   readonly authorize: 'guard' | 'everybody';
+  /**
+   * The id of the user whom the guard let in, for `relay.maxClientsPerUser` and `relay.disconnect(id)`.
+   *
+   * @defaultValue none: the limit does not count this stream
+   */
+  readonly user?: string | undefined;
   /**
    * What this browser gets instead of every frame: an operator over the events of the feed, which runs once for all that get the same
    * function. Create it once, as a constant: one that is created for each request is a topic for each.
@@ -28,7 +34,8 @@ export interface SseOptions {
 }
 
 /**
- * Gives a function that throws what Nest answers with 403 when the request is of a page of an origin that is not allowed.
+ * Gives a function that throws what Nest answers with 403 when the request is of a page of an origin that is not allowed, and with 400 when
+ * its answer would have to wait for another one on the same connection.
  *
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  */
@@ -38,6 +45,8 @@ export const admission = (request: SseRequest, options: SseOptions): (() => void
   return () => {
     if (!corsOf(request, allowOrigins).isAllowed)
       throw new ForbiddenException('This feed does not serve pages of that origin: `sse()` was not told to allow it.');
+    // One connection could take every place.
+    if (isPipelined(request)) throw new BadRequestException('This connection is busy with another answer.');
   };
 };
 
@@ -45,6 +54,7 @@ const whoDecides = oneOf('guard', 'everybody');
 
 const rules: Readonly<Record<keyof SseOptions, Rule>> = {
   authorize: { ...whoDecides, allowed: `who decides who may read: ${whoDecides.allowed}` },
+  user: { allowed: 'a text that is not empty', isSecret: true, is: (v) => typeof v === 'string' && v !== '' },
   select: { allowed: 'an operator', is: aFunction.is },
   allowOrigins: originsRule,
 };

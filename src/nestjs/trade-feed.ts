@@ -123,7 +123,8 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
    * with an `EventSource`. A browser that comes back goes on where it was. One that does not read holds nobody up.
    *
    * Let a guard decide who may read, and say so: without `authorize` nobody may. A page of another origin is answered with 403, unless it
-   * is named here. When there are `relay.maxClients` already, the answer is 503 with `Retry-After`.
+   * is named here. When there are `relay.maxClients` already, or `relay.maxClientsPerUser` of this `user`, the answer is 503 with
+   * `Retry-After`. A request that was sent before the answer to the one before it on its connection was complete gets a 400.
    *
    * @param request - what `@Req()` gives, on Express and on Fastify
    * @param options - see {@link SseOptions}
@@ -150,7 +151,8 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     return defer(() => {
       admit();
       if (response) this.#keep(response);
-      return sseMessages$(this.relay, { lastEventId: lastEventIdOf(request), select: options.select }, response);
+      const { user, select } = options;
+      return sseMessages$(this.relay, { lastEventId: lastEventIdOf(request), user, select }, response);
     });
   }
 
@@ -161,11 +163,12 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * Closes the connection and ends the answers to browsers, and waits for both, for a second at the longest. Nest calls it, with the
+   * Closes the connection, ends the answers to browsers with the message to connect again, and the connections that they came over, and
+   * waits for all of this, for a second at the longest. Nest calls it, with the
    * `onModuleDestroy` of the application's own services behind it, and before it waits for the answers that are still being sent.
    */
   async beforeApplicationShutdown(): Promise<void> {
-    // First the browsers: they are to come back, and must not be told that the feed has ended.
+    // First the browsers: they are to come back, to another replica or after the restart, and the feed has not ended for them.
     this.relay.close();
     this.#closed$.next();
     this.#closed$.complete();

@@ -1,15 +1,16 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import type { Writable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 
 /** How long a client may take to read the end of its answer, in ms. */
 const graceMs = 1_000;
 
-/** Waits until an answer is sent to its end, and cuts one that is not read. */
+/** Waits until an answer, which is not closed yet, is sent to its end, and cuts one that is not read. */
 export const answerEnd = async (response: Writable): Promise<void> => {
   try {
-    await finished(response, { readable: false, signal: AbortSignal.timeout(graceMs) });
+    // `finished` of node:stream is over at once for a response that was ended before.
+    await once(response, 'close', { signal: AbortSignal.timeout(graceMs) });
   } catch {
     response.destroy();
   }
@@ -24,7 +25,8 @@ export const endConnectionAfter = (response: Writable): void => {
   // Streams that are open go on; the client opens new ones on another connection.
   if (session !== undefined) session.close();
   else {
-    const { socket } = response as Partial<ServerResponse>;
+    const { socket, headersSent, setHeader } = response as Partial<ServerResponse>;
+    if (headersSent === false) setHeader?.call(response, 'Connection', 'close');
     response.once('finish', () => socket?.destroySoon());
   }
 };

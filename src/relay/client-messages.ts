@@ -4,7 +4,7 @@ import { takeUntil, takeWhile, tap, timer } from 'rxjs';
 import { RelayClient } from './relay-client.js';
 import type { RelayMessage } from './relay-message.js';
 import type { RelayRun } from './relay-run.js';
-import type { SentAway } from './seats.js';
+import type { SentAway } from './sent-away.js';
 import type { RelayTopic } from './topic.js';
 
 /** Who receives. */
@@ -61,8 +61,8 @@ export interface RelayTicks {
 /** A client that has read nothing for so many heartbeats has gone without a word. */
 const mostSilentBeats = 4;
 
-/** How long a client that is sent away may take to read what is held for it, in ms. */
-const readingMs = 500;
+/** A client that is sent away gets what is held for it while it reads: after so long without, or after so long in all, in ms, it does not. */
+const reading = { pauseMs: 500, mostMs: 5_000 };
 
 /**
  * Streams the messages of one client: when there is something new in the run, when its response is free again, and now and then a
@@ -91,6 +91,10 @@ export const clientMessages$ = (
       response?.destroy();
     }),
   );
+  const paused$ = drained$.pipe(
+    startWith(undefined),
+    switchMap(() => timer(reading.pauseMs, scheduler)),
+  );
   const unsent$ = (client: RelayClient) =>
     merge([undefined], drained$).pipe(
       // A response that is not full after the last message has taken them all.
@@ -101,7 +105,7 @@ export const clientMessages$ = (
         ),
       ),
       takeWhile((message) => message !== undefined),
-      takeUntil(timer(readingMs, scheduler)),
+      takeUntil(merge(paused$, timer(reading.mostMs, scheduler))),
     );
   return run$.pipe(
     first(),

@@ -134,6 +134,7 @@ const stream = (
   asking: Required<Pick<AskingReceiver, typeof admission | typeof selection>>,
 ): void => {
   const written = writtenResponse(response);
+  if (written.isOver) return;
   const receiver: AskingReceiver = {
     lastEventId: [request.headers['last-event-id']].flat()[0],
     response: written,
@@ -154,15 +155,13 @@ const stream = (
       const refuse = refusal(response, cors);
       if (error instanceof NotAuthorizedError) refuse(error.status, error.message);
       else if (error instanceof RelayFullError) {
-        const isClosed = error.reason === 'closed';
-        const after = { 'retry-after': String(error.retryAfterMs / 1_000) };
-        if (isClosed) endConnectionAfter(response);
-        refuse(503, error.message, isClosed ? { ...after, ...connectionClose(response) } : after);
+        if (error.reason === 'closed') endConnectionAfter(response);
+        refuse(503, error.message, { 'retry-after': String(error.retryAfterMs / 1_000) });
       } else written.destroy();
     },
     complete: () => {
-      response.end();
       void answerEnd(response);
+      response.end();
     },
   });
   response.once('close', () => messages.unsubscribe());

@@ -1,9 +1,7 @@
 import { AsyncSubject, type Observable, ReplaySubject, type Unsubscribable } from 'rxjs';
 import type { RelayClient } from './relay-client.js';
 import { RelayFullError } from './relay-full-error.js';
-
-/** Why the relay ends a stream that could go on. */
-export type SentAway = 'closing' | 'sessionEnded';
+import type { SentAway } from './sent-away.js';
 
 /** How many clients may be here. */
 export interface SeatBounds {

@@ -14,7 +14,8 @@ export interface WrittenResponse extends RelayResponse {
  */
 export const writtenResponse = (response: ServerResponse): WrittenResponse => {
   let isFull = false;
-  let isGone = false;
+  // Whoever comes too late for its event finds it so.
+  let isGone = response.destroyed;
   response.on('drain', () => (isFull = false)).once('close', () => (isGone = true));
   return {
     get isOver() {

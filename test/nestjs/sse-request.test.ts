@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { PassThrough } from 'node:stream';
-import { lastEventIdOf, responseOf } from '../../src/nestjs/sse-request.js';
+import { isPipelined, lastEventIdOf, responseOf } from '../../src/nestjs/sse-request.js';
 
 const headers = {};
 
@@ -32,6 +32,28 @@ describe('responseOf', () => {
 
   it('does without one', () => {
     expect(responseOf({ headers })).toBeUndefined();
+  });
+});
+
+describe('isPipelined', () => {
+  const socket = (sending: unknown) => ({ _httpMessage: sending });
+  it('is so on Express while the response has no socket', () => {
+    const responseWith = (socket: unknown) => Object.assign(new PassThrough(), { socket });
+    expect(isPipelined({ headers, res: responseWith(null) })).toBe(true);
+    expect(isPipelined({ headers, res: responseWith({}) })).toBe(false);
+  });
+
+  it('is so on Fastify while the socket sends the response to another request', () => {
+    const raw = { headers, socket: socket({ req: 'another' }) };
+    expect([isPipelined({ headers, raw }), isPipelined(raw)]).toEqual([true, true]);
+    const own = { headers, socket: {} };
+    own.socket = socket({ req: own });
+    expect([isPipelined({ headers, raw: own }), isPipelined(own)]).toEqual([false, false]);
+  });
+
+  it('is never so over HTTP/2, nor where nothing is known', () => {
+    expect(isPipelined({ headers, raw: { stream: {}, socket: socket({ req: 'another' }) } })).toBe(false);
+    expect([isPipelined({ headers }), isPipelined({ headers, raw: { socket: socket(null) } })]).toEqual([false, false]);
   });
 });
 

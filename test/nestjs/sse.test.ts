@@ -1,5 +1,7 @@
 import { type CanActivate, Controller, type ExecutionContext, Injectable, Req, Sse, UseGuards } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { Agent, get as httpGet, type IncomingMessage } from 'node:http';
 import { filter, firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import type { RelayTopic } from '../../src/relay/index.js';
 import {
@@ -9,6 +11,7 @@ import {
   TradeFeedTestingModule,
   type TradeFeedTestingOptions,
 } from '../../src/nestjs/index.js';
+import { Raw } from '../relay/support.js';
 import { type App, eventsIn, get, openSse, type SseClient, type SseMessage, startApp, when } from './support.js';
 
 @Injectable()
@@ -41,7 +44,7 @@ class FeedController {
   @Sse('guarded')
   @UseGuards(BearerGuard)
   guarded(@Req() request: SseRequest) {
-    return this.#tradeFeed.sse(request, { authorize: 'guard' });
+    return this.#tradeFeed.sse(request, { authorize: 'guard', user: 'ann' });
   }
 }
 
@@ -317,7 +320,67 @@ describe('a browser that does not read', () => {
   }, 30_000);
 });
 
+describe('the user of a stream', () => {
+  it('is counted, and can be disconnected: the browser is told to connect again', async () => {
+    await start({ relay: { maxClientsPerUser: 1, batchMs: 0 } });
+    const headers = { Authorization: 'Bearer of-the-app' };
+    const [ann, other] = [await open('/guarded', headers), await open()];
+    expect(feed.relay.status().clients.map(({ user }) => user)).toEqual(['ann', undefined]);
+    expect((await open('/guarded', headers)).response.statusCode).toBe(503);
+    expect((await started.log.line(/^A client was refused/)).text).toContain('relay.maxClientsPerUser');
+    expect(feed.relay.disconnect('ann')).toBe(1);
+    const last = await lastValueFrom(ann.messages$);
+    expect([last.event, last.data]).toEqual(['connect-again', expect.stringContaining('"relay-session-ended"')]);
+    expect(ann.response.complete).toBe(true);
+    expect(feed.relay.status().clients).toHaveLength(1);
+    other.leave();
+  });
+});
+
+describe('pipelined requests', () => {
+  it('get 400, all but the first: one connection does not take every place', async () => {
+    await start();
+    const raw = await Raw.open(Number(new URL(started.url).port), 'GET /feed HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(100));
+    await raw.until((text) => text.includes('event: hello'));
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    expect([feed.relay.status().clients.length, feed.relay.status().authorizing]).toEqual([1, 0]);
+    // The others are written once the first answer has ended.
+    feed.relay.disconnect('nobody');
+    raw.socket.destroy();
+    await when(feed.relay.events$, ({ type }) => type === 'client-left');
+    expect(feed.relay.status().clients).toEqual([]);
+  });
+});
+
 describe('a shutdown', () => {
+  it('tells browsers to connect again, and keeps no connection on which they would reach it again', async () => {
+    await start();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ask = async () => {
+      const request = httpGet(`${started.url}/feed`, { agent });
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      return { response: response.setEncoding('utf8'), socket: response.socket };
+    };
+    const textOf = async (response: IncomingMessage) => {
+      let text = '';
+      for await (const part of response) text += String(part);
+      return text;
+    };
+    const first = await ask();
+    await when(feed.status$, ({ state }) => state === 'live');
+    const text = textOf(first.response);
+    // The server still listens, as during the wait for a load balancer.
+    feed.relay.close();
+    expect(await text).toMatch(/event: connect-again\nid: .*\ndata: .*"relay-closing".*\n\n$/);
+    // The server ends it behind the answer: Nest has promised to keep it.
+    if (!first.socket.destroyed) await once(first.socket, 'close');
+    const second = await ask();
+    expect(second.socket).not.toBe(first.socket);
+    expect(second.response).toMatchObject({ statusCode: 503, headers: { connection: 'close', 'retry-after': '1' } });
+    await textOf(second.response);
+    agent.destroy();
+  });
+
   it('ends the answers to browsers before close() resolves, without a word of an end of the feed', async () => {
     await start();
     const client = await open();

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, lastValueFrom } from 'rxjs';
 import { connectionStatus } from '../../src/operators/connection-status.js';
-import type { Disconnected } from '../../src/protocol/event.js';
+import type { Disconnected, LifecycleEvent, Stopped } from '../../src/protocol/event.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import { type LoggedEvent, nextPresent, openedIn, type Present } from '../../src/relay/present.js';
 import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../operators/stream.js';
@@ -19,7 +19,7 @@ describe('nextPresent', () => {
   const begun = [requested(1), issued(2)];
   const out = disconnected(9);
   const again = reconnecting(9, 5);
-  it.each<[string, readonly RelayedEvent[], Present]>([
+  it.each<[string, readonly LoggedEvent[], Present]>([
     ['nothing has happened', [], []],
     ['it connects', [requested(1)], [requested(1)]],
     ['it has a ticket', begun, begun],
@@ -66,7 +66,7 @@ describe('nextPresent', () => {
       fc.asyncProperty(fc.array(attempt, { maxLength: 8 }), fc.nat(3), async (attempts, cut) => {
         let at = 0;
         let n = 0;
-        const events: LifecycleEvent[] = attempts.flatMap((result) => {
+        const events: Exclude<LifecycleEvent, Stopped>[] = attempts.flatMap((result) => {
           const how = result === 'opened' ? [opened((at += 5)), disconnected((at += 50))] : [refused((at += 5))];
           n = result === 'opened' ? 1 : n + 1;
           return [requested((at += 1)), issued((at += 1)), ...how, reconnecting(at, 100, n)];

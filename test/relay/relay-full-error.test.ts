@@ -4,9 +4,7 @@ import { RelayFullError } from '../../src/relay/index.js';
 it('says what happened and when to come back', () => {
   const error = new RelayFullError('There are 2 clients. Come back later.');
   expect(error).toBeInstanceOf(Error);
-  expect({ name: error.name, message: error.message, retryAfterMs: error.retryAfterMs }).toEqual({
-    name: 'RelayFullError',
-    message: 'There are 2 clients. Come back later.',
-    retryAfterMs: 5_000,
-  });
+  expect(error.message).toBe('There are 2 clients. Come back later.');
+  expect({ ...error }).toEqual({ name: 'RelayFullError', reason: 'full', retryAfterMs: 5_000 });
+  expect(new RelayFullError('x', 'closed')).toMatchObject({ reason: 'closed', retryAfterMs: 1_000 });
 });

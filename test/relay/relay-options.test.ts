@@ -11,6 +11,9 @@ const defaults = {
   batchMs: 16,
   heartbeatMs: 15_000,
   maxClients: 1_000,
+  maxClientsPerUser: Infinity,
+  maxAgeMs: Infinity,
+  maxTopics: 100,
   lingerMs: 60_000,
   scheduler: asyncScheduler,
 };
@@ -24,6 +27,7 @@ describe('resolveRelayOptions', () => {
   it('takes what is given, and leaves it alone', () => {
     const given = Object.freeze({
       ...{ capacity: 1, capacityBytes: 1, maxReplayBytes: 1, batchMs: 0, heartbeatMs: 1, maxClients: 1, lingerMs: 0 },
+      ...{ maxClientsPerUser: 1, maxAgeMs: 1, maxTopics: 1 },
       scheduler: queueScheduler,
     });
     expect(resolveRelayOptions(given)).toEqual(given);
@@ -38,6 +42,9 @@ describe('createRelay', () => {
     ...[-1, NaN, '5'].map((value): [string, unknown] => ['batchMs', value]),
     ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['heartbeatMs', value]),
     ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClients', value]),
+    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClientsPerUser', value]),
+    ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['maxAgeMs', value]),
+    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxTopics', value]),
     ...[-1, NaN, '5'].map((value): [string, unknown] => ['lingerMs', value]),
     ['scheduler', {}],
     ['batch', 1],

@@ -112,7 +112,7 @@ describe('createRelay: a source that has ended', () => {
       });
       expect(client.isComplete).toBe(true);
     }
-    expect(clients[2]!.types).toEqual(['hello', 'events', 'stop']);
+    expect(clients[2]!.types).toEqual(['hello', 'events', 'connect-again']);
     expect(source.subscriptions).toBe(1);
   });
 
@@ -432,6 +432,86 @@ describe('createRelay: a source that errs', () => {
     join();
     source.subject.error(error);
     expect(told.at(-1)).toMatchObject({ type: 'source-stopped', error });
+  });
+});
+
+describe('createRelay: the age of a stream', () => {
+  it('ends it within the last tenth of maxAgeMs, not for all at once; a client that comes back misses nothing', () => {
+    const { clock, source, join } = virtualRelay({ maxAgeMs: 100_000 });
+    const clients = range(1, 50).map(() => join());
+    clock.pass(89_999);
+    expect(clients.filter(({ isComplete }) => isComplete)).toEqual([]);
+    source.frames('a');
+    clock.pass(5_000);
+    const early = clients.filter(({ isComplete }) => isComplete).length;
+    expect(early).toBeGreaterThan(5);
+    expect(early).toBeLessThan(45);
+    clock.pass(5_001);
+    const [first] = clients as [Client];
+    for (const { types, payloads, isComplete } of clients)
+      expect([types.at(-1), payloads, isComplete]).toEqual(['connect-again', ['a'], true]);
+    expect(JSON.parse(first.messages.at(-1)!.data)).toMatchObject({ code: 'relay-session-ended', verdict: 'renew' });
+    source.frames('b');
+    expect(join({ lastEventId: first.lastEventId }).payloads).toEqual(['b']);
+  });
+
+  it('has no limit without it', () => {
+    const { clock, join } = virtualRelay({ heartbeatMs: 1e9 });
+    const client = join();
+    clock.pass(1e7);
+    expect(client.isComplete).toBe(false);
+  });
+});
+
+describe('createRelay: a client that is sent away', () => {
+  it('gets what is held for it while it reads, then `connect-again` with its place', () => {
+    const { clock, relay, source, join } = virtualRelay();
+    const response = new Response();
+    const slow = join({ response, user: 'u' });
+    response.writableNeedDrain = true;
+    for (const n of range(1, 3)) source.frames(String(n).padEnd(70_000));
+    const { push } = slow.messages;
+    slow.messages.push = (...messages) => {
+      response.writableNeedDrain = true;
+      return push.apply(slow.messages, messages);
+    };
+    expect(relay.disconnect('u')).toBe(1);
+    for (let n = 1; n <= 3; n += 1) {
+      clock.pass(499);
+      response.drain();
+      expect(slow.payloads).toHaveLength(n);
+    }
+    response.drain();
+    expect([slow.types.at(-1), slow.isComplete]).toEqual(['connect-again', true]);
+    expect(slow.lastEventId).toMatch(/\.3\.3\.\d+$/);
+  });
+
+  it.each([
+    ['not at all', 500, 0],
+    ['a little, for five seconds', 5_000, 400],
+  ])('is not waited for when it reads %s', (_how, mostMs, everyMs) => {
+    const { clock, relay, source, join } = virtualRelay();
+    const response = new Response();
+    const slow = join({ response });
+    response.writableNeedDrain = true;
+    source.frames(...range(1, 50).map((n) => String(n).padEnd(70_000)));
+    const { push } = slow.messages;
+    slow.messages.push = (...messages) => {
+      response.writableNeedDrain = true;
+      return push.apply(slow.messages, messages);
+    };
+    relay.close();
+    const until = clock.now + mostMs;
+    while (clock.now < until - 1) {
+      expect(slow.isComplete).toBe(false);
+      clock.pass(Math.min(everyMs === 0 ? mostMs : everyMs, until - 1 - clock.now));
+      if (everyMs > 0) response.drain();
+    }
+    expect(slow.isComplete).toBe(false);
+    clock.pass(1);
+    expect([slow.types.at(-1), slow.isComplete]).toEqual(['connect-again', true]);
+    // With the place that it has reached, for the next one.
+    expect(Number(slow.lastEventId.split('.')[2])).toBe(slow.payloads.length);
   });
 });
 

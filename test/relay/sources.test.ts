@@ -101,7 +101,7 @@ describe('a relay of `tradeFeedEvents$`', () => {
     const log: string[] = [];
     relay.events$.subscribe((event) => log.push(inspect(event, { depth: 9 })));
     const raw = await Raw.get(web.port);
-    await raw.until((all) => all.includes('event: stop'));
+    await raw.until((all) => all.includes('event: connect-again'));
     for (const told of [
       '"data":"one"',
       '"data":"two"',

@@ -303,7 +303,7 @@ describe('a topic that fails', () => {
   cyclic['self'] = cyclic;
 
   it.each<[string, RelayTopic]>([
-    ['an operator that throws', map(() => JSON.parse('private text'))],
+    ['an operator that throws', map((): unknown => JSON.parse('private text'))],
     [
       'an operator that errors',
       (events$) =>

@@ -63,7 +63,12 @@ describe('a relay that is told nothing', () => {
 });
 
 it('a payload cannot end its message and begin another: line ends of any kind stay in it', async () => {
-  const forged = ['a\n\nevent: stop\ndata: {}\n\n', 'b\r\rid: 9\r\rdata: x', 'c\u2028\u2029\u0000d', '{"type":"stop"}'];
+  const forged = [
+    'a\n\nevent: complete\ndata: {}\n\n',
+    'b\r\rid: 9\r\rdata: x',
+    'c\u2028\u2029\u0000d',
+    '{"type":"complete"}',
+  ];
   await using opened = await openRelay();
   const { relay, source, web } = opened;
   const received = lastValueFrom(relayFeed$(web.url).pipe(frames(), take(forged.length), toArray()));
@@ -73,6 +78,6 @@ it('a payload cannot end its message and begin another: line ends of any kind st
   for (const payload of forged) source.emit(frame(payload));
   expect((await received).map((each) => each.text())).toEqual(forged);
   const wire = await raw.until((all) => all.split('"type":"frame"').length > forged.length);
-  expect(wire).not.toMatch(/^event: stop|^id: 9\s|\r(?!\n)/m);
+  expect(wire).not.toMatch(/^event: complete|^id: 9\s|\r(?!\n)/m);
   raw.socket.destroy();
 });
