@@ -2,11 +2,13 @@ import { defer, map, merge, mergeAll, type Observable, retryWhen, Subject, tap }
 import type { LifecycleEvent, RelayedEvent } from '../protocol/event.js';
 import { judged } from '../protocol/judged.js';
 import { backoff } from '../reconnect/reconnect.js';
+import type { RelayedValue } from '../protocol/relayed-value.js';
 import { reportReconnect } from '../reconnect/report-reconnect.js';
 import { reportStop } from '../reconnect/report-stop.js';
 import type { Ended } from './attempt.js';
 import { feedStops } from './feed-stops.js';
 import { pageWakes$ } from './page-wakes.js';
+import type { Received } from './read-event.js';
 import { relayConnection$ } from './relay-connection.js';
 import { type RelayFeedOptions, type RelayFeedSettings, resolveRelayFeed } from './relay-feed-options.js';
 import { type ResumePoint, resumePoint } from './resume-point.js';
@@ -27,6 +29,8 @@ import { type ResumePoint, resumePoint } from './resume-point.js';
  * `relay-failed` (5xx, 408, 429), `relay-lost`, `relay-stalled`, `invalid-relay-data`, `relay-closing` and `relay-session-ended`. A wait ends early
  * when the browser is online again or the page becomes visible.
  *
+ * @typeParam T - what the values are, where the relay runs an operator on the server (`select`): each comes as a {@link RelayedValue}. It is not
+ *   checked here. Without it the type has no values.
  * @param url - where the relay answers, relative to the page
  * @param options - see {@link RelayFeedOptions}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself, before any I/O
@@ -41,7 +45,10 @@ import { type ResumePoint, resumePoint } from './resume-point.js';
  * feed$.pipe(connectionStatus()).subscribe(({ state }) => console.log(state));
  * ```
  */
-export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Observable<RelayedEvent> => {
+export const relayFeed$ = <T = never>(
+  url: string | URL,
+  options?: RelayFeedOptions,
+): Observable<RelayedEvent | ValueOf<T>> => {
   const settings = resolveRelayFeed(url, options);
   const own$ = ownFeed$.bind(undefined, settings);
   // One that cannot load it has a stream for itself.
@@ -50,11 +57,11 @@ export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Obser
       ({ sharedFeed$ }) => sharedFeed$(settings, own$),
       () => own$(),
     );
-  return settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : own$();
+  return (settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : own$()) as Observable<RelayedEvent | ValueOf<T>>;
 };
 
 /** Receives over a stream of its own, from a place on: at first that of the settings. */
-const ownFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<RelayedEvent> =>
+const ownFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<Received> =>
   defer(() => {
     const lifecycle = new Subject<LifecycleEvent>();
     const emit = (event: LifecycleEvent) => lifecycle.next(event);
@@ -73,3 +80,6 @@ const ownFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<
       ),
     );
   });
+
+/** Without a `T` there are no values, and a `switch` over the events needs no case for them. */
+type ValueOf<T> = [T] extends [never] ? never : RelayedValue<T>;

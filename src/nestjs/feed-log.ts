@@ -61,6 +61,11 @@ export const logClients =
       case 'source-stopped':
         // The log of the feed has it.
         return undefined;
+      case 'topic-stopped':
+        return logger.error(
+          `A topic of \`select\` stopped: ${String(event.error)}`,
+          (event.error as Partial<Error> | undefined)?.stack,
+        );
       case 'client-refused':
         return logger.warn(`A client was refused: ${refusals[event.reason]}`);
     }
@@ -72,6 +77,7 @@ const refusals: Readonly<Record<RelayRefusal, string>> = {
   closed: 'the relay is closed',
   'authorize-timeout': 'its authorization took too long',
   'session-ended': 'the session of its user ended meanwhile',
+  topics: 'there are as many topics as `relay.maxTopics` allows',
 };
 
 /** Writes that two feeds use one account to a log. */

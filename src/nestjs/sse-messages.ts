@@ -17,7 +17,7 @@ import { SseResponse } from './sse-response.js';
  */
 export const sseMessages$ = (
   relay: Relay,
-  receiver: Pick<RelayReceiver, 'lastEventId' | 'user'>,
+  receiver: Pick<RelayReceiver, 'lastEventId' | 'select' | 'user'>,
   response: Writable | undefined,
 ): Observable<MessageEvent> =>
   defer(() => {

@@ -1,6 +1,7 @@
 import { BadRequestException, ForbiddenException } from '@nestjs/common';
-import { checkGiven, oneOf, type Rule, validated } from '../protocol/rules.js';
+import { aFunction, checkGiven, oneOf, type Rule, validated } from '../protocol/rules.js';
 import { corsOf, type Origins, originsRule } from '../relay/cors.js';
+import type { RelayTopic } from '../relay/index.js';
 import { isPipelined, type SseRequest } from './sse-request.js';
 
 /** Whom `TradeFeed.sse` serves. */
@@ -16,6 +17,13 @@ export interface SseOptions {
    * @defaultValue none: the limit does not count this stream
    */
   readonly user?: string | undefined;
+  /**
+   * What this browser gets instead of every frame: an operator over the events of the feed, which runs once for all that get the same
+   * function. Create it once, as a constant: one that is created for each request is a topic for each.
+   *
+   * @defaultValue the whole feed
+   */
+  readonly select?: RelayTopic | undefined;
   /**
    * The other origins whose pages may receive, such as `https://app.example.com`; `'*'`: every page. Turn CORS on in Nest for them, too: the
    * headers that let a page read the answer are Nest's.
@@ -47,5 +55,6 @@ const whoDecides = oneOf('guard', 'everybody');
 const rules: Readonly<Record<keyof SseOptions, Rule>> = {
   authorize: { ...whoDecides, allowed: `who decides who may read: ${whoDecides.allowed}` },
   user: { allowed: 'a text that is not empty', isSecret: true, is: (v) => typeof v === 'string' && v !== '' },
+  select: { allowed: 'an operator', is: aFunction.is },
   allowOrigins: originsRule,
 };

@@ -161,7 +161,8 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     return defer(() => {
       admit();
       if (response) this.#keep(response);
-      return sseMessages$(this.relay, { lastEventId: lastEventIdOf(request), user: options.user }, response);
+      const { user, select } = options;
+      return sseMessages$(this.relay, { lastEventId: lastEventIdOf(request), user, select }, response);
     });
   }
 

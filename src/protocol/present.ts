@@ -5,7 +5,15 @@ import { afterEvent, noOutages } from './outage.js';
 export type Present = readonly LifecycleEvent[];
 
 /** What a relay hands on: a stop of the feed is written as `disconnected`, since clients stay. */
-export type LoggedEvent = Exclude<RelayedEvent, Stopped>;
+export type LoggedEvent = Exclude<RelayedEvent, Stopped> | LoggedValue;
+
+/** A value of a topic, as JSON. */
+export interface LoggedValue {
+  readonly type: 'value';
+  /** In epoch ms. */
+  readonly at: number;
+  readonly json: string;
+}
 
 // An event makes those obsolete that do not come before it here.
 const ranks = { disconnected: 1, reconnecting: 2, 'ticket-requested': 3, 'ticket-issued': 4 } as const;
@@ -14,6 +22,7 @@ const ranks = { disconnected: 1, reconnecting: 2, 'ticket-requested': 3, 'ticket
 export const nextPresent = (present: Present, event: LoggedEvent): Present => {
   switch (event.type) {
     case 'gap':
+    case 'value':
     case 'watermark':
       return present;
     case 'opened':

@@ -1,9 +1,11 @@
 import { concat, concatMap, defer, EMPTY, endWith, filter, first, fromEventPattern, ignoreElements, map } from 'rxjs';
 import { merge, NEVER, type Observable, scan, type SchedulerLike, startWith, switchAll, switchMap, take } from 'rxjs';
 import { takeUntil, takeWhile, tap, timer } from 'rxjs';
-import { RelayClient, type SentAway } from './relay-client.js';
+import { RelayClient } from './relay-client.js';
 import type { RelayMessage } from './relay-message.js';
 import type { RelayRun } from './relay-run.js';
+import type { SentAway } from './sent-away.js';
+import type { RelayTopic } from './topic.js';
 
 /** Who receives. */
 export interface RelayReceiver {
@@ -11,9 +13,14 @@ export interface RelayReceiver {
   readonly lastEventId?: string | undefined;
   /** Where the messages are written to, so that they wait while it is full; without it they are handed out as they come. */
   readonly response?: RelayResponse | undefined;
+  /** What it gets instead of every frame: see {@link RelayTopic}. @defaultValue the whole feed */
+  readonly select?: RelayTopic | undefined;
   /** The id of its user, for `maxClientsPerUser` and {@link Relay.disconnect}. */
   readonly user?: string | undefined;
 }
+
+/** The key of what decides on the topic of a client that was let in. It is not published. */
+export const selection = Symbol('selection');
 
 /** The key of what a relay waits for before a client receives. It is not published. */
 export const admission = Symbol('admission');
@@ -22,6 +29,8 @@ export const admission = Symbol('admission');
 export interface AskingReceiver extends RelayReceiver {
   /** Emits the id of its user, or `undefined`, once it may receive; takes the place of `user`. Completes without when it has gone. */
   readonly [admission]?: Observable<string | undefined>;
+  /** Called then; takes the place of `select`. */
+  readonly [selection]?: () => RelayTopic | undefined;
 }
 
 /** What a relay asks of a response: the `ServerResponse` of Node has it all. */

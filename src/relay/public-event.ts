@@ -1,10 +1,9 @@
-import type { RelayedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import { errorBy } from '../protocol/meaning.js';
 import { relayTold } from '../protocol/relay-told.js';
 
 /** Makes the event that pages receive: its failure has no text but the fixed words of the library. */
-export const publicEvent = <E extends RelayedEvent>(event: E): E =>
+export const publicEvent = <E extends object>(event: E): E =>
   'failure' in event ? { ...event, failure: publicFailure(event.failure) } : event;
 
 /** Makes the failure that pages receive. An error that is not a failure of the feed may have any text, so they receive none of it. */

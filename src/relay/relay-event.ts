@@ -1,4 +1,4 @@
-import type { Joined } from './relay-client.js';
+import type { Joined } from './joining.js';
 import type { RelayRefusal } from './relay-full-error.js';
 
 /** What happens to the clients of a relay, for a log. Told apart by `type`. */
@@ -38,6 +38,12 @@ export type RelayEvent =
   | {
       /** The source has ended with an error: clients get its public words (`toPublic()`) and connect again, and only this has all of it. */
       readonly type: 'source-stopped';
+      readonly at: number;
+      readonly error: unknown;
+    }
+  | {
+      /** The operator of a topic has failed, or has emitted a value that is no JSON. Clients are not told what the error says. */
+      readonly type: 'topic-stopped';
       readonly at: number;
       readonly error: unknown;
     }

@@ -4,9 +4,9 @@ export const noRoom = 'The relay has no room. Come back later.';
 /**
  * Why a relay has no place for a client: `full`: there are `maxClients`; `user`: this user has `maxClientsPerUser` streams; `closed`: the
  * relay is closed; `authorize-timeout`: `authorize` gave no answer in time; `session-ended`: `relay.disconnect(id)` was called for this user
- * while the client was being authorized.
+ * while the client was being authorized; `topics`: there are `maxTopics`.
  */
-export type RelayRefusal = 'full' | 'user' | 'closed' | 'authorize-timeout' | 'session-ended';
+export type RelayRefusal = 'full' | 'user' | 'closed' | 'authorize-timeout' | 'session-ended' | 'topics';
 
 /**
  * The error of a client that a relay has no place for. Over HTTP it is a 503 with `Retry-After`.

@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { aFunction, checkGiven, positiveMs, type Rule, validated } from '../protocol/rules.js';
-import { filter, type Observable } from 'rxjs';
+import { filter } from 'rxjs';
 import { answerEnd, endConnectionAfter } from './answer-end.js';
 import { type Authorize, authorized$, NotAuthorizedError } from './authorized.js';
-import { admission, type AskingReceiver } from './client-messages.js';
+import { admission, type AskingReceiver, selection } from './client-messages.js';
 import { type Cors, corsOf, type Origins, originsRule } from './cors.js';
 import type { Relay } from './relay.js';
 import { noRoom, RelayFullError } from './relay-full-error.js';
 import { isClosing, type RelayMessage, sseText } from './relay-message.js';
+import type { RelayTopic } from './topic.js';
 import { writtenResponse } from './written-response.js';
 
 /** Who may receive from a relay over HTTP. */
@@ -21,6 +22,13 @@ export interface RelayHandlerOptions {
   /** How long `authorize` may take, in ms; after that the answer is 503 with `Retry-After`. @defaultValue 10 000 */
   readonly authorizeTimeoutMs?: number | undefined;
   /**
+   * Says what a client that was let in gets instead of every frame: an operator over the events of the feed, which runs once for all clients
+   * that get the same function. `undefined`: the whole feed. Anything else, and an exception, is a 500.
+   *
+   * @defaultValue the whole feed
+   */
+  readonly select?: ((request: IncomingMessage) => RelayTopic | undefined) | undefined;
+  /**
    * The other origins whose pages may receive, such as `https://app.example.com`, with cookies; `'*'`: every page, without cookies.
    *
    * @defaultValue none: the origin of the server alone
@@ -33,7 +41,7 @@ export interface RelayHandlerOptions {
  *
  * Answers `GET` with 200 and the stream, the preflight of CORS with 204, and else: 400 for a request that was sent before the answer to
  * the one before it on its connection was complete (pipelining), 403 when `authorize` says no or the origin is not allowed, 405 for another
- * method, 500 when `authorize` throws, 503 with `Retry-After` when there is no room, when `authorize` takes too long, and when the relay is
+ * method, 500 when `authorize` or `select` throws, 503 with `Retry-After` when there is no room, when `authorize` takes too long, and when the relay is
  * closed. A client has a place of `maxClients` from its request on. Writes no more than the response takes. The connection ends with the stream.
  * In Express it is `app.all('/feed', handler)`: a page of another origin sends an `OPTIONS` first. In NestJS take `TradeFeed.sse`.
  *
@@ -58,7 +66,7 @@ export const relayHandler = (
   relay: Relay,
   options: RelayHandlerOptions,
 ): ((request: IncomingMessage, response: ServerResponse) => void) => {
-  const { authorize, authorizeTimeoutMs = 10_000, allowOrigins = [] } = validated(options, rules);
+  const { authorize, authorizeTimeoutMs = 10_000, allowOrigins = [], select = everything } = validated(options, rules);
   checkGiven(options, { authorize: rules.authorize });
   return (request, response) => {
     const cors = corsOf(request, allowOrigins);
@@ -68,14 +76,40 @@ export const relayHandler = (
     else if (request.method !== 'GET') refuse(405, 'A relay answers to GET.', { allow: 'GET, OPTIONS' });
     // It waits for the answer before it: one connection could take every place.
     else if (!response.socket) refuse(400, 'This connection is busy with another answer.', connectionClose(response));
-    else stream(relay, request, response, cors, authorized$(authorize, request, authorizeTimeoutMs));
+    else {
+      const asking = {
+        [admission]: authorized$(authorize, request, authorizeTimeoutMs),
+        [selection]: () => selected(select, request),
+      };
+      stream(relay, request, response, cors, asking);
+    }
   };
 };
 
 const rules: Readonly<Record<keyof RelayHandlerOptions, Rule>> = {
   authorize: { ...aFunction, allowed: 'a function that says who is let in: `() => true` lets everybody in' },
   authorizeTimeoutMs: positiveMs,
+  select: aFunction,
   allowOrigins: originsRule,
+};
+
+type Select = NonNullable<RelayHandlerOptions['select']>;
+
+const everything: Select = () => undefined;
+
+const selected = (select: Select, request: IncomingMessage): RelayTopic | undefined => {
+  const topic = tried(() => select(request));
+  if (topic === undefined || typeof topic === 'function') return topic;
+  throw new NotAuthorizedError(500, 'The selection failed.');
+};
+
+/** Gives what is not a topic for what threw: the exception is for the app alone. */
+const tried = (use: () => RelayTopic | undefined): RelayTopic | undefined | null => {
+  try {
+    return use();
+  } catch {
+    return null;
+  }
 };
 
 const refusal =
@@ -97,7 +131,7 @@ const stream = (
   request: IncomingMessage,
   response: ServerResponse,
   cors: Cors,
-  authorized$: Observable<string | undefined>,
+  asking: Required<Pick<AskingReceiver, typeof admission | typeof selection>>,
 ): void => {
   const written = writtenResponse(response);
   if (written.isOver) return;
@@ -105,7 +139,8 @@ const stream = (
     lastEventId: [request.headers['last-event-id']].flat()[0],
     response: written,
     // Somebody else may have answered meanwhile.
-    [admission]: authorized$.pipe(filter(() => !written.isOver)),
+    ...asking,
+    [admission]: asking[admission].pipe(filter(() => !written.isOver)),
   };
   const messages = relay.messages$(receiver).subscribe({
     next: (message) => {

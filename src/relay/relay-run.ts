@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { RelayedEvent, Watermark } from '../protocol/event.js';
+import type { Watermark } from '../protocol/event.js';
 import type { RelayMessageType } from '../protocol/relay-wire.js';
 import { eventId } from './event-id.js';
 import { type Batch, EventLog, type LogBounds } from './event-log.js';
 import { publicFailure } from './public-event.js';
 import type { RelayMessage } from './relay-message.js';
+import type { TopicEvent } from './topic.js';
 
 /** One subscription of the source, for all clients: the log of its events, and how it ended. */
 export class RelayRun {
@@ -25,7 +26,7 @@ export class RelayRun {
   }
 
   /** Takes an event in. The stop of a feed is no stop of a client, which stays and waits: for it the feed is disconnected. */
-  append(event: RelayedEvent): void {
+  append(event: TopicEvent): void {
     this.log.append(event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
   }
 

@@ -2,20 +2,24 @@ import { interval, map, merge, NEVER, type Observable, of, race, share, Subject,
 import { finalize, type SchedulerLike, throwError, timer, using } from 'rxjs';
 import type { RelayedEvent } from '../protocol/event.js';
 import { clampMs } from '../protocol/rules.js';
-import { admission, type AskingReceiver, clientMessages$, type RelayReceiver } from './client-messages.js';
-import type { SentAway } from './relay-client.js';
+import { admission, type AskingReceiver, clientMessages$, type RelayReceiver, selection } from './client-messages.js';
 import type { RelayEvent } from './relay-event.js';
 import { RelayFullError } from './relay-full-error.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayOptions, resolveRelayOptions } from './relay-options.js';
 import { closedError, type Seat, Seats } from './seats.js';
-import { shareRun } from './shared-run.js';
+import type { SentAway } from './sent-away.js';
+import { shareSource } from './shared-source.js';
+import { TopicError } from './topic.js';
+import { Topics } from './topics.js';
 
 /** How it stands with a relay. */
 export interface RelayStatus {
-  /** Events held, and their bytes. */
+  /** Events held, of all topics together, and their bytes. */
   readonly held: { readonly events: number; readonly bytes: number };
   readonly clients: readonly RelayClientStatus[];
+  /** How many topics of `select` there are, with those that are kept for `lingerMs`. A number that grows shows operators created anew. */
+  readonly topics: number;
   /** How many further clients wait for `authorize`: they have a place of `maxClients` already. */
   readonly authorizing: number;
 }
@@ -96,7 +100,14 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
   const now = () => scheduler.now();
   const events = new Subject<RelayEvent>();
   const seats = new Seats(settings);
-  const shared = shareRun(source, settings, (error) => events.next({ type: 'source-stopped', at: now(), error }));
+  const stopped = (error: unknown) => events.next({ type: 'source-stopped', at: now(), error });
+  const shared = shareSource(source, scheduler, stopped);
+  const unlessOfSource = (report: (error: unknown) => void) => (error: unknown) => {
+    if (!shared.hasFailedWith(error)) report(error);
+  };
+  const topicStopped = (error: unknown) =>
+    events.next({ type: 'topic-stopped', at: now(), error: error instanceof TopicError ? error.cause : error });
+  const topics = new Topics(shared.events$, settings, unlessOfSource(stopped), unlessOfSource(topicStopped));
   const ticks = {
     heartbeats$: interval(clampMs(heartbeatMs), scheduler).pipe(share()),
     watermarks$: interval(watermarkMs, scheduler).pipe(share()),
@@ -104,10 +115,11 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
   let joinedSoFar = 0;
   seats.emptied$.subscribe(() => events.complete());
 
-  const joined$ = (seat: Seat, receiver: RelayReceiver): Observable<RelayMessage> => {
+  const joined$ = (seat: Seat, receiver: AskingReceiver): Observable<RelayMessage> => {
+    const run$ = topics.run$(receiver[selection] ? receiver[selection]() : receiver.select);
     const client = (joinedSoFar += 1);
     const sentAway$ = merge(seat.sentAway$, tooOld$(maxAgeMs, scheduler));
-    return clientMessages$(shared.run$, ticks, receiver, sentAway$, scheduler, {
+    return clientMessages$(run$, ticks, receiver, sentAway$, scheduler, {
       joined: (state) => {
         seat.client = { client, since: now(), state };
         events.next({ type: 'client-joined', at: now(), client, joined: state.joined });
@@ -142,17 +154,24 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
       ),
     events$: events.asObservable(),
     status: () => ({
-      held: { events: shared.current?.log.size ?? 0, bytes: shared.current?.log.bytes ?? 0 },
+      held: {
+        events: topics.current.reduce((sum, { log }) => sum + log.size, 0),
+        bytes: topics.current.reduce((sum, { log }) => sum + log.bytes, 0),
+      },
+      topics: topics.size,
       clients: seats.clients.map(({ client, user, since, state: { sent, missed } }) => ({
         ...{ client, since, sent, missed },
         ...(user !== undefined && { user }),
       })),
       authorizing: seats.authorizing,
     }),
-    restart: () => shared.restart(),
+    restart: () => {
+      shared.restart();
+      topics.restart();
+    },
     disconnect: (id) => seats.disconnect(id),
     close: () => {
-      shared.close();
+      topics.close();
       seats.close();
     },
   };

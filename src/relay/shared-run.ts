@@ -1,9 +1,9 @@
 import { AsyncSubject, auditTime, catchError, concat, defer, endWith, filter, finalize, map, merge, NEVER } from 'rxjs';
 import { type Observable, ReplaySubject, share, startWith, Subject, takeUntil, tap, timer } from 'rxjs';
-import type { RelayedEvent } from '../protocol/event.js';
 import { clampMs } from '../protocol/rules.js';
 import type { RelaySettings } from './relay-options.js';
 import { RelayRun } from './relay-run.js';
+import type { TopicEvent } from './topic.js';
 
 /** The run of a source that all clients share. */
 export interface SharedRun {
@@ -21,11 +21,13 @@ export interface SharedRun {
  * Shares the run of a source: subscribes with the first client, and stays subscribed for `lingerMs` after the last one left.
  *
  * @param onStop - called with the error of the source
+ * @param kept - whether a run that has ended is kept until `restart`, also when no client comes back
  */
 export const shareRun = (
-  source: Observable<RelayedEvent>,
+  source: Observable<TopicEvent>,
   settings: RelaySettings,
   onStop: (error: unknown) => void,
+  { isKept }: { readonly isKept: boolean } = { isKept: true },
 ): SharedRun => {
   const { lingerMs, scheduler } = settings;
   const closed = new AsyncSubject<void>();
@@ -34,9 +36,8 @@ export const shareRun = (
 
   const hasEnded = () => run?.end !== undefined;
   // A source that has ended is not subscribed to again: a page that is loaded again must not evict another client of the account.
-  const lingered$ = defer(() => (hasEnded() ? NEVER : timer(clampMs(lingerMs), scheduler))).pipe(
-    filter(() => !hasEnded()),
-  );
+  const isOver = () => isKept && hasEnded();
+  const lingered$ = defer(() => (isOver() ? NEVER : timer(clampMs(lingerMs), scheduler))).pipe(filter(() => !isOver()));
 
   return {
     run$: defer(() => {
@@ -62,7 +63,7 @@ export const shareRun = (
 
 /** Fills the run with what the source emits. Emits it at once, and again at most every `batchMs` when there is something new in it. */
 const running$ = (
-  source: Observable<RelayedEvent>,
+  source: Observable<TopicEvent>,
   run: RelayRun,
   { batchMs, scheduler }: RelaySettings,
   closed$: Observable<void>,

@@ -871,7 +871,9 @@ describe('relayFeed$: the operators', () => {
       source.emit(...events);
       const newcomer = receive(web.url);
       await newcomer.until(({ told }) => told.at(-1)?.type === events.at(-1)!.type);
-      const { since: _since, ...expected } = JSON.parse(JSON.stringify(await statusOf(events.map(publicEvent)))) as { since: number };
+      const { since: _since, ...expected } = JSON.parse(JSON.stringify(await statusOf(events.map(publicEvent)))) as {
+        since: number;
+      };
       expect(JSON.parse(JSON.stringify(await statusOf(newcomer.events)))).toMatchObject(expected);
     }
   });

@@ -2,7 +2,8 @@ import { type CanActivate, Controller, type ExecutionContext, Injectable, Req, S
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { Agent, get as httpGet, type IncomingMessage } from 'node:http';
-import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import type { RelayTopic } from '../../src/relay/index.js';
 import {
   type SseRequest,
   TradeFeed,
@@ -21,6 +22,8 @@ class BearerGuard implements CanActivate {
   }
 }
 
+const even: RelayTopic = filter((event) => event.type !== 'frame' || Number(event.text()) % 2 === 0);
+
 @Controller()
 class FeedController {
   readonly #tradeFeed: TradeFeed;
@@ -31,6 +34,11 @@ class FeedController {
   @Sse('feed')
   feed(@Req() request: SseRequest) {
     return this.#tradeFeed.sse(request, { authorize: 'everybody' });
+  }
+
+  @Sse('even')
+  even(@Req() request: SseRequest) {
+    return this.#tradeFeed.sse(request, { authorize: 'everybody', select: even });
   }
 
   @Sse('guarded')
@@ -238,6 +246,22 @@ describe('sse', () => {
   });
 });
 
+describe('a route with `select`', () => {
+  it('sends what the operator emits; `select` must be an operator', async () => {
+    await start();
+    const [some, all] = [await open('/even'), await open()];
+    for (const n of ['1', '2', '3', '4']) await testing.push(n);
+    const payloadsOf = async (client: SseClient) =>
+      (await eventsUntil(client, '4')).flatMap(({ type, data }) => (type === 'frame' ? [data] : []));
+    expect([await payloadsOf(some), await payloadsOf(all)]).toEqual([
+      ['2', '4'],
+      ['1', '2', '3', '4'],
+    ]);
+    const wrong = { authorize: 'guard', select: 'even' } as never;
+    expect(() => feed.sse({ headers: {} }, wrong)).toThrow(expect.objectContaining({ code: 'invalid-options' }));
+  });
+});
+
 describe('a browser that does not read', () => {
   const payload = (n: number) => `${n} `.padEnd(10_000, 'x');
   const count = 3_000;
@@ -281,7 +305,7 @@ describe('a browser that does not read', () => {
   }, 30_000);
 
   it('gets a long past in pieces: Nest drops a client at 4 Mi characters', async () => {
-    await start({ relay: { batchMs: 0 } });
+    await start({ relay: { batchMs: 0, maxReplayBytes: 1e8 } });
     const first = await open();
     await testing.push('one');
     const id = await idOf(first, '"one"');

@@ -3,7 +3,7 @@ import { interval, Observable, ReplaySubject, share, Subject } from 'rxjs';
 import { clientMessages$ } from '../../src/relay/client-messages.js';
 import type { RelayMessage } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
-import type { SentAway } from '../../src/relay/relay-client.js';
+import type { SentAway } from '../../src/relay/sent-away.js';
 import { opened } from '../operators/stream.js';
 import { Clock, frame, range, Response, watermarkIn } from './support.js';
 
@@ -12,7 +12,7 @@ const one = (
   receiver: { readonly response?: Response; readonly lastEventId?: string } = { response: new Response() },
 ) => {
   const clock = new Clock();
-  const run = new RelayRun({ capacity: 100, capacityBytes: 1e6 }, () => clock.now);
+  const run = new RelayRun({ capacity: 100, capacityBytes: 1e6, maxReplayBytes: 1e6 }, () => clock.now);
   const run$ = new ReplaySubject<RelayRun>(1);
   let beating = 0;
   const beats$ = interval(1_000, clock.scheduler).pipe(share());

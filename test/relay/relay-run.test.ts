@@ -3,7 +3,7 @@ import { tradeFeedError } from '../../src/protocol/classify.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
 import { frame } from './support.js';
 
-const bounds = { capacity: 10, capacityBytes: 1e6 };
+const bounds = { capacity: 10, capacityBytes: 1e6, maxReplayBytes: 1e6 };
 
 describe('RelayRun', () => {
   it('has a word of its own', () => {
@@ -44,7 +44,7 @@ describe('RelayRun', () => {
     expect(run.end).toEqual({ type: 'complete', data: '{}' });
     const failure = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
     run.stop(failure);
-      expect(run.end).toEqual({ type: 'connect-again', data: JSON.stringify(failure.toPublic()) });
+    expect(run.end).toEqual({ type: 'connect-again', data: JSON.stringify(failure.toPublic()) });
   });
 
   it.each([new Error('secret'), 'secret', { message: 'secret', code: 'secret' }, undefined, null])(

@@ -386,7 +386,7 @@ describe('createRelay: the limit', () => {
 describe('createRelay: what it tells', () => {
   it('counts what is held, and what each client was sent', () => {
     const { clock, relay, source, join } = virtualRelay();
-    expect(relay.status()).toEqual({ held: { events: 0, bytes: 0 }, clients: [], authorizing: 0 });
+    expect(relay.status()).toEqual({ held: { events: 0, bytes: 0 }, clients: [], topics: 0, authorizing: 0 });
     join();
     source.frames('a', 'b');
     clock.pass(16);
@@ -579,7 +579,7 @@ describe('createRelay: two relays', () => {
     one.clock.pass(16);
     expect(two.source.subscriptions).toBe(0);
     const other = two.join({ lastEventId: client.lastEventId });
-    two.source.frames('b');
+    two.source.emit(frame('b', 1_000_001));
     two.clock.pass(16);
     expect(other.events.map(({ type }) => type)).toEqual(['gap', 'frame']);
   });

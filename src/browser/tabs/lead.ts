@@ -1,5 +1,5 @@
 import { concat, defer, finalize, ignoreElements, materialize, merge, type Observable, of, tap } from 'rxjs';
-import type { RelayedEvent } from '../../protocol/event.js';
+import type { Received } from '../read-event.js';
 import { TradeFeedError } from '../../protocol/failure.js';
 import type { ResumePoint } from '../resume-point.js';
 import type { Notification } from './notification.js';
@@ -17,7 +17,7 @@ export const lead$ = (
   tab: Tab,
   { messages$, post }: TabChannel,
   loss: Loss,
-  own$: (place: ResumePoint) => Observable<RelayedEvent>,
+  own$: (place: ResumePoint) => Observable<Received>,
 ): Observable<Notification> =>
   defer(() => {
     tab.lead();

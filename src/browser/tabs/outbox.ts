@@ -1,14 +1,14 @@
-import type { RelayedEvent } from '../../protocol/event.js';
+import type { Received } from '../read-event.js';
 import type { ResumePoint } from '../resume-point.js';
 
 /** Sends events that came together, and the ids before and after them: equal when no message of the relay brought the events. */
-type Send = (from: string | undefined, to: string | undefined, events: readonly RelayedEvent[]) => void;
+type Send = (from: string | undefined, to: string | undefined, events: readonly Received[]) => void;
 
 /** Gathers the events of each message that a leader receives: the other tabs get one message for it as well. */
 export class Outbox {
   readonly #place: ResumePoint;
   readonly #send: Send;
-  #events: RelayedEvent[] = [];
+  #events: Received[] = [];
 
   constructor(place: ResumePoint, send: Send) {
     this.#place = place;
@@ -16,7 +16,7 @@ export class Outbox {
   }
 
   /** Takes an event in. One that no message of the relay brought is sent at the end of the task. */
-  add(event: RelayedEvent): void {
+  add(event: Received): void {
     if (this.#events.length === 0) queueMicrotask(() => this.flush());
     this.#events.push(event);
   }

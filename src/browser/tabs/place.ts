@@ -1,5 +1,5 @@
 import { gapOf, type Missed, presentBehindGap, presentSince } from '../../protocol/catch-up.js';
-import type { RelayedEvent } from '../../protocol/event.js';
+import type { Received } from '../read-event.js';
 import type { Batch, Welcome } from './tab-message.js';
 
 /** What the id of a message of a relay says (`src/relay/event-id.ts` writes it). */
@@ -16,7 +16,7 @@ interface Place {
 
 /** The events that a tab emits for a message, and the id that it has reached then. */
 export interface Taken {
-  readonly events: readonly RelayedEvent[];
+  readonly events: readonly Received[];
   readonly id: string | undefined;
 }
 
@@ -60,8 +60,8 @@ const newEvents = (
   own: string | undefined,
   from: string | undefined,
   to: string | undefined,
-  events: readonly RelayedEvent[],
-): readonly RelayedEvent[] => {
+  events: readonly Received[],
+): readonly Received[] => {
   const [mine, begin, end] = [placeOf(own), placeOf(from), placeOf(to)];
   if (mine === undefined || begin === undefined || mine.run !== end?.run) return events;
   if (mine.seq >= end.seq) return [];

@@ -11,7 +11,7 @@ import {
   type Observable,
 } from 'rxjs';
 import { race, repeat, startWith, switchMap, tap, throwError } from 'rxjs';
-import type { RelayedEvent } from '../../protocol/event.js';
+import type { Received } from '../read-event.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
 import { type ResumePoint, resumePoint } from '../resume-point.js';
 import { awake$ } from './awake.js';
@@ -33,8 +33,8 @@ import { openChannel } from './tab-channel.js';
  */
 export const sharedFeed$ = (
   settings: RelayFeedSettings,
-  own$: (place: ResumePoint) => Observable<RelayedEvent>,
-): Observable<RelayedEvent> =>
+  own$: (place: ResumePoint) => Observable<Received>,
+): Observable<Received> =>
   defer(() => {
     const page = globalThis as unknown as Page;
     const place = resumePoint(settings);
@@ -63,7 +63,7 @@ const member$ = (
   tab: Tab,
   locks: Locks,
   settings: RelayFeedSettings,
-  own$: (place: ResumePoint) => Observable<RelayedEvent>,
+  own$: (place: ResumePoint) => Observable<Received>,
 ): Observable<Notification> =>
   defer(() => {
     // The number is that of this protocol: tabs of an app's older version may be open as well.

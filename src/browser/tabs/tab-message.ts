@@ -1,4 +1,5 @@
-import type { RelayedEvent, Watermark } from '../../protocol/event.js';
+import type { Watermark } from '../../protocol/event.js';
+import type { Received } from '../read-event.js';
 import { TradeFeedError } from '../../protocol/failure.js';
 import { Frame } from '../../protocol/frame.js';
 import type { Present } from '../../protocol/present.js';
@@ -51,7 +52,7 @@ export interface Batch extends OfLeader {
   /** The id of the message. */
   readonly to: string | undefined;
   readonly shiftMs: number;
-  readonly events: readonly RelayedEvent[];
+  readonly events: readonly Received[];
 }
 
 /** The feed has ended, for all tabs. */

@@ -1,5 +1,6 @@
 import { EMPTY, from, type Observable, tap } from 'rxjs';
-import type { RelayedEvent, Watermark } from '../../protocol/event.js';
+import type { Watermark } from '../../protocol/event.js';
+import type { Received } from '../read-event.js';
 import { nextPresent, openedIn, type Present } from '../../protocol/present.js';
 import { relayError } from '../../protocol/relay-failure.js';
 import type { ResumePoint } from '../resume-point.js';
@@ -33,9 +34,9 @@ export class Tab {
   }
 
   /** Takes note of an event that this tab emits. */
-  emitted(event: RelayedEvent): void {
-    // The error that follows it ends this subscription.
-    if (event.type === 'stopped') return;
+  emitted(event: Received): void {
+    // Neither says how the feed is: the error that follows `stopped` ends this subscription.
+    if (event.type === 'stopped' || event.type === 'value') return;
     if (event.type === 'frame') this.#frames += 1;
     else if (event.type === 'watermark') this.#watermark = event;
     else if (event.type === 'opened') [this.#openSince, this.#frames] = [this.#now(), 0];
@@ -43,7 +44,7 @@ export class Tab {
   }
 
   /** Takes a message of a leader; emits what this tab emits for it. One of an earlier leader has nothing for it. */
-  receive(message: FromLeader): Observable<RelayedEvent> {
+  receive(message: FromLeader): Observable<Received> {
     if (message.term < this.term) return EMPTY;
     this.term = message.term;
     this.#heardAt = this.#now();
@@ -69,7 +70,7 @@ export class Tab {
   }
 
   /** Gives the events for the loss of the leader, if the feed was open through it: those of a connection to the relay that ends. */
-  interrupted(code: Loss): readonly RelayedEvent[] {
+  interrupted(code: Loss): readonly Received[] {
     if (openedIn(this.#present) === undefined) return [];
     const at = this.#now();
     const endedAt = code === 'relay-stalled' ? this.#heardAt : at;
@@ -81,7 +82,7 @@ export class Tab {
     ];
   }
 
-  #take({ events, id = '' }: Taken, shiftMs: number): Observable<RelayedEvent> {
+  #take({ events, id = '' }: Taken, shiftMs: number): Observable<Received> {
     this.place.shiftMs = shiftMs;
     return from(events).pipe(tap({ complete: () => this.place.reached(id) }));
   }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { takeBatch, takeWelcome } from '../../../src/browser/tabs/place.js';
+import type { Received } from '../../../src/browser/read-event.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
 import { eventId } from '../../../src/relay/event-id.js';
 import { disconnected, opened, reconnecting } from '../../operators/stream.js';
 import { frame, range } from '../../relay/support.js';
 
 /** The id of the place after so many events, as a relay writes it: the first is an `opened`, all others are frames. */
-const id = (seq: number, run = 'run_-1') =>
-  eventId(run, { seq, frames: Math.max(0, seq - 1), at: seq * 10, present: [], watermark: 0 });
+const id = (seq: number, run = 'run_-1') => eventId(run, { seq, frames: Math.max(0, seq - 1), at: seq * 10 });
 
 const watermark = (at: number): RelayedEvent => ({ type: 'watermark', at });
 const frames = (from: number, to: number) => range(from, to).map((n) => frame(n));
@@ -16,7 +16,7 @@ const frames = (from: number, to: number) => range(from, to).map((n) => frame(n)
 const batch = (from: string | undefined, to: string | undefined, ...events: RelayedEvent[]) =>
   ({ type: 'batch', term: 1, shiftMs: 1_000, from, to, events }) as const;
 
-const inShort = (events: readonly RelayedEvent[]) =>
+const inShort = (events: readonly Received[]) =>
   events.map((event) => (event.type === 'frame' ? event.text() : event.type));
 
 describe('takeBatch', () => {
