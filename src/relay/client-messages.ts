@@ -1,10 +1,9 @@
 import { concat, concatMap, defer, EMPTY, endWith, filter, first, fromEventPattern, ignoreElements, map } from 'rxjs';
 import { merge, NEVER, type Observable, scan, type SchedulerLike, startWith, switchAll, switchMap, take } from 'rxjs';
 import { takeUntil, takeWhile, tap, timer } from 'rxjs';
-import { RelayClient } from './relay-client.js';
+import { RelayClient, type SentAway } from './relay-client.js';
 import type { RelayMessage } from './relay-message.js';
 import type { RelayRun } from './relay-run.js';
-import type { SentAway } from './sent-away.js';
 import type { RelayTopic } from './topic.js';
 
 /** Who receives. */

@@ -8,7 +8,9 @@ import { isNear, type Joined, joining } from './joining.js';
 import { hasBeenOpen, openedIn, type Present } from '../protocol/present.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayRun, withWatermark } from './relay-run.js';
-import type { SentAway } from './sent-away.js';
+
+/** Why the relay ends a stream that could go on. */
+export type SentAway = 'closing' | 'sessionEnded';
 
 /** One client: a place in the log, and what it has to be told next. */
 export class RelayClient {

@@ -1,7 +1,6 @@
 import { AsyncSubject, type Observable, ReplaySubject, type Unsubscribable } from 'rxjs';
-import type { RelayClient } from './relay-client.js';
+import type { RelayClient, SentAway } from './relay-client.js';
 import { RelayFullError } from './relay-full-error.js';
-import type { SentAway } from './sent-away.js';
 
 /** How many clients may be here. */
 export interface SeatBounds {

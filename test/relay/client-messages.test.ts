@@ -3,7 +3,7 @@ import { interval, Observable, ReplaySubject, share, Subject } from 'rxjs';
 import { clientMessages$ } from '../../src/relay/client-messages.js';
 import type { RelayMessage } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
-import type { SentAway } from '../../src/relay/sent-away.js';
+import type { SentAway } from '../../src/relay/relay-client.js';
 import { opened } from '../operators/stream.js';
 import { Clock, frame, range, Response, watermarkIn } from './support.js';
 
