@@ -3,6 +3,8 @@ import { TradeFeedModule } from 'rx-trade-feed/nestjs';
 import { DemoController } from './demo/demo.controller.js';
 import { LocalService } from './demo/local-service.js';
 import { FeedController } from './feed.controller.js';
+import { FeedHistory } from './history/feed-history.js';
+import { HistoryController } from './history/history.controller.js';
 import type { Settings } from './settings.js';
 
 /** The backend: one connection to the service, handed on to every page. */
@@ -13,8 +15,8 @@ export class AppModule {
     return {
       module: AppModule,
       imports: [TradeFeedModule.forRoot({ feed, ...service?.feedOptions })],
-      controllers: [FeedController, ...(service ? [DemoController] : [])],
-      providers: service ? [{ provide: LocalService, useValue: service }] : [],
+      controllers: [FeedController, HistoryController, ...(service ? [DemoController] : [])],
+      providers: [FeedHistory, ...(service ? [{ provide: LocalService, useValue: service }] : [])],
     };
   }
 }
