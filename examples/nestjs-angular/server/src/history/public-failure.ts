@@ -1,9 +1,5 @@
 import type { TradeFeedError } from 'rx-trade-feed';
 import type { PublicFailure } from './history-answer.js';
 
-/** Makes plain data of a failure, with nothing in it that only the server should know. */
-export const publicFailure = (failure: TradeFeedError): PublicFailure => {
-  const { code, stage, verdict, status, closeCode, advice, endedAt } = failure;
-  const message = failure.message.replace(/ \([^)]*\)(?=\.)/, '');
-  return { code, stage, verdict, status, closeCode, advice, endedAt, message };
-};
+/** Makes plain data of a failure, with the fixed words of the library in place of what was observed. */
+export const publicFailure = (failure: TradeFeedError): PublicFailure => failure.toPublic().toJSON();

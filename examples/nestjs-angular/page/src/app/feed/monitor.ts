@@ -162,7 +162,7 @@ export class Monitor {
   /** Takes an event into the log, the totals and the charts. */
   private follow(event: Happening): void {
     const gap = this.outages.follow(event);
-    this.tally.follow(event);
+    this.tally.follow(event, this.stopBy());
     if (event.type === 'opened') this.history.open(event.at);
     else if (event.type === 'disconnected' || event.type === 'stopped') this.history.lose(event.failure.endedAt);
     if (event.type === 'opened' || event.type === 'disconnected' || event.type === 'stopped') this.log.tell(event);

@@ -1,4 +1,4 @@
-import { type Failure, isStop } from './failure';
+import type { Failure } from './failure';
 import type { Happening, Outages } from './outages';
 import type { ServerHistory } from './server-history';
 
@@ -27,7 +27,6 @@ export class Tally {
   private bytes = 0;
   private dropped = 0;
   private reconnects: Record<string, number> = {};
-  private stoppedBy: Failure['code'] | undefined;
 
   /** Begins with what the server has counted. */
   begin({ since, totals }: ServerHistory): void {
@@ -41,23 +40,21 @@ export class Tally {
     this.bytes += bytes;
   }
 
-  /** Counts what an event tells. */
-  follow(event: Happening): void {
+  /**
+   * Counts what an event tells.
+   *
+   * @param stop - what has stopped the feed, while it is stopped: then the page looks at the relay, which is no reconnect of the feed
+   */
+  follow(event: Happening, stop: Failure | undefined): void {
     if (event.type === 'gap') this.dropped += event.missed ?? 0;
-    else if (event.type === 'opened' || event.type === 'ticket-requested') this.stoppedBy = undefined;
-    else if (event.type === 'disconnected') this.reconnect(event.failure);
+    if (event.type !== 'disconnected') return;
+    const { code } = event.failure;
+    if (code !== stop?.code) this.reconnects[code] = (this.reconnects[code] ?? 0) + 1;
   }
 
   /** Gives the sums. */
   read({ gaps, lostMs, down }: Outages): Totals {
     const { since, frames, bytes, dropped, reconnects } = this;
     return { since, frames, bytes, gaps, lostMs, downSince: down?.from, dropped, reconnects: { ...reconnects } };
-  }
-
-  // While the feed is stopped, the page looks at the relay: that is no reconnect of the feed.
-  private reconnect(failure: Failure): void {
-    const { code } = failure;
-    if (isStop(failure)) this.stoppedBy = code;
-    else if (code !== this.stoppedBy) this.reconnects[code] = (this.reconnects[code] ?? 0) + 1;
   }
 }
