@@ -68,7 +68,7 @@ describe('on the local service of the demo', () => {
     await expectText(view.page.locator('[data-figure=frames] .figure'), /^[23]\d\d$/);
     await expectText(view.page.locator('[data-figure=bytes] .figure'), /^\d{3}$/);
     await expectText(view.page.locator('[data-figure=latency] .figure').first(), /^\d+$/);
-    assert.match(await view.page.title(), /^● Live [23]\d\d\/s · Trade feed$/);
+    await view.page.waitForFunction(() => /^● Live [23]\d\d\/s · Trade feed$/.test(document.title));
     await shot(view, 'live');
   });
 

@@ -5,6 +5,7 @@ import { LocalService } from './demo/local-service.js';
 import { FeedController } from './feed.controller.js';
 import { FeedHistory } from './history/feed-history.js';
 import { HistoryController } from './history/history.controller.js';
+import { KeptRelay } from './kept-relay.js';
 import type { Settings } from './settings.js';
 
 /** The backend: one connection to the service, handed on to every page. */
@@ -16,7 +17,7 @@ export class AppModule {
       module: AppModule,
       imports: [TradeFeedModule.forRoot({ feed, ...service?.feedOptions })],
       controllers: [FeedController, HistoryController, ...(service ? [DemoController] : [])],
-      providers: [FeedHistory, ...(service ? [{ provide: LocalService, useValue: service }] : [])],
+      providers: [FeedHistory, KeptRelay, ...(service ? [{ provide: LocalService, useValue: service }] : [])],
     };
   }
 }
