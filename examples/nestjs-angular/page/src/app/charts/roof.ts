@@ -10,13 +10,11 @@ const outlier = 4;
  * @param least - no smaller scale makes sense
  */
 export const roof = (lines: readonly (readonly number[])[], least: number): number => {
-  const values = lines.flat();
-  const newest = lines.map((line) => middle(line.slice(-5)));
-  const most = values.reduce((high, value) => Math.max(high, value), 0);
-  const sorted = values.slice().sort((one, other) => one - other);
-  const usual = Math.max(least, sorted[Math.floor(sorted.length * 0.9)] ?? 0, ...newest);
+  const most = Math.max(0, ...lines.flat());
+  const usual = Math.max(least, ...lines.map((line) => Math.max(atShare(line, 0.9), atShare(line.slice(-5), 0.5))));
   return Math.max(least, (most > usual * outlier ? usual * 1.6 : most) * 1.15);
 };
 
-const middle = (values: readonly number[]): number =>
-  values.slice().sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
+/** Finds the value that a share of the values do not exceed. */
+const atShare = (values: readonly number[], share: number): number =>
+  values.slice().sort((one, other) => one - other)[Math.floor(values.length * share)] ?? 0;

@@ -18,7 +18,7 @@ export interface LogEntry {
 
 /** What the log is made of: events of the stream, and those that the server kept. */
 export type LogEvent =
-  | { readonly type: 'opened'; readonly at: number; readonly connection: number }
+  | { readonly type: 'opened'; readonly at: number; readonly feed: string; readonly connection: number }
   | { readonly type: 'disconnected' | 'stopped'; readonly at: number; readonly failure: Failure }
   | ({ readonly type: 'gap' } & Gap)
   | { readonly type: 'asked'; readonly at: number };

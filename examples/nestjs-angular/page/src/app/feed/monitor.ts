@@ -203,6 +203,8 @@ export class Monitor {
       ...known.events.map((event) => ({ at: timeOf(event), take: () => this.log.tell(event) })),
       ...events.filter(isOwn).map((event) => ({ at: timeOf(event), take: () => this.follow(event) })),
     ];
+    const opened = known.events.findLast(({ type }) => type === 'opened');
+    if (opened?.type === 'opened') this.feedName.set(opened.feed);
     for (const { take } of steps.sort((one, other) => one.at - other.at)) take();
     this.update();
   }

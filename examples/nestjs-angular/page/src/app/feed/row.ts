@@ -44,12 +44,13 @@ export class Row {
     const { data, isBinary } = this.frame;
     if (isBinary) {
       const at = hexOf(data, '').indexOf(text.replaceAll(' ', '')) >> 1;
-      const from = at < 24 ? 0 : at - 6;
+      const from = at < 6 ? 0 : at - 2;
       return (from > 0 ? '… ' : '') + hexOf(data.subarray(from, from + previewBytes / 4), ' ');
     }
     const whole = this.frame.text();
+    // Near its begin, so that it is in sight on a narrow screen, too.
     const at = whole.toLowerCase().indexOf(text);
-    const from = at < 48 ? 0 : at - 24;
+    const from = at < 16 ? 0 : at - 8;
     return (from > 0 ? '…' : '') + whole.slice(from, from + previewBytes).replace(/\s+/g, ' ');
   }
 }
