@@ -65,7 +65,7 @@ const runTests = async (names, concurrency) => {
     '--test',
     `--test-concurrency=${concurrency}`,
     // What hangs fails.
-    `--test-timeout=${7 * 60_000}`,
+    `--test-timeout=${10 * 60_000}`,
     ...reporters,
     ...names.map((name) => join(folder, name)),
   ];

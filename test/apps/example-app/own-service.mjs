@@ -27,7 +27,7 @@ export const startOwnService = async ({ folder }, { source } = {}) => {
       const text = await answer.text();
       if (answer.ok) tickets.push(JSON.parse(text).ticket);
       response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(text);
-    })();
+    })().catch(() => response.destroy()); // The service is being stopped.
   });
   endpoint.listen(0, '127.0.0.1');
   await once(endpoint, 'listening');

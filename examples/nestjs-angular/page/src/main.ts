@@ -4,5 +4,13 @@ import { provideTradeFeed } from 'rx-trade-feed/angular';
 import { App } from './app/app';
 
 bootstrapApplication(App, {
-  providers: [provideZonelessChangeDetection(), provideTradeFeed({ url: '/feed' })],
+  providers: [
+    provideZonelessChangeDetection(),
+    provideTradeFeed({
+      url: '/feed',
+      // While the feed behind the relay is stopped, the page looks again: somebody may have connected again on another one.
+      maxFeedStops: Infinity,
+      backoff: { maxDelayMs: 3_000 },
+    }),
+  ],
 }).catch((error: unknown) => console.error(error));

@@ -7,7 +7,7 @@ const start = fileURLToPath(new URL('../start.mjs', import.meta.url));
 
 /** Starts a server on a port; it connects to the service at once. */
 export const startServer = async (port, env) => {
-  const args = [start, '--port', String(port), '--connect', 'bootstrap'];
+  const args = [start, '--port', String(port)];
   const program = spawn(process.execPath, args, {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
