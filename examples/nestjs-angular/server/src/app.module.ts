@@ -3,18 +3,26 @@ import { TradeFeedModule } from 'rx-trade-feed/nestjs';
 import { DemoController } from './demo/demo.controller.js';
 import { LocalService } from './demo/local-service.js';
 import { FeedController } from './feed.controller.js';
+import { Markets, PAYLOAD } from './markets/markets.js';
+import { MarketsController } from './markets/markets.controller.js';
+import { payloadOf } from './markets/payload.js';
 import type { Settings } from './settings.js';
 
 /** The backend: one connection to the service, handed on to every page. */
 @Module({})
 export class AppModule {
   /** Without a local service, address and key come from TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY. */
-  static of({ feed }: Settings, service: LocalService | undefined): DynamicModule {
+  static of(settings: Settings, service: LocalService | undefined): DynamicModule {
+    const { feed } = settings;
     return {
       module: AppModule,
       imports: [TradeFeedModule.forRoot({ feed, ...service?.feedOptions })],
-      controllers: [FeedController, ...(service ? [DemoController] : [])],
-      providers: service ? [{ provide: LocalService, useValue: service }] : [],
+      controllers: [FeedController, MarketsController, ...(service ? [DemoController] : [])],
+      providers: [
+        Markets,
+        { provide: PAYLOAD, useValue: payloadOf(settings) },
+        ...(service ? [{ provide: LocalService, useValue: service }] : []),
+      ],
     };
   }
 }
