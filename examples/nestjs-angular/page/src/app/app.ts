@@ -1,4 +1,4 @@
-import { ChangeDetectionStrategy, Component, computed, inject, signal } from '@angular/core';
+import { ChangeDetectionStrategy, Component, inject, signal } from '@angular/core';
 import type { Figure } from './charts/figure';
 import { figuresOf } from './charts/figures';
 import { RateChart } from './charts/rate-chart';
@@ -6,33 +6,23 @@ import { Monitor } from './feed/monitor';
 import { FramesPanel } from './frames/frames-panel';
 import { EventLog } from './log/event-log';
 import { TryAnOutage } from './outage/try-an-outage';
-import { Shortcuts } from './shell/shortcuts';
-import { ShortcutsDialog } from './shell/shortcuts-dialog';
-import { Theme } from './shell/theme';
+import { TopBar } from './shell/top-bar';
 import { StatusPanel } from './status/status-panel';
 import { Totals } from './totals/totals';
 
-/** The page: how it stands, the figures, the frames, what happened. */
+/** The view of the feed: how it stands, the figures, the frames, what happened. */
 @Component({
-  selector: 'app-root',
+  selector: 'app-feed',
   changeDetection: ChangeDetectionStrategy.OnPush,
-  imports: [EventLog, FramesPanel, RateChart, ShortcutsDialog, StatusPanel, Totals, TryAnOutage],
+  imports: [EventLog, FramesPanel, RateChart, StatusPanel, TopBar, Totals, TryAnOutage],
   templateUrl: './app.html',
   styleUrl: './app.css',
 })
 export class App {
   private readonly monitor = inject(Monitor);
 
-  protected readonly theme = inject(Theme);
   protected readonly feed = this.monitor.name;
   protected readonly figures: readonly Figure[] = figuresOf(this.monitor);
   protected readonly spans = [1, 5, 15] as const;
   protected readonly minutes = signal<number>(5);
-  protected readonly themeWords = computed(
-    () => ({ system: 'System', light: 'Light', dark: 'Dark' })[this.theme.choice()],
-  );
-
-  constructor() {
-    inject(Shortcuts).bind('t', () => this.theme.next());
-  }
 }

@@ -45,6 +45,7 @@ export class ShortcutsDialog {
     },
     { names: ['Enter'], does: 'Open the payload of a frame' },
     { names: ['Esc'], does: 'Close the payload, or clear the filter' },
+    { names: ['M'], does: 'The markets, and back to the feed' },
     { names: ['T'], does: 'Light, dark, or as the system says' },
     { names: ['?'], does: 'This list' },
   ];
