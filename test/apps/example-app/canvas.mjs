@@ -1,6 +1,6 @@
 /**
  * Reads the pixels of a chart: its bands in the colour of an outage, from left to right, in shares of the plot's width, and the share
- * of columns beside and in them that hold the line.
+ * of columns beside and in them that hold the line. Besides, where the line begins, and how far its end is from the top.
  */
 export const bandsOf = (page, figure) =>
   page.locator(`[data-figure="${figure}"] canvas`).evaluate((canvas) => {
@@ -26,12 +26,28 @@ export const bandsOf = (page, figure) =>
     const hasLine = (x) => counted(x, line, 40) > 0;
     const bands = [];
     const lines = { within: 0, beside: 0 };
+    let lineFrom;
+    let lineUntil;
     for (let x = 0; x < width; x += 1) {
+      if (hasLine(x)) {
+        lineFrom ??= x;
+        lineUntil = x;
+      }
       if (hasLine(x)) lines[isBand(x) ? 'within' : 'beside'] += 1;
       if (!isBand(x)) continue;
       const last = bands.at(-1);
       if (last !== undefined && last.end === x) last.end = x + 1;
       else bands.push({ start: x, end: x + 1 });
     }
-    return { bands: bands.map(({ start, end }) => ({ start, end, width: end - start })), lines, width: canvas.width };
+    const lastLineAt = Array.from({ length: height }, (_, y) => y).find((y) =>
+      isLike((y * width + (lineUntil ?? 0)) * 4, line, 40),
+    );
+    return {
+      bands: bands.map(({ start, end }) => ({ start, end, width: end - start })),
+      lines,
+      lineFrom,
+      lastLineAt,
+      width,
+      height,
+    };
   });

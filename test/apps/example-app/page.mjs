@@ -26,6 +26,8 @@ const viewOf = (page, errors) => {
   const state = page.locator('app-status-panel .state');
   const totals = page.locator('app-totals dl > div');
   const log = page.locator('app-event-log li');
+  const totalOf = (name) =>
+    totals.filter({ has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) }).locator('dd');
   return {
     page,
     errors,
@@ -36,14 +38,10 @@ const viewOf = (page, errors) => {
     happened: (pattern, timeout) => expectText(log.first(), pattern, timeout),
     rows: page.locator('.row'),
     button: (name) => page.getByRole('button', { name, exact: true }),
+    /** Finds a total by its name. */
+    totalOf,
     /** Gives a total by its name, as a number. */
-    total: async (name) => {
-      const text = await totals
-        .filter({ has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) })
-        .locator('dd')
-        .innerText();
-      return Number.parseFloat(text.replaceAll(',', ''));
-    },
+    total: async (name) => Number.parseFloat((await totalOf(name).innerText()).replaceAll(',', '')),
     close: () => page.context().close(),
   };
 };

@@ -3,6 +3,8 @@ import { TradeFeedModule } from 'rx-trade-feed/nestjs';
 import { DemoController } from './demo/demo.controller.js';
 import { LocalService } from './demo/local-service.js';
 import { FeedController } from './feed.controller.js';
+import { FeedHistory } from './history/feed-history.js';
+import { HistoryController } from './history/history.controller.js';
 import { Markets, PAYLOAD } from './markets/markets.js';
 import { MarketsController } from './markets/markets.controller.js';
 import { payloadOf } from './markets/payload.js';
@@ -17,8 +19,9 @@ export class AppModule {
     return {
       module: AppModule,
       imports: [TradeFeedModule.forRoot({ feed, ...service?.feedOptions })],
-      controllers: [FeedController, MarketsController, ...(service ? [DemoController] : [])],
+      controllers: [FeedController, HistoryController, MarketsController, ...(service ? [DemoController] : [])],
       providers: [
+        FeedHistory,
         Markets,
         { provide: PAYLOAD, useValue: payloadOf(settings) },
         ...(service ? [{ provide: LocalService, useValue: service }] : []),

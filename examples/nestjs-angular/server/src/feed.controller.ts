@@ -1,15 +1,18 @@
 import { Controller, HttpCode, Post, Req, Sse, UseGuards } from '@nestjs/common';
 import { type SseRequest, TradeFeed } from 'rx-trade-feed/nestjs';
 import { FeedGuard } from './feed.guard.js';
+import { FeedHistory } from './history/feed-history.js';
 
 /** What the page asks for. */
 @Controller('feed')
 @UseGuards(FeedGuard)
 export class FeedController {
   private readonly tradeFeed: TradeFeed;
+  private readonly history: FeedHistory;
 
-  constructor(tradeFeed: TradeFeed) {
+  constructor(tradeFeed: TradeFeed, history: FeedHistory) {
     this.tradeFeed = tradeFeed;
+    this.history = history;
   }
 
   /** The feed, for one browser. */
@@ -22,6 +25,7 @@ export class FeedController {
   @Post('restart')
   @HttpCode(204)
   restart(): void {
+    if (this.tradeFeed.status.state === 'stopped') this.history.asked();
     this.tradeFeed.restart();
   }
 }

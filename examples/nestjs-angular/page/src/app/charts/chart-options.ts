@@ -1,7 +1,8 @@
 import uPlot from 'uplot';
 import type { Outage } from '../feed/history';
-import { colour, drawOutages } from './drawing';
-import type { Figure } from './figure';
+import { colour, type Cut, drawCuts, drawLoad, drawOutages } from './drawing';
+import type { Figure, Tone } from './figure';
+import { roof } from './roof';
 
 /** What a chart is made of. */
 export interface ChartParts {
@@ -9,8 +10,10 @@ export interface ChartParts {
   readonly outages: () => readonly Outage[];
   /** How many seconds it shows. */
   readonly span: () => number;
-  /** Where it begins, at first, in epoch ms. */
+  /** When the page was loaded, in epoch ms. */
   readonly loadedAt: number;
+  /** What is above the scale is drawn. */
+  readonly onCut: (cut: Cut) => void;
   /** The crosshair is at another point, or at none. */
   readonly onPoint: (index: number | undefined) => void;
 }
@@ -21,7 +24,7 @@ const font = '11px "Inter Variable", system-ui, sans-serif';
 
 /** Makes the options of a chart, without its size. */
 export const chartOptions = (parts: ChartParts): Omit<uPlot.Options, 'width' | 'height'> => {
-  const { figure, outages, onPoint } = parts;
+  const { figure, outages, onPoint, onCut, loadedAt } = parts;
   const axis: uPlot.Axis = {
     font,
     stroke: () => colour('--ink-soft'),
@@ -39,7 +42,7 @@ export const chartOptions = (parts: ChartParts): Omit<uPlot.Options, 'width' | '
     },
     scales: {
       x: { time: true, range: () => timeRange(parts) },
-      y: { range: (_chart, _least, most) => [0, roof(most, figure.least)] },
+      y: { range: (chart) => [0, roof(valuesInSight(chart), figure.least)] },
     },
     series: [{}, ...figure.lines.map(({ tone }, line) => seriesOf(tone, line))],
     axes: [
@@ -47,7 +50,7 @@ export const chartOptions = (parts: ChartParts): Omit<uPlot.Options, 'width' | '
         ...axis,
         size: 22,
         grid: { show: false },
-        space: 64,
+        space: 52,
         // One that would be cut off at the edge says nothing.
         values: (chart, splits) =>
           splits.map((split) => (chart.valToPos(split, 'x') > roomFor(chart) ? '' : label(split))),
@@ -62,27 +65,41 @@ export const chartOptions = (parts: ChartParts): Omit<uPlot.Options, 'width' | '
     ],
     hooks: {
       drawClear: [(chart) => drawOutages(chart, outages(), Date.now())],
+      draw: [
+        (chart) => {
+          onCut(drawCuts(chart));
+          if (figure.beginsWithPage) drawLoad(chart, loadedAt, font);
+        },
+      ],
       setCursor: [({ cursor }) => onPoint(cursor.idx ?? undefined)],
     },
   };
 };
 
-const seriesOf = (tone: 'strong' | 'soft', line: number): uPlot.Series => ({
+const seriesOf = (tone: Tone, line: number): uPlot.Series => ({
   stroke: () => colour(tone === 'strong' ? '--accent' : '--ink-faint'),
   width: tone === 'strong' ? 1.75 : 1.25,
+  ...(tone === 'dashed' ? { dash: [2, 3] } : {}),
   ...(line === 0 ? { fill: () => colour('--accent-wash') } : {}),
   points: { show: false },
   spanGaps: false,
 });
 
-/** The last minutes; less at first, but a minute at least. */
-const timeRange = ({ span, loadedAt }: ChartParts): [number, number] => {
+/** The last minutes, all of them: what is not known is empty. */
+const timeRange = ({ span }: ChartParts): [number, number] => {
   const now = Date.now() / 1_000;
-  return [Math.min(now - 60, Math.max(now - span(), loadedAt / 1_000)), now];
+  return [now - span(), now];
 };
 
-/** A bit of air above the highest point, and no smaller range than what makes sense. */
-const roof = (most: number | null, least: number): number => Math.max(least, (most ?? 0) * 1.15);
+/** The values of each line between the two ends of the axis. */
+const valuesInSight = ({ data: [times, ...columns], scales: { x } }: uPlot): readonly (readonly number[])[] => {
+  const isInSight = (_: unknown, index: number) => (times[index] ?? 0) >= (x?.min ?? -Infinity);
+  return columns.map((column) =>
+    Array.from(column)
+      .filter(isInSight)
+      .filter((value) => value != null),
+  );
+};
 
 const roomFor = ({ bbox }: uPlot): number => bbox.width / devicePixelRatio - 26;
 

@@ -29,3 +29,55 @@ export const drawOutages = (chart: uPlot, outages: readonly Outage[], now: numbe
   }
   ctx.restore();
 };
+
+/** The points above the scale: how many, and the highest of their values. */
+export interface Cut {
+  readonly points: number;
+  readonly most: number;
+}
+
+/** Marks the points above the scale at the upper edge. */
+export const drawCuts = (chart: uPlot): Cut => {
+  const { ctx, bbox, data, scales } = chart;
+  const [times, ...columns] = data;
+  const [from, roof] = [scales.x?.min ?? 0, scales.y?.max ?? Infinity];
+  const highest = Array.from(times, (_, index) => Math.max(0, ...columns.map((column) => column[index] ?? 0)));
+  const cut = highest
+    .map((_, index) => index)
+    .filter((index) => isAbove(highest[index], roof) && isAbove(times[index], from));
+  const size = 5 * devicePixelRatio;
+  ctx.save();
+  ctx.fillStyle = colour('--warn');
+  for (const index of cut) {
+    const x = chart.valToPos(times[index] as number, 'x', true);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x - size, bbox.top + 1.5 * size);
+    ctx.lineTo(x + size, bbox.top + 1.5 * size);
+    ctx.fill();
+  }
+  ctx.restore();
+  return { points: cut.length, most: cut.reduce((most, index) => Math.max(most, highest[index] as number), 0) };
+};
+
+/** Draws a line where the page was loaded, if that is in sight. */
+export const drawLoad = (chart: uPlot, loadedAt: number, font: string): void => {
+  const { ctx, bbox } = chart;
+  const x = Math.round(chart.valToPos(loadedAt / 1_000, 'x', true));
+  if (x <= bbox.left || !chart.data[0].some((time) => time * 1_000 < loadedAt)) return;
+  ctx.save();
+  ctx.strokeStyle = colour('--line-strong');
+  ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+  ctx.beginPath();
+  ctx.moveTo(x, bbox.top);
+  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.fillStyle = colour('--ink-soft');
+  ctx.font = font.replace('11px', `${11 * devicePixelRatio}px`);
+  const isLeft = x > bbox.left + bbox.width / 2;
+  ctx.textAlign = isLeft ? 'right' : 'left';
+  ctx.fillText('page loaded', x + (isLeft ? -6 : 6) * devicePixelRatio, bbox.top + 12 * devicePixelRatio);
+  ctx.restore();
+};
+
+const isAbove = (value: number | undefined, bound: number): boolean => (value ?? 0) > bound;

@@ -12,7 +12,7 @@ export const figuresOf = (monitor: Monitor): readonly Figure[] => [
     least: 10,
     title: 'Frames per second',
     lines: [{ label: 'frames per second', tone: 'strong' }],
-    now: () => [isDown(monitor) ? undefined : monitor.stats()?.framesPerSecond],
+    now: () => [isDown(monitor) ? undefined : monitor.rates()?.framesPerSecond],
     columns: ({ framesPerSecond }) => [framesPerSecond],
     parts: (value) => (value === undefined ? none : [rate(value), 'frames/s']),
     tick: (value) => (value >= 10_000 ? `${count(value / 1_000)}k` : count(value)),
@@ -22,7 +22,7 @@ export const figuresOf = (monitor: Monitor): readonly Figure[] => [
     least: 1_000,
     title: 'Bytes per second',
     lines: [{ label: 'bytes per second', tone: 'strong' }],
-    now: () => [isDown(monitor) ? undefined : monitor.stats()?.bytesPerSecond],
+    now: () => [isDown(monitor) ? undefined : monitor.rates()?.bytesPerSecond],
     columns: ({ bytesPerSecond }) => [bytesPerSecond],
     parts: (value) => {
       if (value === undefined) return none;
@@ -37,13 +37,16 @@ export const figuresOf = (monitor: Monitor): readonly Figure[] => [
     title: 'Latency',
     help:
       'From the moment the relay read a frame from the service to the moment this page had it, over the last second: half of the frames took less than ' +
-      'p50, 95 of 100 less than p95. On two machines the difference of their clocks is in it. The way from the service to the relay is not.',
+      'p50, 95 of 100 less than p95. On two machines the difference of their clocks is in it. The way from the service to the relay is not. ' +
+      'For the time before this page was loaded there is what the server measured: the way through the server alone.',
     lines: [
       { label: 'p95', tone: 'strong' },
       { label: 'p50', tone: 'soft' },
+      { label: 'in the server', tone: 'dashed' },
     ],
     now: () => (isDown(monitor) ? [] : [monitor.latency()?.p95, monitor.latency()?.p50]),
-    columns: ({ p95, p50 }) => [p95, p50],
+    columns: ({ p95, p50, inServer }) => [p95, p50, inServer],
+    beginsWithPage: true,
     parts: (value) => (value === undefined ? none : value < 1_000 ? [count(value), 'ms'] : [rate(value / 1_000), 's']),
     tick: (value) => (value < 1_000 ? `${count(value)} ms` : `${rate(value / 1_000)} s`),
   },

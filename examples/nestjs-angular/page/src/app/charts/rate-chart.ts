@@ -15,9 +15,10 @@ import {
 import uPlot from 'uplot';
 import { Clock } from '../feed/clock';
 import { Monitor } from '../feed/monitor';
-import { time } from '../feed/words';
+import { count, time } from '../feed/words';
 import { Theme } from '../shell/theme';
 import { chartOptions } from './chart-options';
+import type { Cut } from './drawing';
 import type { Figure } from './figure';
 
 /** One figure: how it stands, and the last minutes as a line with the outages shaded. */
@@ -44,7 +45,7 @@ import type { Figure } from './figure';
     </header>
     <dl>
       @for (line of lines(); track line.label) {
-        <div [class.minor]="!$first">
+        <div [class.minor]="!$first" [hidden]="line.isHidden">
           <dt [class.visually-hidden]="figure().lines.length === 1">
             <i [class]="'key ' + line.tone"></i>{{ line.label }}
           </dt>
@@ -68,6 +69,7 @@ import type { Figure } from './figure';
       (keydown)="move($event)"
       (blur)="leave()"
     ></div>
+    <p class="cut">{{ cut() }}</p>
   `,
   styleUrl: './rate-chart.css',
 })
@@ -81,6 +83,7 @@ export class RateChart {
   private readonly plot = viewChild.required<ElementRef<HTMLElement>>('plot');
   private readonly index = signal<number | undefined>(undefined);
   private readonly data = signal<uPlot.AlignedData>([[]]);
+  private readonly cutOff = signal<Cut>({ points: 0, most: 0 }, { equal: isSameCut });
   private chart: uPlot | undefined;
 
   /** Which point the crosshair is at. */
@@ -94,12 +97,20 @@ export class RateChart {
     const index = this.index();
     const now = this.figure().now();
     return this.figure().lines.map(({ label, tone }, line) => {
-      const value = index === undefined ? now[line] : this.data()[line + 1]?.[index];
-      return { label, tone, value: this.figure().parts(value ?? undefined) };
+      const value = (index === undefined ? now[line] : this.data()[line + 1]?.[index]) ?? undefined;
+      return { label, tone, value: this.figure().parts(value), isHidden: tone === 'dashed' && value === undefined };
     });
   });
+  /** Says what is above the scale. */
+  protected readonly cut = computed(() => {
+    const { points, most } = this.cutOff();
+    if (points === 0) return undefined;
+    const which = points === 1 ? '1 second is' : `${count(points)} seconds are`;
+    return `${which} above the scale: up to ${this.figure().parts(most).join(' ')}.`;
+  });
   protected readonly spoken = computed(() => {
-    const values = this.lines().map(({ label, value }) => `${label} ${value.join(' ')}`);
+    const shown = this.lines().filter(({ isHidden }) => !isHidden);
+    const values = shown.map(({ label, value }) => `${label} ${value.join(' ')}`);
     return `${this.pointedTime() || 'now'}: ${values.join(', ')}`;
   });
 
@@ -144,6 +155,7 @@ export class RateChart {
       span: () => this.minutes() * 60,
       loadedAt: this.monitor.loadedAt,
       onPoint: (index) => this.index.set(index),
+      onCut: (cut) => this.cutOff.set(cut),
     });
     const size = () => ({ width: Math.max(1, element.clientWidth), height: Math.max(1, element.clientHeight) });
     this.chart = new uPlot({ ...options, ...size() }, this.data(), element);
@@ -169,3 +181,5 @@ export class RateChart {
     this.chart?.setData(data);
   }
 }
+
+const isSameCut = (one: Cut, other: Cut): boolean => one.points === other.points && one.most === other.most;

@@ -1,19 +1,27 @@
-import type { RelayedEvent, TradeFeedError } from 'rx-trade-feed/browser';
-import { counted, duration, headline, observed, whatToDo } from './words';
+import { type Failure, isStop } from './failure';
+import type { Gap } from './outages';
+import { counted, duration, headline, observed, time, whatToDo } from './words';
 
 /** What happened, in plain words. */
 export interface LogEntry {
   readonly id: number;
   /** When it began, in epoch ms. */
   readonly at: number;
-  readonly kind: 'open' | 'outage' | 'loss' | 'stop' | 'note';
+  readonly kind: 'open' | 'outage' | 'loss' | 'stop';
   readonly title: string;
-  /** The close code and its reason, or the HTTP status. */
+  /** The close code or the HTTP status. */
   readonly observed: string | undefined;
   readonly details: readonly string[];
   /** Of an outage or a stop: when it was over, in epoch ms; `undefined` while it goes on. */
   readonly until: number | undefined;
 }
+
+/** What the log is made of: events of the stream, and those that the server kept. */
+export type LogEvent =
+  | { readonly type: 'opened'; readonly at: number; readonly connection: number }
+  | { readonly type: 'disconnected' | 'stopped'; readonly at: number; readonly failure: Failure }
+  | ({ readonly type: 'gap' } & Gap)
+  | { readonly type: 'asked'; readonly at: number };
 
 const kept = 200;
 
@@ -28,42 +36,19 @@ export class FeedLog {
     return this.entries;
   }
 
-  /** Takes note of an event. Says whether the list has changed. */
-  tell(event: Exclude<RelayedEvent, { type: 'frame' }>): boolean {
+  /** Takes note of an event. */
+  tell(event: LogEvent): void {
     switch (event.type) {
-      case 'disconnected':
-        this.fail(event.at, event.failure);
-        return true;
-      case 'reconnecting':
-        return false;
       case 'opened':
-        this.open(event.at, `Connection ${event.connection} is open.`);
-        return true;
-      case 'gap': {
-        const missed =
-          event.missed === undefined
-            ? 'Frames of that time are not sent again.'
-            : `${counted(event.missed, 'frame')} missed.`;
-        if (event.failure.code === 'relay-behind')
-          this.add({
-            at: event.to,
-            kind: 'loss',
-            title: 'Frames are missing',
-            observed: undefined,
-            details: [
-              `Those of ${duration(event.durationMs)} did not reach this page.`,
-              ...(event.missed === undefined ? [] : [missed]),
-            ],
-          });
-        else this.amend((entry) => ({ ...entry, details: [...entry.details, missed] }));
-        return true;
-      }
-      case 'ticket-requested':
-      case 'ticket-issued':
-      case 'watermark':
-      // The monitor shows it by `stop`.
+        return this.open(event.at, `Connection ${event.connection} is open.`);
+      case 'disconnected':
       case 'stopped':
-        return false;
+        return event.type === 'stopped' || isStop(event.failure) ? this.stop(event.failure) : this.fail(event.failure);
+      case 'gap':
+        return this.miss(event);
+      case 'asked':
+        if (this.ongoing) this.detail(`Asked to connect again at ${time(event.at)}.`);
+        return;
     }
   }
 
@@ -72,62 +57,70 @@ export class FeedLog {
     this.open(at, 'Nothing was missed.');
   }
 
-  /** The feed has stopped. Told again, of the stop that goes on, it is no news. */
-  stop(at: number, failure: TradeFeedError): void {
-    const { current } = this;
-    if (current?.kind === 'stop' && current.until === undefined && current.title === headline(failure)) return;
-    this.amend((entry) => ({ ...entry, until: entry.until ?? at }));
-    this.add({ at, kind: 'stop', title: headline(failure), observed: observed(failure), details: [whatToDo(failure)] });
-  }
-
-  /** Something else that is worth a line. */
-  note(at: number, title: string): void {
-    this.wasOpen = false;
-    this.add({ at, kind: 'note', title, observed: undefined, details: [] });
-  }
-
   private open(at: number, words: string): void {
-    const { current } = this;
-    if (current?.kind === 'outage' && current.until === undefined) {
-      this.amend((entry) => ({ ...entry, until: at, details: [...entry.details, words] }));
-    } else {
-      this.entries = this.entries.map((entry) =>
-        entry.kind === 'stop' && entry.until === undefined ? { ...entry, until: at } : entry,
-      );
-      this.add({
-        at,
-        kind: 'open',
-        title: this.wasOpen ? 'Connected again' : 'Connected',
-        observed: undefined,
-        details: [words],
-      });
-    }
+    if (this.ongoing) this.amend((entry) => ({ ...entry, until: at, details: [...entry.details, words] }));
+    else this.add({ at, kind: 'open', title: this.wasOpen ? 'Connected again' : 'Connected', details: [words] });
     this.wasOpen = true;
   }
 
-  private fail(at: number, failure: TradeFeedError): void {
-    const { current } = this;
-    // Who looks whether a stop is over is told of its beginning again.
-    if (current?.kind === 'stop' && current.until === undefined) return;
-    if (current?.kind !== 'outage' || current.until !== undefined) {
-      const title = headline(failure);
-      this.add({ at, kind: 'outage', title, observed: observed(failure), details: [] });
-    } else this.amend((entry) => ({ ...entry, details: afterAttempt(entry.details, headline(failure)) }));
+  private fail(failure: Failure): void {
+    const title = headline(failure);
+    if (this.ongoing?.kind === 'stop' && this.ongoing.title === title) return;
+    if (this.ongoing) this.amend((entry) => ({ ...entry, details: afterAttempt(entry.details, title) }));
+    else this.add({ at: failure.endedAt, kind: 'outage', title, observed: observed(failure), details: [] });
   }
 
-  private add(entry: Omit<LogEntry, 'id' | 'until'>): void {
-    this.entries = [{ ...entry, id: (this.made += 1), until: undefined }, ...this.entries].slice(0, kept);
+  /** The feed has stopped. The same stop again is no news: each look at the relay finds it. */
+  private stop(failure: Failure): void {
+    const title = headline(failure);
+    const { ongoing } = this;
+    if (ongoing?.kind === 'stop' && ongoing.title === title) return;
+    const stopped = { kind: 'stop', title, observed: observed(failure), details: [whatToDo(failure)] } as const;
+    if (ongoing === undefined) this.add({ ...stopped, at: failure.endedAt });
+    else {
+      const began = ongoing.kind === 'stop' ? [] : [`It began with: ${ongoing.title}`];
+      this.amend((entry) => ({ ...entry, ...stopped, details: [...began, ...stopped.details] }));
+    }
   }
 
-  /** The newest entry, but for what is missing: that is told in the middle of an outage as well, by a relay that was started anew. */
-  private get current(): LogEntry | undefined {
-    return this.entries.find(({ kind }) => kind !== 'loss');
+  private miss({ from, to, durationMs, missed }: Gap): void {
+    const words =
+      missed === undefined ? 'Frames of that time are not sent again.' : `${counted(missed, 'frame')} missed.`;
+    const { latest } = this;
+    if (latest?.until !== undefined && latest.at <= to && latest.until > from) {
+      // One outage has one duration: that of its gap.
+      this.amend((entry) => ({ ...entry, at: from, until: to, details: [...entry.details, words] }));
+    } else {
+      const lost = `Those of ${duration(durationMs)} did not reach this page.`;
+      const details = missed === undefined ? [lost] : [lost, words];
+      this.add({ at: to, kind: 'loss', title: 'Frames are missing', details });
+    }
+  }
+
+  private add(
+    entry: Pick<LogEntry, 'at' | 'kind' | 'title' | 'details'> & { readonly observed?: string | undefined },
+  ): void {
+    const made = { observed: undefined, until: undefined, ...entry, id: (this.made += 1) };
+    this.entries = [made, ...this.entries].slice(0, kept);
+  }
+
+  /** The newest outage or stop, unless the feed was open after it. */
+  private get latest(): LogEntry | undefined {
+    const entry = this.entries.find(({ kind }) => kind !== 'loss');
+    return entry?.kind === 'open' ? undefined : entry;
+  }
+
+  private get ongoing(): LogEntry | undefined {
+    return this.latest?.until === undefined ? this.latest : undefined;
+  }
+
+  private detail(words: string): void {
+    this.amend((entry) => ({ ...entry, details: [...entry.details, words] }));
   }
 
   private amend(change: (entry: LogEntry) => LogEntry): void {
-    const { current } = this;
-    if (current?.kind === 'outage')
-      this.entries = this.entries.map((entry) => (entry === current ? change(entry) : entry));
+    const { latest } = this;
+    this.entries = this.entries.map((entry) => (entry === latest ? change(entry) : entry));
   }
 }
 

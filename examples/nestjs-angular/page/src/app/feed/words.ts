@@ -1,4 +1,4 @@
-import type { TradeFeedError } from 'rx-trade-feed/browser';
+import type { Failure } from './failure';
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const oneDigit = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
@@ -73,17 +73,18 @@ const inWordsHere = (text: string): string =>
   wordsHere.reduce((said, [there, here]) => said.replace(there, here), text);
 
 /** Says what happened, without what to do about it. */
-export const whatHappened = ({ message, advice }: TradeFeedError): string =>
+export const whatHappened = ({ message, advice }: Failure): string =>
   inWordsHere((message.endsWith(advice) ? message.slice(0, -advice.length) : message).trim());
 
 /** Says what to do about it. */
-export const whatToDo = ({ advice }: TradeFeedError): string => inWordsHere(advice);
+export const whatToDo = ({ advice }: Failure): string => inWordsHere(advice);
 
 /** The same in a headline: without what stands in brackets. */
-export const headline = (failure: TradeFeedError): string => whatHappened(failure).replace(/ ?\([^)]*\)(?=\.?$)/, '');
+export const headline = (failure: Failure): string => whatHappened(failure).replace(/ ?\([^)]*\)(?=\.?$)/, '');
 
 /** Says what was observed: `4001 connection replaced`, `HTTP 503`; `undefined` when there was neither a code nor a status. */
-export const observed = ({ closeCode, reason, status }: TradeFeedError): string | undefined => {
-  if (closeCode !== undefined) return `${closeCode} ${reason ?? ''}`.trim();
+export const observed = ({ closeCode, code, status }: Failure): string | undefined => {
+  // The reason that the service gave stays on the server; the code says the same.
+  if (closeCode !== undefined) return `${closeCode} ${code.replaceAll('-', ' ')}`;
   return status === undefined ? undefined : `HTTP ${status}`;
 };

@@ -29,6 +29,8 @@ export class FrameList {
   /** Newest first. */
   readonly rows = this.shown.asReadonly();
   readonly filter = this.text.asReadonly();
+  /** What is searched for: the filter as it is compared. */
+  readonly wanted = computed(() => this.text().trim().toLowerCase());
   readonly hold = this.held.asReadonly();
   /** How many frames came since the list is held. */
   readonly newer = computed(() => this.newest() - (this.held()?.newest ?? this.newest()));
@@ -92,7 +94,7 @@ export class FrameList {
     this.search?.stop();
     this.search = undefined;
     const rows = this.base;
-    const text = untracked(this.text).trim().toLowerCase();
+    const text = untracked(this.wanted);
     if (text === '') {
       this.shown.set(rows);
       return;

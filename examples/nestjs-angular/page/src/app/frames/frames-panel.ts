@@ -19,6 +19,7 @@ import { bytes, count, counted, moment, timeMs } from '../feed/words';
 import { Shortcuts } from '../shell/shortcuts';
 import { FrameInspector } from './frame-inspector';
 import { FrameList } from './frame-list';
+import { type Part, splitByMatches, splitHex } from './matches';
 
 const capacity = 2_000;
 /** As long after the last key a result is told: not for each letter. */
@@ -155,6 +156,13 @@ export class FramesPanel {
 
   protected at({ frame }: Row): string {
     return timeMs(frame.receivedAt);
+  }
+
+  protected preview(row: Row): readonly Part[] {
+    const wanted = this.list.wanted();
+    if (wanted === '') return [{ text: row.preview, match: undefined }];
+    const text = row.excerpt(wanted);
+    return row.frame.isBinary ? splitHex(text, wanted) : splitByMatches(text, wanted);
   }
 
   protected size({ frame }: Row): string {

@@ -5,6 +5,8 @@ import { hexOf } from '../feed/row';
 export interface Token {
   readonly kind: 'plain' | 'key' | 'text' | 'number';
   readonly text: string;
+  /** Returns whether a character is not in the payload, but was added to show it. */
+  readonly isAdded?: (letter: string, index: number) => boolean;
 }
 
 const mostBytes = 64 * 1024;
@@ -12,10 +14,20 @@ const mostTokens = 4_000;
 
 /** Shows a payload: JSON on many lines, other text as it is, bytes as a hex dump. */
 export const payloadTokens = ({ frame }: Row): readonly Token[] => {
-  if (frame.isBinary) return [{ kind: 'plain', text: hexDump(frame.data.subarray(0, mostBytes / 4)) }];
+  if (frame.isBinary) {
+    const dump = hexDump(frame.data.subarray(0, mostBytes / 4));
+    return [
+      { kind: 'plain', text: dump, isAdded: (letter, index) => letter === ' ' || !isHexColumn(index % lineLength) },
+    ];
+  }
   const text = prettyText(frame.text());
   return text.isJson ? jsonTokens(text.text) : [{ kind: 'plain', text: text.text }];
 };
+
+/** Shows the text of a payload on as many lines as it has. */
+export const rawTokens = ({ frame }: Row): readonly Token[] => [
+  { kind: 'plain', text: frame.text().slice(0, mostBytes) },
+];
 
 /** Says what is left out of a large payload, if anything. */
 export const leftOut = ({ frame }: Row): number =>
@@ -31,6 +43,10 @@ export const hexDump = (data: Uint8Array): string => {
   }
   return lines.join('\n');
 };
+
+// `0000  00 01 … 0f  text` and the line break.
+const lineLength = 6 + 47 + 2 + 16 + 1;
+const isHexColumn = (column: number): boolean => column >= 6 && column < 6 + 47;
 
 const prettyText = (text: string): { readonly text: string; readonly isJson: boolean } => {
   try {
@@ -49,9 +65,11 @@ const jsonTokens = (text: string): readonly Token[] => {
   for (const match of text.matchAll(pattern)) {
     if (tokens.length > mostTokens) break;
     const [all, quoted, colon] = match;
-    if (match.index > end) tokens.push({ kind: 'plain', text: text.slice(end, match.index) });
+    if (match.index > end) tokens.push({ kind: 'plain', text: text.slice(end, match.index), isAdded: isSpace });
     tokens.push({ kind: quoted === undefined ? 'number' : colon === undefined ? 'text' : 'key', text: all });
     end = match.index + all.length;
   }
-  return [...tokens, { kind: 'plain', text: text.slice(end) }];
+  return [...tokens, { kind: 'plain', text: text.slice(end), isAdded: isSpace }];
 };
+
+const isSpace = (letter: string): boolean => letter === ' ' || letter === '\n';

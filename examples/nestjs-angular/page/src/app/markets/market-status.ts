@@ -34,14 +34,20 @@ export class MarketStatus {
 
   protected readonly state = computed(() => this.feed.status().state);
   protected readonly words = computed(() =>
-    statusWords({ status: this.feed.status(), lastOutage: undefined, now: this.clock.now() }),
+    statusWords({
+      status: this.feed.status(),
+      stop: undefined,
+      isAsked: false,
+      lastOutage: '',
+      now: this.clock.now(),
+    }),
   );
 
   constructor() {
     const announcer = inject(LiveAnnouncer);
     const title = inject(Title);
     const theme = inject(Theme);
-    const said = computed(() => announcement({ status: this.feed.status(), lastOutage: undefined, now: 0 }));
+    const said = computed(() => announcement({ status: this.feed.status(), stop: undefined }));
     effect(() => {
       const words = said();
       untracked(() => void announcer.announce(words, 'polite'));

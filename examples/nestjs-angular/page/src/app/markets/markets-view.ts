@@ -3,6 +3,7 @@ import {
   ChangeDetectionStrategy,
   Component,
   computed,
+  effect,
   type ElementRef,
   inject,
   signal,
@@ -43,7 +44,9 @@ export class MarketsView {
   private readonly narrow = matchMedia('(max-width: 560px)');
 
   protected readonly spans = [1, 5, 15] as const;
-  protected readonly minutes = signal<number>(1);
+  protected readonly minutes = signal<number>(
+    this.spans.find((span) => String(span) === remembered('markets-minutes')) ?? 1,
+  );
   protected readonly payload = this.feed.payload;
   protected readonly isLive = computed(() => this.feed.status().state === 'live');
 
@@ -108,6 +111,7 @@ export class MarketsView {
 
   constructor() {
     const views = inject(Views);
+    effect(() => remember('markets-minutes', String(this.minutes())));
     afterNextRender(() => {
       if (views.isMoved()) this.heading().nativeElement.focus();
     });

@@ -24,6 +24,11 @@ export class Shortcuts {
     inject(DestroyRef).onDestroy(() => this.actions.get(key) === action && this.actions.delete(key));
   }
 
+  /** The key does nothing any more. */
+  unbind(key: string): void {
+    this.actions.delete(key);
+  }
+
   private press(event: KeyboardEvent): void {
     const { key, target, ctrlKey, metaKey, altKey } = event;
     const isWriting = target instanceof HTMLElement && target.closest('input, textarea, select, dialog') !== null;

@@ -4,7 +4,7 @@ import { ShortcutsDialog } from './shortcuts-dialog';
 import { Theme } from './theme';
 import { Views } from './views';
 
-/** The header of both views: links, theme, and keyboard shortcuts. */
+/** The header of both views: links, theme, keyboard shortcuts, and the buttons that a view adds. */
 @Component({
   selector: 'app-top-bar',
   changeDetection: ChangeDetectionStrategy.OnPush,
@@ -23,6 +23,7 @@ import { Views } from './views';
         <span class="feed">{{ feed }}</span>
       }
       <div class="tools">
+        <ng-content />
         <button type="button" (click)="theme.next()"><span class="long">Theme: </span>{{ themeWords() }}</button>
         <button type="button" class="square" aria-label="Keyboard shortcuts" (click)="shortcuts.open()">?</button>
       </div>

@@ -1,4 +1,4 @@
-import type { TradeFeedError } from 'rx-trade-feed/browser';
+import { type Failure, isOfPage } from '../feed/failure';
 import type { FeedState } from '../feed/monitor';
 
 /** How a link stands. */
@@ -11,10 +11,9 @@ export interface Hops {
 }
 
 /** Says which link has trouble: what the page itself saw of the relay has a code that begins with `relay-`. */
-export const hopsOf = (state: FeedState, failure: TradeFeedError | undefined): Hops => {
+export const hopsOf = (state: FeedState, failure: Failure | undefined): Hops => {
   if (state === 'live') return { service: 'open', page: 'open' };
   if (state === 'connecting') return { service: 'unknown', page: 'trying' };
   const bad: LinkState = state === 'stopped' ? 'broken' : 'trying';
-  const isOfPage = failure !== undefined && /^(relay-(?!source)|invalid-relay)/.test(failure.code);
-  return isOfPage ? { service: 'unknown', page: bad } : { service: bad, page: 'open' };
+  return failure && isOfPage(failure) ? { service: 'unknown', page: bad } : { service: bad, page: 'open' };
 };

@@ -16,7 +16,7 @@ import { duration, moment } from '../feed/words';
 import { colour } from '../charts/drawing';
 import { Theme } from '../shell/theme';
 import { hopsOf } from './hops';
-import { announcement, statusWords, titles } from './status-words';
+import { announcement, pageTitle, statusWords } from './status-words';
 
 /** How it stands with the connection: state, reason, what happens next, and on which link. */
 @Component({
@@ -34,28 +34,33 @@ export class StatusPanel {
     const outage = this.monitor
       .entries()
       .find(({ kind, until }) => (kind === 'outage' || kind === 'stop') && until !== undefined);
-    return (
-      outage &&
-      `Last outage at ${moment(outage.at, this.clock.now())}, for ${duration(Math.max(0, (outage.until as number) - outage.at))}: ${outage.title}`
-    );
+    if (outage?.until === undefined) return `No outage since ${moment(this.monitor.totals().since, this.clock.now())}.`;
+    const lasted = duration(Math.max(0, outage.until - outage.at));
+    return `Last outage at ${moment(outage.at, this.clock.now())}, for ${lasted}: ${outage.title}`;
   });
-  private readonly facts = computed(() => ({
-    status: this.monitor.status(),
-    lastOutage: this.lastOutage(),
-  }));
+  private readonly failure = computed(() => {
+    const status = this.monitor.status();
+    return 'failure' in status ? (this.monitor.stop() ?? status.failure) : undefined;
+  });
 
   protected readonly state = this.monitor.state;
-  protected readonly words = computed(() => statusWords({ ...this.facts(), now: this.clock.now() }));
-  protected readonly hops = computed(() => {
-    const { status } = this.facts();
-    return hopsOf(status.state, 'failure' in status ? status.failure : undefined);
-  });
+  protected readonly isAsked = this.monitor.isAsked;
+  protected readonly words = computed(() =>
+    statusWords({
+      status: this.monitor.status(),
+      stop: this.monitor.stop(),
+      isAsked: this.isAsked(),
+      lastOutage: this.lastOutage(),
+      now: this.clock.now(),
+    }),
+  );
+  protected readonly hops = computed(() => hopsOf(this.state(), this.failure()));
 
   constructor() {
     const announcer = inject(LiveAnnouncer);
     const title = inject(Title);
     const theme = inject(Theme);
-    const said = computed(() => announcement({ ...this.facts(), now: 0 }));
+    const said = computed(() => announcement({ status: this.monitor.status(), stop: this.monitor.stop() }));
     effect(() => {
       const words = said();
       untracked(() => void announcer.announce(words, 'polite'));
@@ -63,9 +68,9 @@ export class StatusPanel {
     effect(() => {
       theme.isDark();
       const state = this.state();
-      title.setTitle(`${titles[state]} · Trade feed`);
       setIcon(colour(state === 'live' ? '--accent' : state === 'stopped' ? '--stop' : '--warn'));
     });
+    effect(() => title.setTitle(pageTitle(this.state(), this.monitor.rates()?.framesPerSecond, this.failure())));
   }
 
   protected restart(): void {

@@ -3,7 +3,7 @@ import { Clock } from '../feed/clock';
 import { Monitor } from '../feed/monitor';
 import { bytesParts, count, duration, moment } from '../feed/words';
 
-/** What has come and what has been lost since the page was loaded. */
+/** What has come and what has been lost since the server was started. */
 @Component({
   selector: 'app-totals',
   changeDetection: ChangeDetectionStrategy.OnPush,
@@ -14,7 +14,10 @@ import { bytesParts, count, duration, moment } from '../feed/words';
         <div [class.bad]="total.isBad">
           <dt>{{ total.name }}</dt>
           <dd>
-            {{ total.value }} <span class="unit">{{ total.unit }}</span>
+            {{ total.value }}
+            @if (total.unit) {
+              <span class="unit">{{ total.unit }}</span>
+            }
             @if (total.note) {
               <span class="note">{{ total.note }}</span>
             }
@@ -29,23 +32,40 @@ export class Totals {
   private readonly monitor = inject(Monitor);
   private readonly clock = inject(Clock);
 
-  protected readonly since = computed(() => moment(this.monitor.loadedAt, this.clock.now()));
-  protected readonly totals = computed(() => {
-    const stats = this.monitor.stats();
-    const reconnects = Object.entries(stats?.reconnects ?? {});
-    const [bytes, unit] = bytesParts(stats?.totalBytes ?? 0);
-    const [lost, lostUnit] = (stats?.lostMs ? duration(stats.lostMs) : '0 s').split(/ (.*)/) as [string, string];
+  private readonly second = computed(() => Math.floor(this.clock.now() / 1_000) * 1_000);
+
+  protected readonly since = computed(() => moment(this.monitor.totals().since, this.second()));
+  protected readonly totals = computed((): readonly Total[] => {
+    const { frames, bytes: amount, gaps, lostMs, downSince, dropped, reconnects } = this.monitor.totals();
+    const [figure, unit] = bytesParts(amount);
+    // An outage that goes on counts as far as it has lasted.
+    const lost = lostMs + (downSince === undefined ? 0 : Math.max(0, this.second() - downSince));
+    const all = gaps + (downSince === undefined ? 0 : 1);
+    const causes = Object.entries(reconnects);
     return [
-      { name: 'Frames', value: count(stats?.totalFrames ?? 0) },
-      { name: 'Bytes', value: bytes, unit },
-      { name: 'Gaps', value: count(stats?.gaps ?? 0), isBad: (stats?.gaps ?? 0) > 0 },
-      { name: 'Lost time', value: lost, unit: lostUnit, isBad: (stats?.lostMs ?? 0) > 0 },
-      { name: 'Dropped frames', value: count(stats?.dropped ?? 0), isBad: (stats?.dropped ?? 0) > 0 },
+      { name: 'Frames', value: count(frames) },
+      { name: 'Bytes', value: figure, unit },
+      { name: 'Gaps', value: count(all), isBad: all > 0 },
+      { name: 'Lost time', value: lost === 0 ? '0 s' : duration(lost), isBad: lost > 0 },
+      {
+        name: 'Dropped frames',
+        value: count(dropped),
+        note: `on this page, since ${moment(this.monitor.loadedAt, this.second())}`,
+        isBad: dropped > 0,
+      },
       {
         name: 'Reconnect attempts',
-        value: count(reconnects.reduce((sum, [, times]) => sum + times, 0)),
-        note: reconnects.map(([code, times]) => `${count(times)} × ${code.replaceAll('-', ' ')}`).join(', '),
+        value: count(causes.reduce((sum, [, times]) => sum + times, 0)),
+        note: causes.map(([code, times]) => `${count(times)} × ${code.replaceAll('-', ' ')}`).join(', '),
       },
     ];
   });
+}
+
+interface Total {
+  readonly name: string;
+  readonly value: string;
+  readonly unit?: string;
+  readonly note?: string;
+  readonly isBad?: boolean;
 }

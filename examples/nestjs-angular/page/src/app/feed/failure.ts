@@ -1,0 +1,15 @@
+import type { TradeFeedError } from 'rx-trade-feed/browser';
+
+/** A failure: one of the stream, or the plain data of one in the history of the server. */
+export type Failure = Pick<
+  TradeFeedError,
+  'code' | 'stage' | 'verdict' | 'message' | 'advice' | 'endedAt' | 'status' | 'closeCode'
+> & {
+  readonly previous?: Failure;
+};
+
+/** Returns whether the failure is one of the connection between the relay and this page. */
+export const isOfPage = ({ code }: Failure): boolean => /^(relay-(?!source)|invalid-relay)/.test(code);
+
+/** Returns whether the feed does not go on after it unless a person asks for it. */
+export const isStop = ({ code, verdict }: Failure): boolean => verdict === 'stop' || code === 'relay-source-failed';

@@ -1,0 +1,22 @@
+import { Controller, Get, Header, UseGuards } from '@nestjs/common';
+import { FeedGuard } from '../feed.guard.js';
+import { FeedHistory } from './feed-history.js';
+import type { HistoryAnswer } from './history-answer.js';
+
+/** What a page begins with, for those who may read the feed. */
+@Controller('history')
+@UseGuards(FeedGuard)
+export class HistoryController {
+  private readonly history: FeedHistory;
+
+  constructor(history: FeedHistory) {
+    this.history = history;
+  }
+
+  /** The last minutes. */
+  @Get()
+  @Header('Cache-Control', 'no-store')
+  answer(): Promise<HistoryAnswer> {
+    return this.history.answer();
+  }
+}
