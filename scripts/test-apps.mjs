@@ -6,6 +6,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeApp } from '../test/apps/example-app/made-app.mjs';
 import { chromium, newerNode, tarball, temporaryFolder } from '../test/apps/support.mjs';
 
 const folder = 'test/apps';
@@ -80,7 +81,18 @@ const runTests = async (names, concurrency) => {
 // The one that measures how smooth a page is has the machine for itself.
 const measuring = files.filter((name) => name.startsWith('example-app'));
 const others = files.filter((name) => !measuring.includes(name));
-const results = [await runTests(others, 2), await runTests(measuring, 1)];
+const results = [await runTests(others, 2)];
+if (measuring.length > 0) {
+  try {
+    Object.assign(process.env, env);
+    console.log('… building the example app');
+    env.RX_TRADE_FEED_EXAMPLE = (await makeApp()).folder;
+    results.push(await runTests(measuring, 1));
+  } catch (error) {
+    console.error(error.message);
+    results.push({ passed: 0, failed: 1 });
+  }
+}
 const total = (kind) => results.reduce((sum, result) => sum + result[kind], 0);
 console.log(`${total('passed')} passed, ${total('failed')} failed`);
 process.exitCode = total('failed') === 0 ? 0 : 1;

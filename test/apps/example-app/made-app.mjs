@@ -18,18 +18,24 @@ const run = async (command, args, options) => {
 const source = resolve(import.meta.dirname, '../../../examples/nestjs-angular');
 const left = new Set(['node_modules', 'dist'].map((name) => join(source, name)));
 
-/** Copies the app, installs it with the packed library in place of the checkout, and builds it. */
+/**
+ * Copies the app, installs it with the packed library in place of the checkout, and builds it. `npm run test:apps` does this once for all
+ * tests and names the folder in the environment.
+ */
 export const makeApp = async () => {
+  const node = newerNode();
+  const env = { ...process.env, PATH: `${node}${delimiter}${process.env.PATH}`, NO_COLOR: '1' };
+  const made = (folder) => ({ folder, node: join(node, 'node'), env });
+  const given = process.env.RX_TRADE_FEED_EXAMPLE;
+  if (given) return made(given);
   const folder = temporaryFolder('rx-trade-feed-example-');
   cpSync(source, folder, { recursive: true, filter: (path) => !left.has(path) });
   const packageFile = join(folder, 'package.json');
   const manifest = JSON.parse(readFileSync(packageFile, 'utf8'));
   manifest.dependencies['rx-trade-feed'] = `file:${tarball()}`;
   writeFileSync(packageFile, JSON.stringify(manifest));
-  const node = newerNode();
-  const env = { ...process.env, PATH: `${node}${delimiter}${process.env.PATH}`, NO_COLOR: '1' };
   const options = { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 };
   await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline'], options);
   await run('npm', ['run', 'build'], options);
-  return { folder, node: join(node, 'node'), env };
+  return made(folder);
 };

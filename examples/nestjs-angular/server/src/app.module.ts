@@ -15,10 +15,10 @@ import type { Settings } from './settings.js';
 export class AppModule {
   /** Without a local service, address and key come from TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY. */
   static of(settings: Settings, service: LocalService | undefined): DynamicModule {
-    const { feed } = settings;
+    const { feed, connect } = settings;
     return {
       module: AppModule,
-      imports: [TradeFeedModule.forRoot({ feed, ...service?.feedOptions })],
+      imports: [TradeFeedModule.forRoot({ feed, connect, ...service?.feedOptions })],
       controllers: [FeedController, HistoryController, MarketsController, ...(service ? [DemoController] : [])],
       providers: [
         FeedHistory,

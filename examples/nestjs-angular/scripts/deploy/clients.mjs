@@ -1,0 +1,21 @@
+// Clients of the relay without a page: `relayFeed$` with its default options, in this process.
+import { connectionStatus, shareFeed } from 'rx-trade-feed/operators';
+import { relayFeed$ } from 'rx-trade-feed/browser';
+import { received } from './received.mjs';
+
+/** Receives from a relay; `stop()` leaves. */
+export const openClient = (url, name) => {
+  const log = received();
+  let state = 'connecting';
+  const feed$ = relayFeed$(new URL('/feed', url)).pipe(shareFeed());
+  const receiving = feed$.subscribe({
+    next: (event) => {
+      if (event.type === 'frame') log.frame(event.json().batch);
+      else if (event.type === 'gap') log.gap();
+    },
+    error: ({ code }) => (state = `stopped: ${code}`),
+    complete: () => (state = 'complete'),
+  });
+  feed$.pipe(connectionStatus()).subscribe({ next: (status) => (state = status.state), error: () => undefined });
+  return { name, kind: 'client', log, state: async () => state, stop: () => receiving.unsubscribe() };
+};
