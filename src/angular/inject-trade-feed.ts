@@ -1,6 +1,5 @@
 import { assertInInjectionContext, DestroyRef, inject, type Signal } from '@angular/core';
-import { type Observable, takeUntil } from 'rxjs';
-import { frames } from '../operators/frames.js';
+import { filter, type Observable, takeUntil } from 'rxjs';
 import type { FeedStats } from '../operators/stream/feed-tally.js';
 import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';
@@ -72,7 +71,8 @@ export const injectTradeFeed = (): AngularTradeFeed => {
   let usesWindow = false;
   return {
     events$,
-    frames$: events$.pipe(frames()),
+    // A relay with `select` sends values, which are no frames.
+    frames$: events$.pipe(filter((event) => event.type === 'frame')),
     status,
     stats,
     failure,

@@ -10,6 +10,7 @@ import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import type { AnyFrame } from '../protocol/frame.js';
+import { isRelayedValue } from '../protocol/relayed-value.js';
 import type { FeedStatus } from './feed-status.js';
 import type { FeedSignalSettings } from './signal-options.js';
 import { whenDestroyed$ } from './when-destroyed.js';
@@ -109,6 +110,8 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
     takeUntil(destroyed$),
   );
   const windows$ = events$.pipe(
+    // A relay with `select` sends values, which are no frames.
+    filter((event) => !isRelayedValue(event)),
     tumblingWindow(settings.window),
     tap((latest) => window.set(latest)),
     finalize(() => window.set(undefined)),

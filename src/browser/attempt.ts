@@ -1,7 +1,7 @@
-import type { RelayedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import { relayError } from '../protocol/relay-failure.js';
 import { clockShiftMs } from './clock-shift.js';
+import type { Received } from './read-event.js';
 
 /** How a connection may end, as this side sees it. */
 export type Ending = 'relay-lost' | 'relay-stalled' | 'invalid-relay-data';
@@ -38,7 +38,7 @@ export class Attempt {
   }
 
   /** Takes note of an event. */
-  received({ type }: RelayedEvent): void {
+  received({ type }: Received): void {
     if (type === 'frame') this.#framesReceived += 1;
   }
 

@@ -15,6 +15,7 @@ export type {
   TicketRequested,
   Watermark,
 } from '../protocol/event.js';
+export type { RelayedValue } from '../protocol/relayed-value.js';
 export {
   type FailureCode,
   type RelayFailureCode,

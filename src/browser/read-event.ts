@@ -1,9 +1,13 @@
 import type { RelayedEvent } from '../protocol/event.js';
 import { readFailure } from '../protocol/read-failure.js';
+import { isRelayedValue, type RelayedValue } from '../protocol/relayed-value.js';
 import { type FrameFields, relayedFrame } from './relayed-frame.js';
 
+/** What comes over a relay. */
+export type Received = RelayedEvent | RelayedValue<unknown>;
+
 /** The fields of an event that are times of the relay's clock, or hold some. */
-const timed: Readonly<Record<RelayedEvent['type'], string>> = {
+const timed: Readonly<Record<Received['type'], string>> = {
   frame: 'receivedAt',
   gap: 'from to failure',
   disconnected: 'at failure',
@@ -13,6 +17,7 @@ const timed: Readonly<Record<RelayedEvent['type'], string>> = {
   'ticket-requested': 'at',
   'ticket-issued': 'at',
   watermark: 'at',
+  value: 'at',
 };
 
 /**
@@ -22,11 +27,13 @@ const timed: Readonly<Record<RelayedEvent['type'], string>> = {
  * @returns `undefined` for a type that this version does not know
  * @throws for a line that is not an event
  */
-export const readEvent = (line: string, shiftMs: number): RelayedEvent | undefined => {
-  const fields = JSON.parse(line) as Fields & { readonly type: RelayedEvent['type'] };
+export const readEvent = (line: string, shiftMs: number): Received | undefined => {
+  const fields = JSON.parse(line) as Fields & { readonly type: Received['type'] };
   if (!Object.hasOwn(timed, fields.type)) return undefined;
   const event = shifted(fields, timed[fields.type], shiftMs);
-  return event['type'] === 'frame' ? relayedFrame(event as unknown as FrameFields) : (event as unknown as RelayedEvent);
+  if (event['type'] === 'frame') return relayedFrame(event as unknown as FrameFields);
+  if (event['type'] === 'value' && !isRelayedValue(event)) throw new TypeError('value');
+  return event as unknown as Received;
 };
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,7 +1,6 @@
-import type { RelayedEvent } from '../protocol/event.js';
 import type { TradeFeedError } from '../protocol/failure.js';
 import { readFailure } from '../protocol/read-failure.js';
-import { readEvent, shifted } from './read-event.js';
+import { readEvent, type Received, shifted } from './read-event.js';
 import type { ServerSentEvent } from './server-sent-events.js';
 
 /** What a message of a relay says. */
@@ -9,7 +8,7 @@ export interface RelaySaid {
   /** The clock of the relay, in epoch ms: its first message. */
   readonly relayAt?: number;
   /** Events, in order. */
-  readonly events?: readonly RelayedEvent[];
+  readonly events?: readonly Received[];
   /** Why the feed behind the relay has stopped. */
   readonly stop?: TradeFeedError;
 }

@@ -1,7 +1,7 @@
 import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
-import type { RelayedEvent } from '../protocol/event.js';
 import { relayError } from '../protocol/relay-failure.js';
 import { Attempt } from './attempt.js';
+import type { Received } from './read-event.js';
 import { readMessage } from './read-message.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 import { relayRequest$ } from './relay-request.js';
@@ -14,14 +14,14 @@ import { type ServerSentEvent, serverSentEvents } from './server-sent-events.js'
  * Completes when the relay says that its feed is complete. Errors with a `TradeFeedError`: what ended the connection, or the stop of the feed
  * behind the relay.
  */
-export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint): Observable<RelayedEvent> =>
+export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint): Observable<Received> =>
   defer(() => {
     const { connectTimeoutMs: first, idleTimeoutMs: each, scheduler } = settings;
     const attempt = new Attempt(() => scheduler.now());
     const failed$ = (...how: Parameters<Attempt['failure']>) => throwError(() => attempt.failure(...how));
     const silent$ = () => failed$('relay-stalled');
 
-    const handOn = (message: ServerSentEvent): Observable<RelayedEvent> => {
+    const handOn = (message: ServerSentEvent): Observable<Received> => {
       const { relayAt, events = [], stop } = readMessage(message, place.shiftMs);
       if (stop !== undefined) throw stop;
       if (relayAt !== undefined) place.shiftMs = attempt.opened(relayAt, place.shiftMs);

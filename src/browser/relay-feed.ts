@@ -2,6 +2,8 @@ import { defer, merge, type Observable, retryWhen, Subject, tap } from 'rxjs';
 import type { Disconnected, LifecycleEvent, Reconnecting, RelayedEvent, Stopped } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import { backoff } from '../reconnect/reconnect.js';
+import type { RelayedValue } from '../protocol/relayed-value.js';
+import type { Received } from './read-event.js';
 import { relayConnection$ } from './relay-connection.js';
 import { type RelayFeedOptions, resolveRelayFeed } from './relay-feed-options.js';
 import { resumePoint } from './resume-point.js';
@@ -21,6 +23,8 @@ import { resumePoint } from './resume-point.js';
  * `relay-unreachable`, `relay-full` (503, not before `Retry-After`), `relay-failed` (5xx, 408, 429), `relay-lost`, `relay-stalled` and
  * `invalid-relay-data`.
  *
+ * @typeParam T - what the values are, where the relay runs an operator on the server (`select`): each comes as a {@link RelayedValue}. It is not
+ *   checked here. Without it the type has no values.
  * @param url - where the relay answers, relative to the page
  * @param options - see {@link RelayFeedOptions}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself, before any I/O
@@ -35,13 +39,16 @@ import { resumePoint } from './resume-point.js';
  * feed$.pipe(connectionStatus()).subscribe(({ state }) => console.log(state));
  * ```
  */
-export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Observable<RelayedEvent> => {
+export const relayFeed$ = <T = never>(
+  url: string | URL,
+  options?: RelayFeedOptions,
+): Observable<RelayedEvent | ValueOf<T>> => {
   const settings = resolveRelayFeed(url, options);
   return defer(() => {
     const lifecycle = new Subject<LifecycleEvent>();
     const emit = (event: Untimed) => lifecycle.next({ at: Date.now(), ...event });
     const place = resumePoint(settings);
-    let last: RelayedEvent['type'];
+    let last: Received['type'];
     return merge(
       lifecycle,
       relayConnection$(settings, place).pipe(
@@ -59,9 +66,12 @@ export const relayFeed$ = (url: string | URL, options?: RelayFeedOptions): Obser
           complete: () => lifecycle.complete(),
         }),
       ),
-    );
+    ) as Observable<RelayedEvent | ValueOf<T>>;
   });
 };
+
+/** Without a `T` there are no values, and a `switch` over the events needs no case for them. */
+type ValueOf<T> = [T] extends [never] ? never : RelayedValue<T>;
 
 type Untimed = { readonly [E in Disconnected | Reconnecting | Stopped as E['type']]: Omit<E, 'at'> }[
   'disconnected' | 'reconnecting' | 'stopped'];

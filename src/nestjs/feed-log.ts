@@ -61,6 +61,11 @@ export const logClients =
       case 'source-stopped':
         // The log of the feed has it.
         return undefined;
+      case 'topic-stopped':
+        return logger.error(
+          `A topic of \`select\` stopped: ${String(event.error)}`,
+          (event.error as Partial<Error> | undefined)?.stack,
+        );
       case 'client-refused':
         return logger.warn(
           'A client was refused: there are as many as `relay.maxClients` allows, or the relay is closed',

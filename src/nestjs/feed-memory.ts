@@ -29,11 +29,11 @@ export class FeedMemory {
         return source.pipe(
           tap({
             next: (event) => {
-              if (event.type === 'frame') return;
+              // The error that follows `stopped` ends this run: a subscriber of the status may subscribe to the feed again at once.
+              if (event.type === 'frame' || event.type === 'stopped') return;
               if (event.type === 'watermark') this.#watermark = event;
               this.#present = nextPresent(this.#present, event);
-              // A subscriber of the status may subscribe to the feed again at once, but the error must end this run first.
-              if (event.type !== 'stopped') events.next(event);
+              events.next(event);
             },
             error: (failure: unknown) => this.status$.next({ state: 'stopped', since: Date.now(), failure }),
             finalize: () => {

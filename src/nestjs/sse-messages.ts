@@ -2,7 +2,7 @@ import { type MessageEvent, ServiceUnavailableException } from '@nestjs/common';
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { catchError, defer, finalize, type Observable, tap, throwError } from 'rxjs';
-import { type Relay, RelayFullError } from '../relay/index.js';
+import { type Relay, RelayFullError, type RelayReceiver } from '../relay/index.js';
 import { SseResponse } from './sse-response.js';
 
 /**
@@ -14,12 +14,12 @@ import { SseResponse } from './sse-response.js';
  */
 export const sseMessages$ = (
   relay: Relay,
-  lastEventId: string | undefined,
+  receiver: Pick<RelayReceiver, 'lastEventId' | 'select'>,
   response: Writable | undefined,
 ): Observable<MessageEvent> =>
   defer(() => {
     const target = new SseResponse(response);
-    return relay.messages$({ lastEventId, response: target }).pipe(
+    return relay.messages$({ ...receiver, response: target }).pipe(
       tap(({ data }) => target.handOver(data.length)),
       finalize(target.listen()),
     );

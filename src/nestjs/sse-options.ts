@@ -1,6 +1,7 @@
 import { ForbiddenException } from '@nestjs/common';
-import { checkGiven, oneOf, type Rule, validated } from '../protocol/rules.js';
+import { aFunction, checkGiven, oneOf, type Rule, validated } from '../protocol/rules.js';
 import { corsOf, type Origins, originsRule } from '../relay/cors.js';
+import type { RelayTopic } from '../relay/index.js';
 import type { SseRequest } from './sse-request.js';
 
 /** Whom `TradeFeed.sse` serves. */
@@ -10,6 +11,13 @@ export interface SseOptions {
    * `'everybody'` who can reach the route. There is no default. It opens the door; it does not look whether there is a guard.
    */
   readonly authorize: 'guard' | 'everybody';
+  /**
+   * What this browser gets instead of every frame: an operator over the events of the feed, which runs once for all that get the same
+   * function. Create it once, as a constant: one that is created for each request is a topic for each.
+   *
+   * @defaultValue the whole feed
+   */
+  readonly select?: RelayTopic | undefined;
   /**
    * The other origins whose pages may receive, such as `https://app.example.com`; `'*'`: every page. Turn CORS on in Nest for them, too: the
    * headers that let a page read the answer are Nest's.
@@ -37,5 +45,6 @@ const whoDecides = oneOf('guard', 'everybody');
 
 const rules: Readonly<Record<keyof SseOptions, Rule>> = {
   authorize: { ...whoDecides, allowed: `who decides who may read: ${whoDecides.allowed}` },
+  select: { allowed: 'an operator', is: aFunction.is },
   allowOrigins: originsRule,
 };

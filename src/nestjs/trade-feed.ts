@@ -9,13 +9,13 @@ import type { FeedStats } from '../operators/stream/feed-tally.js';
 import { onRelease } from '../options.js';
 import type { FeedEvent } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
+import { answerEnd } from '../relay/answer-end.js';
 import { createRelay, type Relay } from '../relay/index.js';
 import { tradeFeedEvents$ } from '../trade-feed.js';
 import { logClients, logFeed, loggerOf } from './feed-log.js';
 import { FeedMemory } from './feed-memory.js';
 import type { FeedStatus } from './feed-status.js';
 import { moduleSettings, type TradeFeedModuleOptions } from './module-options.js';
-import { ended } from './shutdown.js';
 import { lastEventIdOf, responseOf, type SseRequest } from './sse-request.js';
 import { sseMessages$ } from './sse-messages.js';
 import { admission, type SseOptions } from './sse-options.js';
@@ -150,7 +150,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     return defer(() => {
       admit();
       if (response) this.#keep(response);
-      return sseMessages$(this.relay, lastEventIdOf(request), response);
+      return sseMessages$(this.relay, { lastEventId: lastEventIdOf(request), select: options.select }, response);
     });
   }
 
@@ -169,7 +169,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     this.relay.close();
     this.#closed$.next();
     this.#closed$.complete();
-    await Promise.all([...this.#releases, ended(this.#responses)]);
+    await Promise.all([...this.#releases, ...Array.from(this.#responses, answerEnd)]);
   }
 
   // Holds the connection open. After a stop there is none, and none is opened.

@@ -44,11 +44,14 @@ export type ServiceFailureCode =
 /** Names every failure between a relay and those who receive from it. */
 export type RelayFailureCode =
   | 'relay-unreachable'
+  | 'relay-headers-failed'
   | 'relay-refused'
   | 'relay-full'
   | 'relay-failed'
   | 'invalid-relay'
   | 'relay-lost'
+  | 'relay-closing'
+  | 'relay-session-ended'
   | 'relay-stalled'
   | 'invalid-relay-data'
   | 'relay-behind'

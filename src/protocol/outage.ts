@@ -53,7 +53,10 @@ export const afterEvent = (before: Outages, event: LifecycleEvent, heardAt: numb
 /** Returns whether only the connection to a relay is down: the relay holds the frames of that time, or says by a `gap` that it does not. */
 export const isOfRelay = ({ failure, hasStopped }: Outage): boolean => !hasStopped && relayCodes.has(failure.code);
 
-const relayCodes: ReadonlySet<FailureCode> = new Set(['relay-lost', 'relay-stalled', 'invalid-relay-data']);
+const relayCodes: ReadonlySet<FailureCode> = new Set([
+  ...(['relay-lost', 'relay-stalled', 'invalid-relay-data'] as const),
+  ...(['relay-closing', 'relay-session-ended'] as const),
+]);
 
 /** Folds an item in: a frame, or a value made of one. It shows that a connection is open, also where the events were filtered out. */
 export const afterItem = (before: Outages, time: number): Outages => {

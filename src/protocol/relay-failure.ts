@@ -29,6 +29,13 @@ export const relayMeanings: readonly Meaning[] = [
   answer('5xx', ...failed),
   answer('other', 'invalid-relay', 'stop', 'There is no relay.', 'Check the address.'),
   answer(undefined, 'relay-unreachable', 'backoff', 'The relay did not answer.', 'Check the network and the address.'),
+  answer(
+    undefined,
+    'relay-headers-failed',
+    'backoff',
+    'The `headers` function of this page gave no usable headers.',
+    'See the cause; the function is called again.',
+  ),
   // Not at once: when a relay is restarted, all its clients come back together.
   seen('relay-lost', 'backoff', 'The connection to the relay ended.', goesOn),
   seen('relay-stalled', 'renew', 'The relay fell silent.', goesOn),

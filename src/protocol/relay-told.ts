@@ -1,7 +1,7 @@
 import type { Meaning } from './meaning.js';
 
-/** What a relay tells of by itself, apart from what it hands on: why a gap is there, and why there is no feed. */
-export const relayTold: Readonly<Record<'behind' | 'sourceFailed', Meaning>> = {
+/** What a relay tells of by itself, apart from what it hands on: why a gap is there, why there is no feed, and why it ends a stream. */
+export const relayTold: Readonly<Record<'behind' | 'sourceFailed' | 'closing' | 'sessionEnded', Meaning>> = {
   behind: {
     stage: 'stream',
     code: 'relay-behind',
@@ -15,5 +15,19 @@ export const relayTold: Readonly<Record<'behind' | 'sourceFailed', Meaning>> = {
     verdict: 'stop',
     meaning: 'The feed behind the relay ended with an error of its own.',
     advice: 'See the log of the relay.',
+  },
+  closing: {
+    stage: 'stream',
+    code: 'relay-closing',
+    verdict: 'backoff',
+    meaning: 'The relay shuts down.',
+    advice: 'Nothing to do: the feed goes on where it was, from another replica or after the restart.',
+  },
+  sessionEnded: {
+    stage: 'stream',
+    code: 'relay-session-ended',
+    verdict: 'renew',
+    meaning: 'The relay ended the stream, so that the client is authorized again.',
+    advice: 'Nothing to do: the feed goes on where it was, if the client may still receive.',
   },
 };

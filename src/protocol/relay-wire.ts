@@ -4,7 +4,7 @@
  *
  * - `hello`: the first one of an answer, `{"at": …}`: the clock of the relay in epoch ms.
  * - `heartbeat`: nothing, so that silence means something.
- * - `stop`: what the relay hands on has stopped: the failure. The last message.
+ * - `connect-again`: the relay ends this stream: the failure, whose verdict says when to come back. The last message.
  * - `complete`: what the relay hands on is complete. The last message.
  */
-export type RelayMessageType = 'hello' | 'heartbeat' | 'stop' | 'complete';
+export type RelayMessageType = 'hello' | 'heartbeat' | 'connect-again' | 'complete';

@@ -1,8 +1,11 @@
-import { concatMap, endWith, filter, first, fromEventPattern, ignoreElements, map, merge, NEVER } from 'rxjs';
-import { type Observable, scan, startWith, switchMap, takeUntil, takeWhile, tap } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, endWith, filter, first, fromEventPattern, ignoreElements, map } from 'rxjs';
+import { merge, NEVER, type Observable, scan, type SchedulerLike, startWith, switchAll, switchMap, take } from 'rxjs';
+import { takeUntil, takeWhile, tap, timer } from 'rxjs';
 import { RelayClient } from './relay-client.js';
 import type { RelayMessage } from './relay-message.js';
 import type { RelayRun } from './relay-run.js';
+import type { SentAway } from './seats.js';
+import type { RelayTopic } from './topic.js';
 
 /** Who receives. */
 export interface RelayReceiver {
@@ -10,6 +13,24 @@ export interface RelayReceiver {
   readonly lastEventId?: string | undefined;
   /** Where the messages are written to, so that they wait while it is full; without it they are handed out as they come. */
   readonly response?: RelayResponse | undefined;
+  /** What it gets instead of every frame: see {@link RelayTopic}. @defaultValue the whole feed */
+  readonly select?: RelayTopic | undefined;
+  /** The id of its user, for `maxClientsPerUser` and {@link Relay.disconnect}. */
+  readonly user?: string | undefined;
+}
+
+/** The key of what decides on the topic of a client that was let in. It is not published. */
+export const selection = Symbol('selection');
+
+/** The key of what a relay waits for before a client receives. It is not published. */
+export const admission = Symbol('admission');
+
+/** A client that has to be let in first. */
+export interface AskingReceiver extends RelayReceiver {
+  /** Emits the id of its user, or `undefined`, once it may receive; takes the place of `user`. Completes without when it has gone. */
+  readonly [admission]?: Observable<string | undefined>;
+  /** Called then; takes the place of `select`. */
+  readonly [selection]?: () => RelayTopic | undefined;
 }
 
 /** What a relay asks of a response: the `ServerResponse` of Node has it all. */
@@ -40,17 +61,22 @@ export interface RelayTicks {
 /** A client that has read nothing for so many heartbeats has gone without a word. */
 const mostSilentBeats = 4;
 
+/** How long a client that is sent away may take to read what is held for it, in ms. */
+const readingMs = 500;
+
 /**
  * Streams the messages of one client: when there is something new in the run, when its response is free again, and now and then a
  * watermark and a heartbeat.
  *
- * Completes behind the last message of the run, with the run, and when the client is stuck.
+ * Completes behind the last message of the run, with the run, when the client is stuck, and when it is sent away: it gets what was not sent
+ * yet, if it reads, and `connect-again`.
  */
 export const clientMessages$ = (
   run$: Observable<RelayRun>,
   { heartbeats$, watermarks$ }: RelayTicks,
   { lastEventId, response }: RelayReceiver,
-  now: () => number,
+  sentAway$: Observable<SentAway>,
+  scheduler: SchedulerLike,
   watcher: ClientWatcher,
 ): Observable<RelayMessage> => {
   const isFull = () => response?.writableNeedDrain === true;
@@ -65,12 +91,29 @@ export const clientMessages$ = (
       response?.destroy();
     }),
   );
+  const unsent$ = (client: RelayClient) =>
+    merge([undefined], drained$).pipe(
+      // A response that is not full after the last message has taken them all.
+      concatMap(() =>
+        concat(
+          client.messages(isFull),
+          defer(() => (isFull() ? EMPTY : [undefined])),
+        ),
+      ),
+      takeWhile((message) => message !== undefined),
+      takeUntil(timer(readingMs, scheduler)),
+    );
   return run$.pipe(
     first(),
     switchMap((run) => {
-      const client: RelayClient = new RelayClient(run, lastEventId, now, () => watcher.behind(client));
+      const client: RelayClient = new RelayClient(
+        run,
+        lastEventId,
+        () => scheduler.now(),
+        () => watcher.behind(client),
+      );
       watcher.joined(client);
-      return merge(
+      const stream$ = merge(
         merge(run$, drained$).pipe(concatMap(() => client.messages(isFull))),
         heartbeats$.pipe(
           filter(() => !isFull()),
@@ -80,7 +123,19 @@ export const clientMessages$ = (
           filter(() => !isFull()),
           concatMap(() => client.watermark()),
         ),
-      ).pipe(takeUntil(run$.pipe(ignoreElements(), endWith(undefined))));
+      );
+      return sentAway$.pipe(
+        take(1),
+        map((why) =>
+          concat(
+            unsent$(client),
+            defer(() => [client.connectAgain(why)]),
+          ),
+        ),
+        startWith(stream$),
+        switchAll(),
+        takeUntil(run$.pipe(ignoreElements(), endWith(undefined))),
+      );
     }),
     takeWhile(isNotLast, true),
     takeUntil(stuck$),
@@ -93,4 +148,4 @@ const drains$ = (response: RelayResponse): Observable<void> =>
     (listener) => response.off('drain', listener),
   );
 
-const isNotLast = ({ type }: RelayMessage): boolean => type !== 'stop' && type !== 'complete';
+const isNotLast = ({ type }: RelayMessage): boolean => type !== 'connect-again' && type !== 'complete';

@@ -1,17 +1,18 @@
-import type { RelayedEvent } from '../protocol/event.js';
 import { Ring } from '../operators/bounded/ring.js';
 import { frameLine } from '../operators/node/recording-line.js';
 import { EventTime } from '../operators/stream/event-time.js';
 import { timeOf } from '../operators/stream/item.js';
-import { nextPresent, type Present } from './present.js';
+import type { Watermark } from '../protocol/event.js';
+import { type LoggedEvent, nextPresent, type Present } from './present.js';
+import { firstIndexWhere, TimeIndex } from './time-index.js';
 
 /** A place between two events, and what is known there. */
 export interface Position {
   /** How many events there were before. */
   readonly seq: number;
-  /** How many of them were frames. */
+  /** How many of them were frames, or values of a topic. */
   readonly frames: number;
-  /** When the last of them happened, in epoch ms. */
+  /** The latest time of these events, in epoch ms: it never goes back from one place to the next. */
   readonly at: number;
   /** How it stood with the feed. */
   readonly present: Present;
@@ -32,6 +33,8 @@ export interface Batch {
 export interface LogBounds {
   readonly capacity: number;
   readonly capacityBytes: number;
+  /** The most bytes that a client which joins gets out of the log. */
+  readonly maxReplayBytes: number;
 }
 
 /** The most text of one batch: what is waiting for a client outside of the log is not more than this. */
@@ -42,7 +45,10 @@ export class EventLog {
   readonly #bounds: LogBounds;
   readonly #time: EventTime;
   readonly #entries = new Ring<Entry>();
+  readonly #times = new TimeIndex();
   #bytes = 0;
+  /** The bytes of the lines that are held no more, in UTF-8. */
+  #dropped = 0;
   #oldest: Position;
   #newest: Position;
   // Most clients are at the same place: what was put together for one serves the next.
@@ -77,21 +83,27 @@ export class EventLog {
   }
 
   /** Takes an event in. A watermark of the source is not held: each batch and each place has its own. */
-  append(event: RelayedEvent): void {
-    this.#time.receive(event, timeOf(event) ?? this.#newest.at);
+  append(event: LoggedEvent): void {
+    const time = event.type === 'value' ? event.at : (timeOf(event) ?? this.#newest.at);
+    this.#time.receive(event, time);
     if (event.type === 'watermark') return;
-    const line = event.type === 'frame' ? frameLine(event).slice(0, -1) : JSON.stringify(event);
+    const line = lineOf(event);
+    // A source that is late, and a recording, begin before the log was made.
+    if (this.#newest.seq === 0) this.#newest = this.#oldest = { ...this.#oldest, at: Math.min(this.#oldest.at, time) };
     const { seq, frames, present, at } = this.#newest;
+    const length = Buffer.byteLength(line);
     const entry: Entry = {
       seq: seq + 1,
-      frames: frames + (event.type === 'frame' ? 1 : 0),
-      at: timeOf(event) ?? at,
+      frames: frames + (event.type === 'frame' || event.type === 'value' ? 1 : 0),
+      at: Math.max(at, time),
       present: nextPresent(present, event),
       watermark: this.#time.known(),
       line,
-      bytes: bytesInMemory(line),
+      bytes: bytesInMemory(line, length),
+      written: this.#writtenBefore(this.size) + length,
     };
     this.#entries.push(entry);
+    this.#times.add(entry.seq, time);
     this.#bytes += entry.bytes;
     this.#newest = entry;
     while (this.size > this.#bounds.capacity || this.#bytes > this.#bounds.capacityBytes) this.#dropOldest();
@@ -102,6 +114,11 @@ export class EventLog {
     return this.#time.isWithoutClock ? this.#time.known() : now;
   }
 
+  /** Gives the time that the feed has reached, in epoch ms. */
+  timeNow(now: number): number {
+    return this.#newest.seq === 0 ? now : this.#time.now();
+  }
+
   /** Gives the watermark of a place, in epoch ms: of the newest one by the clock, too, where the source sends no watermarks. */
   watermarkAt({ seq, watermark }: Position): number {
     return seq === this.#newest.seq && seq > 0 ? this.#time.now() : watermark;
@@ -110,8 +127,29 @@ export class EventLog {
   /** Gives the place behind so many events, if it is still known. */
   positionAt(seq: number): Position | undefined {
     const index = seq - this.#oldest.seq;
-    if (index < 0 || index > this.size) return undefined;
-    return index === 0 ? this.#oldest : this.#entries.at(index - 1);
+    return index < 0 || index > this.size ? undefined : this.#placeBefore(index);
+  }
+
+  /** Gives the place after the last event whose time is not after `time`, in epoch ms: all that follow are later. */
+  placeAfter(time: number): Position {
+    const seq = this.#times.lastUntil(time);
+    return (seq === undefined ? undefined : this.positionAt(seq)) ?? this.#oldest;
+  }
+
+  /** Gives the first place from which on a client that joins may get everything: `maxReplayBytes` at most. */
+  replayPlace(): Position {
+    const from = this.#writtenBefore(this.size) - this.#bounds.maxReplayBytes;
+    return this.#placeBefore(firstIndexWhere(0, this.size, (index) => this.#writtenBefore(index) >= from));
+  }
+
+  /** Gives the latest time that is neither after the events before a place nor after those behind it, in epoch ms. */
+  timeAt({ seq, at }: Position): number {
+    return Math.min(at, this.earliestAfter(seq));
+  }
+
+  /** Gives the earliest time of the events after a place, in epoch ms; `Infinity` when there are none. */
+  earliestAfter(seq: number): number {
+    return this.#times.earliestAfter(seq);
   }
 
   /** Gives events from a place on; `undefined` when there are none. The place must still be known. */
@@ -135,26 +173,42 @@ export class EventLog {
       end = this.#entries.at(index);
       lines += `\n${end.line}`;
     }
-    // `stopped` stays the last event before the error, if the error follows.
-    const watermark = end.present.at(-1)?.type === 'stopped' ? -Infinity : this.watermarkAt(end);
-    return { lines, end, watermark };
+    return { lines, end, watermark: this.watermarkAt(end) };
+  }
+
+  #placeBefore(index: number): Position {
+    return index === 0 ? this.#oldest : this.#entries.at(index - 1);
+  }
+
+  // The bytes of all lines before that index.
+  #writtenBefore(index: number): number {
+    return index === 0 ? this.#dropped : this.#entries.at(index - 1).written;
   }
 
   #dropOldest(): void {
     const oldest = this.#entries.shift() as Entry;
+    this.#times.dropUntil(oldest.seq);
     this.#bytes -= oldest.bytes;
+    this.#dropped = oldest.written;
     const { seq, frames, at, present, watermark } = oldest;
     this.#oldest = { seq, frames, at, present, watermark };
   }
 }
 
+const lineOf = (event: Exclude<LoggedEvent, Watermark>): string => {
+  if (event.type === 'value') return `{"type":"value","at":${event.at},"value":${event.json}}`;
+  return event.type === 'frame' ? frameLine(event).slice(0, -1) : JSON.stringify(event);
+};
+
 // A text has one byte for each character, or two, if one of them needs two.
-const bytesInMemory = (line: string): number =>
-  Buffer.byteLength(line) > line.length && needsTwo.test(line) ? line.length * 2 : line.length;
+const bytesInMemory = (line: string, inUtf8: number): number =>
+  inUtf8 > line.length && needsTwo.test(line) ? line.length * 2 : line.length;
 
 const needsTwo = /[\u0100-\uffff]/;
 
 interface Entry extends Position {
   readonly line: string;
   readonly bytes: number;
+  /** The bytes of its line and of all lines before, in UTF-8. */
+  readonly written: number;
 }

@@ -1,16 +1,28 @@
-import type { RelayedEvent, LifecycleEvent, Opened } from '../protocol/event.js';
+import type { LifecycleEvent, Opened, RelayedEvent, Stopped } from '../protocol/event.js';
 import { afterEvent, noOutages } from '../protocol/outage.js';
 
 /** The events that make up how it stands with the feed: what somebody who comes now must be told, in order. */
 export type Present = readonly LifecycleEvent[];
 
+/** What a relay hands on: a stop of the feed is written as `disconnected`, since clients stay. */
+export type LoggedEvent = Exclude<RelayedEvent, Stopped> | LoggedValue;
+
+/** A value of a topic, as JSON. */
+export interface LoggedValue {
+  readonly type: 'value';
+  /** In epoch ms. */
+  readonly at: number;
+  readonly json: string;
+}
+
 // An event makes those obsolete that do not come before it here.
-const ranks = { stopped: 0, disconnected: 1, reconnecting: 2, 'ticket-requested': 3, 'ticket-issued': 4 } as const;
+const ranks = { disconnected: 1, reconnecting: 2, 'ticket-requested': 3, 'ticket-issued': 4 } as const;
 
 /** Follows how it stands; gives the same list while nothing changes. */
-export const nextPresent = (present: Present, event: RelayedEvent): Present => {
+export const nextPresent = (present: Present, event: LoggedEvent): Present => {
   switch (event.type) {
     case 'gap':
+    case 'value':
     case 'watermark':
       return present;
     case 'opened':
@@ -20,7 +32,6 @@ export const nextPresent = (present: Present, event: RelayedEvent): Present => {
       const { feed, connection, receivedAt: at } = event;
       return openedIn(present) ? present : [{ type: 'opened', at, feed, connection }];
     }
-    case 'stopped':
     case 'disconnected':
     case 'reconnecting':
     case 'ticket-requested':

@@ -1,13 +1,14 @@
 import type { RelayedEvent } from '../protocol/event.js';
-import { gapOf, type Missed, presentBehindGap, presentSince } from './catch-up.js';
-import { eventId, parseEventId } from './event-id.js';
+import { errorBy } from '../protocol/meaning.js';
+import { relayTold } from '../protocol/relay-told.js';
+import { gapOf, type Missed, presentAgain, presentBehindGap, presentSince } from './catch-up.js';
+import { eventId } from './event-id.js';
 import type { Position } from './event-log.js';
+import { isNear, type Joined, joining } from './joining.js';
 import { hasBeenOpen, openedIn, type Present } from './present.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayRun, withWatermark } from './relay-run.js';
-
-/** How a client came: for the first time, back in time, or back too late for everything. */
-export type Joined = 'new' | 'resumed' | 'behind';
+import type { SentAway } from './seats.js';
 
 /** One client: a place in the log, and what it has to be told next. */
 export class RelayClient {
@@ -25,32 +26,25 @@ export class RelayClient {
   #watermark = -Infinity;
   /** Since when frames may be missing that nobody has told of, in epoch ms: the gap follows with the next opening. */
   #missingSince: number | undefined;
+  /** Events up to this time, in epoch ms, are not sent: another relay has sent later ones. */
+  #seenUntil: number | undefined;
+  /** Whether a gap covers events that are not sent for that reason. */
+  #isSkipTold = false;
 
   constructor(run: RelayRun, lastEventId: string | undefined, now: () => number, onBehind: () => void) {
     this.#run = run;
     this.#now = now;
     this.#onBehind = onBehind;
-    const { epoch, log } = run;
-    const id = parseEventId(lastEventId);
-    const isOurs = id?.epoch === epoch;
-    const known = isOurs ? log.positionAt(id.seq) : undefined;
-    if (id === undefined || (isOurs && id.seq > log.newest.seq)) {
-      this.joined = 'new';
-      this.#position = log.newest;
-      this.#first = presentSince(log.newest.present, log.joinedAt(now()));
-    } else if (known !== undefined) {
-      this.joined = 'resumed';
-      this.#position = known;
-      this.#first = presentSince(known.present, known.at);
-    } else {
-      this.joined = 'behind';
+    const { joined, place, missed, seenUntil } = joining(run.log, run.epoch, lastEventId, now());
+    this.joined = joined;
+    this.#position = place;
+    this.#seenUntil = seenUntil;
+    if (missed !== undefined) {
       this.#cameWith = lastEventId;
-      const { at: to, frames, present } = log.oldest;
-      const missed = { from: id.at, to, frames: isOurs ? Math.max(0, frames - id.frames) : undefined };
       this.#missed = missed.frames ?? 0;
-      this.#position = log.oldest;
-      this.#first = this.#behind(present, missed);
-    }
+      this.#first = this.#behind(place.present, missed);
+    } else if (joined === 'new') this.#first = presentSince(place.present, run.log.joinedAt(now()));
+    else this.#first = presentAgain(place.present, Math.max(place.at, seenUntil ?? -Infinity));
   }
 
   /** How many frames it was sent. */
@@ -82,7 +76,7 @@ export class RelayClient {
   /** Gives the watermark of the place of this client, unless events are waiting, or it has got this one. */
   *watermark(): Iterable<RelayMessage> {
     const { log } = this.#run;
-    const watermark = log.watermarkAt(this.#position);
+    const watermark = this.#watermarkHere();
     if (this.#first !== undefined || this.#position.seq !== log.newest.seq || watermark <= this.#watermark) return;
     this.#watermark = watermark;
     yield this.#message(withWatermark('', watermark));
@@ -93,9 +87,17 @@ export class RelayClient {
     return this.#message('', 'heartbeat');
   }
 
+  /** Gives the last message of a stream that the relay ends: the client goes on from here, on another connection. */
+  connectAgain(why: SentAway): RelayMessage {
+    const failure = errorBy(relayTold[why], { stage: 'stream', endedAt: this.#now() });
+    return this.#message(JSON.stringify(failure), 'connect-again');
+  }
+
   #next(): RelayMessage | undefined {
     const { log } = this.#run;
     if (this.#position.seq < log.oldest.seq) return this.#told(this.#skipTo(log.oldest));
+    const skipped = this.#skipSeen();
+    if (skipped.length > 0) return this.#told(skipped);
     if (this.#missingSince !== undefined) return this.#nextUntilOpen(this.#missingSince) ?? this.#last();
     const batch = log.read(this.#position);
     if (batch === undefined) return this.#last();
@@ -123,6 +125,28 @@ export class RelayClient {
     return this.#message(isFrame ? `${gap}\n${one.lines}` : `${one.lines}\n${gap}`);
   }
 
+  // What comes from a source that is later than the one of the relay before, or has another clock.
+  #skipSeen(): readonly RelayedEvent[] {
+    const { log } = this.#run;
+    const until = this.#seenUntil;
+    if (until === undefined) return [];
+    if (this.#position.at > until || !isNear(log, until, this.#now())) {
+      this.#seenUntil = undefined;
+      return [];
+    }
+    const before = this.#position;
+    const place = log.placeAfter(until);
+    if (place.seq <= before.seq) return [];
+    this.#position = place;
+    if (this.#missingSince !== undefined)
+      return this.#behind(place.present, { from: this.#missingSince, to: until, frames: undefined });
+    const present = place.present === before.present ? [] : presentAgain(place.present, until);
+    if (this.#isSkipTold || place.frames === before.frames) return present;
+    this.#isSkipTold = true;
+    const missed = { from: log.earliestAfter(before.seq), to: until, frames: undefined };
+    return present.length === 0 ? [gapOf(missed)] : presentBehindGap(place.present, missed);
+  }
+
   #goTo(end: Position): void {
     this.#sent += end.frames - this.#position.frames;
     this.#position = end;
@@ -130,7 +154,7 @@ export class RelayClient {
 
   #skipTo(oldest: Position): readonly RelayedEvent[] {
     const { at: from, frames, present } = this.#position;
-    const missed = { from, to: oldest.at, frames: oldest.frames - frames };
+    const missed = { from, to: this.#run.log.timeAt(oldest), frames: oldest.frames - frames };
     this.#missed += missed.frames;
     this.#position = oldest;
     // Once until it has caught up: one that is slower than the feed for good would fill a log.
@@ -148,14 +172,21 @@ export class RelayClient {
 
   #told(events: readonly RelayedEvent[]): RelayMessage {
     const lines = events.map((event) => JSON.stringify(event)).join('\n');
-    this.#watermark = this.#run.log.watermarkAt(this.#position);
+    this.#watermark = this.#watermarkHere();
     return this.#message(withWatermark(lines, this.#watermark));
+  }
+
+  // Nothing up to the time that the client has seen follows.
+  #watermarkHere(): number {
+    const watermark = this.#run.log.watermarkAt(this.#position);
+    return watermark === -Infinity ? watermark : Math.max(watermark, this.#seenUntil ?? -Infinity);
   }
 
   #message(data: string, type?: string): RelayMessage {
     // A connection that is lost before the gap is told must not hide it from the next one.
     const came = this.#missingSince === undefined ? undefined : this.#cameWith;
-    const id = came ?? eventId(this.#run.epoch, this.#position);
+    const { seq, frames, at } = this.#position;
+    const id = came ?? eventId(this.#run.epoch, { seq, frames, at: Math.max(at, this.#seenUntil ?? -Infinity) });
     return type === undefined ? { id, data } : { id, type, data };
   }
 }

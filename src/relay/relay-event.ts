@@ -1,4 +1,5 @@
-import type { Joined } from './relay-client.js';
+import type { Joined } from './joining.js';
+import type { RelayRefusal } from './relay-full-error.js';
 
 /** What happens to the clients of a relay, for a log. Told apart by `type`. */
 export type RelayEvent =
@@ -35,13 +36,20 @@ export type RelayEvent =
       readonly missed: number;
     }
   | {
-      /** The source has ended with an error: clients are told of a stop, and the text of an error that is none of a feed only here. */
+      /** The source has ended with an error: clients are told to connect again, and the text of an error that is none of a feed only here. */
       readonly type: 'source-stopped';
       readonly at: number;
       readonly error: unknown;
     }
   | {
-      /** There were `maxClients`, or the relay was closed. */
+      /** The operator of a topic has failed, or has emitted a value that is no JSON. Clients are not told what the error says. */
+      readonly type: 'topic-stopped';
+      readonly at: number;
+      readonly error: unknown;
+    }
+  | {
+      /** There was no place for it. */
       readonly type: 'client-refused';
       readonly at: number;
+      readonly reason: RelayRefusal;
     };

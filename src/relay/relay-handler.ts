@@ -1,18 +1,33 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { aFunction, checkGiven, type Rule, validated } from '../protocol/rules.js';
+import { aFunction, checkGiven, positiveMs, type Rule, validated } from '../protocol/rules.js';
+import { filter } from 'rxjs';
+import { answerEnd, endConnectionAfter } from './answer-end.js';
+import { type Authorize, authorized$, NotAuthorizedError } from './authorized.js';
+import { admission, type AskingReceiver, selection } from './client-messages.js';
 import { type Cors, corsOf, type Origins, originsRule } from './cors.js';
 import type { Relay } from './relay.js';
 import { RelayFullError } from './relay-full-error.js';
-import { type RelayMessage, sseText } from './relay-message.js';
-import { type WrittenResponse, writtenResponse } from './written-response.js';
+import { isClosing, type RelayMessage, sseText } from './relay-message.js';
+import type { RelayTopic } from './topic.js';
+import { writtenResponse } from './written-response.js';
 
 /** Who may receive from a relay over HTTP. */
 export interface RelayHandlerOptions {
   /**
-   * Says whether a request is let in: a look at the session cookie or the bearer token of your app. It may be async. `false` is a 403, an
-   * exception a 500 (nobody else hears of it: log it there). There is no default: `() => true` lets everybody in who can reach the server.
+   * Says whether a request is let in: a look at the session cookie or the bearer token of your app. It may be async. `true` lets the client
+   * in, and so does `{ id }`, the user, for `maxClientsPerUser` and {@link Relay.disconnect}. Anything else is a 403, an exception a 500 (it
+   * is not reported: log it there). There is no default: `() => true` lets everybody in who can reach the server.
    */
-  readonly authorize: (request: IncomingMessage) => boolean | Promise<boolean>;
+  readonly authorize: Authorize;
+  /** How long `authorize` may take, in ms; after that the answer is 503 with `Retry-After`. @defaultValue 10 000 */
+  readonly authorizeTimeoutMs?: number | undefined;
+  /**
+   * Says what a client that was let in gets instead of every frame: an operator over the events of the feed, which runs once for all clients
+   * that get the same function. `undefined`: the whole feed. Anything else, and an exception, is a 500.
+   *
+   * @defaultValue the whole feed
+   */
+  readonly select?: ((request: IncomingMessage) => RelayTopic | undefined) | undefined;
   /**
    * The other origins whose pages may receive, such as `https://app.example.com`, with cookies; `'*'`: every page, without cookies.
    *
@@ -24,8 +39,10 @@ export interface RelayHandlerOptions {
 /**
  * Makes a request listener of `node:http` that answers with the messages of a relay, as Server-Sent Events (HTML, 9.2).
  *
- * Answers `GET` with 200 and the stream, the preflight of CORS with 204, and else: 403 when `authorize` says no or the origin is not allowed,
- * 405 for another method, 500 when `authorize` throws, 503 with `Retry-After` when there is no room. Writes no more than the response takes.
+ * Answers `GET` with 200 and the stream, the preflight of CORS with 204, and else: 400 for a request that was sent before the answer to
+ * the one before it on its connection was complete (pipelining), 403 when `authorize` says no or the origin is not allowed, 405 for another
+ * method, 500 when `authorize` or `select` throws, 503 with `Retry-After` when there is no room, when `authorize` takes too long, and when the relay is
+ * closed. A client has a place of `maxClients` from its request on. Writes no more than the response takes. The connection ends with the stream.
  * In Express it is `app.all('/feed', handler)`: a page of another origin sends an `OPTIONS` first. In NestJS take `TradeFeed.sse`.
  *
  * @param relay - see {@link createRelay}
@@ -49,7 +66,7 @@ export const relayHandler = (
   relay: Relay,
   options: RelayHandlerOptions,
 ): ((request: IncomingMessage, response: ServerResponse) => void) => {
-  const { authorize, allowOrigins = [] } = validated(options, rules);
+  const { authorize, authorizeTimeoutMs = 10_000, allowOrigins = [], select = everything } = validated(options, rules);
   checkGiven(options, { authorize: rules.authorize });
   return (request, response) => {
     const cors = corsOf(request, allowOrigins);
@@ -57,26 +74,43 @@ export const relayHandler = (
     if (!cors.isAllowed) refuse(403, 'This relay does not serve pages of that origin.');
     else if (request.method === 'OPTIONS') response.writeHead(204, cors.headers).end();
     else if (request.method !== 'GET') refuse(405, 'A relay answers to GET.', { allow: 'GET, OPTIONS' });
+    // It waits for the answer before it: one connection could take every place.
+    else if (!response.socket) refuse(400, 'This connection is busy with another answer.', connectionClose(response));
     else {
-      // Before it is authorized: it may go meanwhile.
-      const written = writtenResponse(response);
-      isAuthorized(authorize, request).then(
-        (isIn) =>
-          isIn ? stream(relay, request, response, written, cors) : refuse(403, 'This relay does not let you in.'),
-        () => refuse(500, 'The authorization failed.'),
-      );
+      const asking = {
+        [admission]: authorized$(authorize, request, authorizeTimeoutMs),
+        [selection]: () => selected(select, request),
+      };
+      stream(relay, request, response, cors, asking);
     }
   };
 };
 
 const rules: Readonly<Record<keyof RelayHandlerOptions, Rule>> = {
   authorize: { ...aFunction, allowed: 'a function that says who is let in: `() => true` lets everybody in' },
+  authorizeTimeoutMs: positiveMs,
+  select: aFunction,
   allowOrigins: originsRule,
 };
 
-const isAuthorized = async (authorize: RelayHandlerOptions['authorize'], request: IncomingMessage): Promise<boolean> =>
-  // What is not true, whatever it is, does not open the door.
-  ((await authorize(request)) as unknown) === true;
+type Select = NonNullable<RelayHandlerOptions['select']>;
+
+const everything: Select = () => undefined;
+
+const selected = (select: Select, request: IncomingMessage): RelayTopic | undefined => {
+  const topic = tried(() => select(request));
+  if (topic === undefined || typeof topic === 'function') return topic;
+  throw new NotAuthorizedError(500, 'The selection failed.');
+};
+
+/** Gives what is not a topic for what threw: the exception is for the app alone. */
+const tried = (use: () => RelayTopic | undefined): RelayTopic | undefined | null => {
+  try {
+    return use();
+  } catch {
+    return null;
+  }
+};
 
 const refusal =
   (response: ServerResponse, { headers }: Cors) =>
@@ -96,28 +130,47 @@ const stream = (
   relay: Relay,
   request: IncomingMessage,
   response: ServerResponse,
-  written: WrittenResponse,
   cors: Cors,
+  asking: Required<Pick<AskingReceiver, typeof admission | typeof selection>>,
 ): void => {
-  if (written.isOver) return;
-  const lastEventId = [request.headers['last-event-id']].flat()[0];
-  const messages = relay.messages$({ lastEventId, response: written }).subscribe({
+  const written = writtenResponse(response);
+  const receiver: AskingReceiver = {
+    lastEventId: [request.headers['last-event-id']].flat()[0],
+    response: written,
+    // Somebody else may have answered meanwhile.
+    ...asking,
+    [admission]: asking[admission].pipe(filter(() => !written.isOver)),
+  };
+  const messages = relay.messages$(receiver).subscribe({
     next: (message) => {
       // Such as a middleware that limits the time of an answer: to write behind that would be an error that nobody hears.
       if (written.isOver) return;
-      if (!response.headersSent) response.writeHead(200, { ...cors.headers, ...streamHeaders });
+      if (!response.headersSent)
+        response.writeHead(200, { ...cors.headers, ...streamHeaders, ...connectionClose(response) });
+      if (isClosing(message)) endConnectionAfter(response);
       written.write(bytesOf(message));
     },
     error: (error: unknown) => {
-      const full = error instanceof RelayFullError ? error : undefined;
-      const after = { 'retry-after': String((full?.retryAfterMs ?? 0) / 1_000) };
-      if (full) refusal(response, cors)(503, full.message, after);
-      else written.destroy();
+      const refuse = refusal(response, cors);
+      if (error instanceof NotAuthorizedError) refuse(error.status, error.message);
+      else if (error instanceof RelayFullError) {
+        const isClosed = error.reason === 'closed';
+        const after = { 'retry-after': String(error.retryAfterMs / 1_000) };
+        if (isClosed) endConnectionAfter(response);
+        refuse(503, error.message, isClosed ? { ...after, ...connectionClose(response) } : after);
+      } else written.destroy();
     },
-    complete: () => response.end(),
+    complete: () => {
+      response.end();
+      void answerEnd(response);
+    },
   });
   response.once('close', () => messages.unsubscribe());
 };
+
+/** Ends the connection with the answer, so that the next request of a page may reach another replica. HTTP/2 has no such header. */
+const connectionClose = ({ req }: ServerResponse): Readonly<Record<string, string>> =>
+  req.httpVersionMajor === 1 ? { connection: 'close' } : {};
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',

@@ -1,8 +1,10 @@
+import type { TradeFeedError } from '../protocol/failure.js';
+
 /** One message for one client: what Server-Sent Events call an event, and what the `@Sse()` of NestJS takes. */
 export interface RelayMessage {
   /** Where the client is once it has this message: what it gives back as `Last-Event-ID`. */
   readonly id: string;
-  /** Missing for events; else one of `hello`, `heartbeat`, `stop`, `complete`. */
+  /** Missing for events; else one of `hello`, `heartbeat`, `connect-again`, `complete`. */
   readonly type?: string;
   /** Of events: a line of JSON for each, the one that `rx-trade-feed listen --json` writes. */
   readonly data: string;
@@ -14,3 +16,7 @@ export const sseText = ({ id, type, data }: RelayMessage): string => {
   const event = type === undefined ? '' : `event: ${type}\n`;
   return `${event}id: ${id}\ndata: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
 };
+
+/** Returns whether a message is the last one of a relay that shuts down. */
+export const isClosing = ({ type, data }: RelayMessage): boolean =>
+  type === 'connect-again' && (JSON.parse(data) as TradeFeedError).code === 'relay-closing';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { RelayedEvent, Watermark } from '../protocol/event.js';
+import type { Watermark } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import { errorBy } from '../protocol/meaning.js';
 import { relayTold } from '../protocol/relay-told.js';
@@ -7,6 +7,7 @@ import type { RelayMessageType } from '../protocol/relay-wire.js';
 import { eventId } from './event-id.js';
 import { type Batch, EventLog, type LogBounds } from './event-log.js';
 import type { RelayMessage } from './relay-message.js';
+import type { TopicEvent } from './topic.js';
 
 /** One subscription of the source, for all clients: the log of its events, and how it ended. */
 export class RelayRun {
@@ -26,9 +27,9 @@ export class RelayRun {
     return this.#end;
   }
 
-  /** Takes an event in. */
-  append(event: RelayedEvent): void {
-    this.log.append(event);
+  /** Takes an event in. The stop of a feed is no stop of a client, which stays and waits: for it the feed is disconnected. */
+  append(event: TopicEvent): void {
+    this.log.append(event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
   }
 
   /** Takes note that the source is complete. */
@@ -39,7 +40,7 @@ export class RelayRun {
   /** Takes note of the error of the source. One that is none of the feed is not shown to clients: it may say anything. */
   stop(error: unknown): void {
     const failure = error instanceof TradeFeedError ? error : errorBy(relayTold.sourceFailed, { stage: 'stream' });
-    this.#end = { type: 'stop', data: JSON.stringify(failure) };
+    this.#end = { type: 'connect-again', data: JSON.stringify(failure) };
   }
 
   /** Gives the message of a batch: the same one to every client. */

@@ -1,39 +1,34 @@
-import {
-  auditTime,
-  catchError,
-  concat,
-  defer,
-  endWith,
-  filter,
-  finalize,
-  interval,
-  map,
-  merge,
-  NEVER,
-  type Observable,
-} from 'rxjs';
-import { ReplaySubject, share, startWith, Subject, takeUntil, tap, throwError, timer } from 'rxjs';
+import { interval, map, merge, NEVER, type Observable, of, race, share, Subject, switchMap, take, tap } from 'rxjs';
+import { finalize, type SchedulerLike, throwError, timer, using } from 'rxjs';
 import type { RelayedEvent } from '../protocol/event.js';
 import { clampMs } from '../protocol/rules.js';
-import { clientMessages$, type RelayReceiver } from './client-messages.js';
-import type { RelayClient } from './relay-client.js';
+import { admission, type AskingReceiver, clientMessages$, type RelayReceiver, selection } from './client-messages.js';
 import type { RelayEvent } from './relay-event.js';
 import { RelayFullError } from './relay-full-error.js';
 import type { RelayMessage } from './relay-message.js';
-import { type RelayOptions, type RelaySettings, resolveRelayOptions } from './relay-options.js';
-import { RelayRun } from './relay-run.js';
+import { type RelayOptions, resolveRelayOptions } from './relay-options.js';
+import { closedError, type Seat, Seats, type SentAway } from './seats.js';
+import { shareSource } from './shared-source.js';
+import { TopicError } from './topic.js';
+import { Topics } from './topics.js';
 
 /** How it stands with a relay. */
 export interface RelayStatus {
-  /** Events held, and their bytes. */
+  /** Events held, of all topics together, and their bytes. */
   readonly held: { readonly events: number; readonly bytes: number };
   readonly clients: readonly RelayClientStatus[];
+  /** How many topics of `select` there are, with those that are kept for `lingerMs`. A number that grows shows operators created anew. */
+  readonly topics: number;
+  /** How many further clients wait for `authorize`: they have a place of `maxClients` already. */
+  readonly authorizing: number;
 }
 
 /** How it stands with one client. */
 export interface RelayClientStatus {
   /** Which one: 1, 2, … */
   readonly client: number;
+  /** The id of its user, if `authorize` gave one. */
+  readonly user?: string;
   /** Since when, in epoch ms. */
   readonly since: number;
   /** How many frames it was sent. */
@@ -47,11 +42,12 @@ export interface Relay {
   /**
    * Streams the messages for one client; each subscription is a client.
    *
-   * Completes behind the message `stop` or `complete`, when the relay is closed, and when the client reads nothing for four heartbeats.
+   * Completes after the message `connect-again` or `complete`, and when the client reads nothing for four heartbeats. `connect-again` comes
+   * when the source has stopped, when the relay is closed, after `maxAgeMs`, and by {@link Relay.disconnect}.
    * Errors with a {@link RelayFullError} when there is no room.
    */
   messages$(receiver?: RelayReceiver): Observable<RelayMessage>;
-  /** What happens to the clients, from now on. Completes when the relay is closed. */
+  /** What happens to the clients, from now on. Completes when the relay is closed and the last client has left. */
   readonly events$: Observable<RelayEvent>;
   /** Tells how it stands. */
   status(): RelayStatus;
@@ -60,7 +56,17 @@ export interface Relay {
    * a relay that is closed.
    */
   restart(): void;
-  /** Ends the stream of every client and the subscription of the source, for good. */
+  /**
+   * Ends the streams of one user, such as one who signs out: each page is told to connect again, and must be authorized again.
+   *
+   * @param id - what `authorize` gave as `id`, or {@link RelayReceiver.user}
+   * @returns the number of streams that are ended
+   */
+  disconnect(id: string): number;
+  /**
+   * Ends the subscription of the source and the stream of every client, for good. Clients get what they were not sent yet, unless they do not
+   * read, and the message `connect-again`, so that they go on elsewhere. Clients that come later are refused.
+   */
   close(): void;
 }
 
@@ -70,7 +76,7 @@ export interface Relay {
  * Subscribes to the source with the first client, once for all of them, and stays subscribed for `lingerMs` after the last one left.
  * The newest events are held once, whatever the number of clients; a client is a place in that log. Who is slow or away for longer than
  * the log reaches is told of a `gap` with the number of frames (`missed`, code `relay-behind`) and goes on; nobody else notices. When the source
- * errors, clients are told of the stop, and so is everyone who comes after that: the source is not subscribed to again, since a page
+ * errors, clients are told why and to connect again, and so is everyone who comes after that: the source is not subscribed to again, since a page
  * that is loaded anew must not evict another client of the account. {@link Relay.restart} is for that.
  *
  * @param source - of `tradeFeedEvents$`, or of `replay$`
@@ -89,52 +95,40 @@ export interface Relay {
  */
 export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOptions): Relay => {
   const settings = resolveRelayOptions(options);
-  const { heartbeatMs, lingerMs, maxClients, scheduler } = settings;
+  const { heartbeatMs, maxAgeMs, scheduler } = settings;
   const now = () => scheduler.now();
   const events = new Subject<RelayEvent>();
-  const closed = new Subject<void>();
-  const restarted = new Subject<void>();
-  const clients = new Map<number, { readonly since: number; readonly its: RelayClient }>();
-  let run: RelayRun | undefined;
-  let joinedSoFar = 0;
-  let isClosed = false;
-
-  const isOver = () => isClosed || run?.end !== undefined;
-
-  const run$ = defer(() => {
-    run = new RelayRun(settings, now);
-    return running$(source, run, settings, (error) => events.next({ type: 'source-stopped', at: now(), error }));
-  }).pipe(
-    finalize(() => (run = undefined)),
-    takeUntil(merge(closed, restarted)),
-    share({
-      connector: () => new ReplaySubject(1),
-      // A stopped feed stays stopped, also one that stops in that time: whoever comes is told so, and nobody is evicted by a page that is
-      // loaded anew.
-      resetOnRefCountZero: () => (isOver() ? NEVER : timer(clampMs(lingerMs), scheduler).pipe(filter(() => !isOver()))),
-    }),
-  );
-  const heartbeats$ = interval(clampMs(heartbeatMs), scheduler).pipe(share());
-  const watermarks$ = interval(watermarkMs, scheduler).pipe(share());
-
-  const refused$ = (what: string): Observable<never> => {
-    events.next({ type: 'client-refused', at: now() });
-    return throwError(() => new RelayFullError(`${what} Come back later.`));
+  const seats = new Seats(settings);
+  const stopped = (error: unknown) => events.next({ type: 'source-stopped', at: now(), error });
+  const shared = shareSource(source, scheduler, stopped);
+  const unlessOfSource = (report: (error: unknown) => void) => (error: unknown) => {
+    if (!shared.hasFailedWith(error)) report(error);
   };
+  const topicStopped = (error: unknown) =>
+    events.next({ type: 'topic-stopped', at: now(), error: error instanceof TopicError ? error.cause : error });
+  const topics = new Topics(shared.events$, settings, unlessOfSource(stopped), unlessOfSource(topicStopped));
+  const ticks = {
+    heartbeats$: interval(clampMs(heartbeatMs), scheduler).pipe(share()),
+    watermarks$: interval(watermarkMs, scheduler).pipe(share()),
+  };
+  let joinedSoFar = 0;
+  seats.emptied$.subscribe(() => events.complete());
 
-  const joined$ = (receiver: RelayReceiver): Observable<RelayMessage> => {
+  const joined$ = (seat: Seat, receiver: AskingReceiver): Observable<RelayMessage> => {
+    const run$ = topics.run$(receiver[selection] ? receiver[selection]() : receiver.select);
     const client = (joinedSoFar += 1);
-    return clientMessages$(run$, { heartbeats$, watermarks$ }, receiver, now, {
-      joined: (its) => {
-        clients.set(client, { since: now(), its });
-        events.next({ type: 'client-joined', at: now(), client, joined: its.joined });
+    const sentAway$ = merge(seat.sentAway$, tooOld$(maxAgeMs, scheduler));
+    return clientMessages$(run$, ticks, receiver, sentAway$, scheduler, {
+      joined: (state) => {
+        seat.client = { client, since: now(), state };
+        events.next({ type: 'client-joined', at: now(), client, joined: state.joined });
       },
       behind: ({ missed }) => events.next({ type: 'client-behind', at: now(), client, missed }),
       stuck: () => events.next({ type: 'client-stuck', at: now(), client }),
     }).pipe(
       finalize(() => {
-        const { sent = 0, missed = 0 } = clients.get(client)?.its ?? {};
-        clients.delete(client);
+        const { sent = 0, missed = 0 } = seat.client?.state ?? {};
+        seat.client = undefined;
         events.next({ type: 'client-left', at: now(), client, sent, missed });
       }),
     );
@@ -142,22 +136,42 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
 
   return {
     messages$: (receiver = {}) =>
-      defer(() => {
-        if (isClosed) return refused$('The relay is closed.');
-        return clients.size < maxClients ? joined$(receiver) : refused$(`There are ${maxClients} clients.`);
-      }),
+      using(
+        () => seats.take(),
+        (seat) =>
+          admitted$(seat as Seat, receiver).pipe(
+            tap((user) => seats.admit(seat as Seat, user)),
+            switchMap(() => joined$(seat as Seat, receiver)),
+          ),
+      ).pipe(
+        tap({
+          error: (error: unknown) => {
+            if (error instanceof RelayFullError)
+              events.next({ type: 'client-refused', at: now(), reason: error.reason });
+          },
+        }),
+      ),
     events$: events.asObservable(),
     status: () => ({
-      held: { events: run?.log.size ?? 0, bytes: run?.log.bytes ?? 0 },
-      clients: [...clients].map(([client, { since, its }]) => ({ client, since, sent: its.sent, missed: its.missed })),
+      held: {
+        events: topics.current.reduce((sum, { log }) => sum + log.size, 0),
+        bytes: topics.current.reduce((sum, { log }) => sum + log.bytes, 0),
+      },
+      topics: topics.size,
+      clients: seats.clients.map(({ client, user, since, state: { sent, missed } }) => ({
+        ...{ client, since, sent, missed },
+        ...(user !== undefined && { user }),
+      })),
+      authorizing: seats.authorizing,
     }),
     restart: () => {
-      if (isOver()) restarted.next();
+      shared.restart();
+      topics.restart();
     },
+    disconnect: (id) => seats.disconnect(id),
     close: () => {
-      isClosed = true;
-      closed.next();
-      events.complete();
+      topics.close();
+      seats.close();
     },
   };
 };
@@ -165,27 +179,12 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
 /** How often a client that has everything gets a watermark while no event comes, in ms: its windows close by it. */
 const watermarkMs = 250;
 
-/** Fills the run with what the source emits. Emits it at once, and again at most every `batchMs` when there is something new in it. */
-const running$ = (
-  source: Observable<RelayedEvent>,
-  run: RelayRun,
-  { batchMs, scheduler }: RelaySettings,
-  onStop: (error: unknown) => void,
-): Observable<RelayRun> =>
-  concat(
-    source.pipe(
-      map((event) => run.append(event)),
-      endWith(undefined),
-      tap({ complete: () => run.complete() }),
-      catchError((error: unknown) => {
-        run.stop(error);
-        onStop(error);
-        return [undefined];
-      }),
-      auditTime(clampMs(batchMs), scheduler),
-    ),
-    NEVER,
-  ).pipe(
-    map(() => run),
-    startWith(run),
-  );
+/** Emits the user of a client once it may receive. Errors when the relay is closed before. */
+const admitted$ = (seat: Seat, { user, [admission]: admission$ = of(user) }: AskingReceiver) =>
+  race(admission$, seat.sentAway$.pipe(switchMap(() => throwError(closedError)))).pipe(take(1));
+
+/** Emits when a stream is too old, within the last tenth of its time: clients that came together do not come back together. */
+const tooOld$ = (maxAgeMs: number, scheduler: SchedulerLike): Observable<SentAway> =>
+  maxAgeMs === Infinity
+    ? NEVER
+    : timer(clampMs(maxAgeMs) * (1 - Math.random() / 10), scheduler).pipe(map(() => 'sessionEnded'));

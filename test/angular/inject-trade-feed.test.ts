@@ -319,6 +319,21 @@ describe('the signals', () => {
     expect(feed.window()).toMatchObject({ start: 11_000, count: 0, complete: true });
   });
 
+  it('pass over the values of a relay with `select`: windows and `frames$` have frames alone', async () => {
+    jest.setSystemTime(10_000);
+    appWith();
+    const { feed } = show(Reader).componentInstance;
+    feed.window();
+    const texts: string[] = [];
+    feed.frames$.subscribe((each) => texts.push(each.text()));
+    const value = { type: 'value', at: 10_000, value: { n: 1 } } as unknown as RelayedEvent;
+    for (const event of [opened(), value, frame('a'), value]) relay$.next(event);
+    await after(1_000);
+    expect([texts, feed.status().state, feed.failure()]).toEqual([['a'], 'live', undefined]);
+    expect(feed.window()).toMatchObject({ count: 1, complete: true });
+    expect(feed.stats()).toMatchObject({ totalFrames: 3 });
+  });
+
   it('take their windows as they are told to', async () => {
     jest.setSystemTime(10_000);
     appWith({ window: { lengthMs: 100, maxFrames: 1 } });

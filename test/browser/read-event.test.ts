@@ -39,6 +39,15 @@ describe('readEvent', () => {
     expect(readEvent(frameLine(frame('a', 1_000)), -400)).toMatchObject({ receivedAt: 600 });
   });
 
+  it('gives a value with its time put right, whatever it is', () => {
+    for (const value of [{ n: 1, at: 5 }, [1], 'text', null, 0, false])
+      expect(readEvent(JSON.stringify({ type: 'value', at: 1_000, value }), 500)).toEqual({
+        type: 'value',
+        at: 1_500,
+        value,
+      });
+  });
+
   it.each([
     '{"type":"new-in-some-version","at":1}',
     '{"type":"__proto__"}',
@@ -63,6 +72,8 @@ describe('readEvent', () => {
     ['a gap with half a failure', lineOf({ failure: { code: 'x' } })],
     ['a gap with a text as its failure', lineOf({ failure: 'x' })],
     ['an end without its failure', '{"type":"disconnected","at":1}'],
+    ['a value without its time', '{"type":"value","value":1}'],
+    ['a value without the value', '{"type":"value","at":1}'],
     ['an opening without its time', '{"type":"opened"}'],
     ['a frame without its time', frameLine(frame('a')).replace('receivedAt', 'x')],
     ['a frame with data that is no base64', frameLine(frame('%')).replace('utf8', 'base64')],

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { RelayedEvent, RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
+import type { RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
+import type { Received } from '../../src/browser/read-event.js';
 import { relayConnection$ } from '../../src/browser/relay-connection.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { resumePoint } from '../../src/browser/resume-point.js';
@@ -22,7 +23,7 @@ const connect = async (steps: Step | readonly Step[], options: RelayFeedOptions 
   const clock = new Clock(Date.now());
   const settings = resolveRelayFeed(server.url, { ...options, scheduler: clock.scheduler });
   const place = resumePoint(settings);
-  const events: RelayedEvent[] = [];
+  const events: Received[] = [];
   const seen: { error?: TradeFeedError; isComplete?: true } = {};
   const subscription = relayConnection$(settings, place).subscribe({
     next: (event) => events.push(event),

@@ -182,11 +182,14 @@ describe('docs/relay.md', () => {
       new Set(
         namesOf<RelayFailureCode>({
           'relay-unreachable': true,
+          'relay-headers-failed': true,
           'relay-refused': true,
           'relay-full': true,
           'relay-failed': true,
           'invalid-relay': true,
           'relay-lost': true,
+          'relay-closing': true,
+          'relay-session-ended': true,
           'relay-stalled': true,
           'invalid-relay-data': true,
           'relay-behind': true,

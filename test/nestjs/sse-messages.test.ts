@@ -10,16 +10,17 @@ const relayThat = (error: Error): Relay => ({
     throw new Error('not asked for');
   },
   restart: () => undefined,
+  disconnect: () => 0,
   close: () => undefined,
 });
 
 it('leaves an error that is not for want of room as it is', async () => {
   const error = new RangeError('of something else');
-  await expect(lastValueFrom(sseMessages$(relayThat(error), undefined, undefined))).rejects.toBe(error);
+  await expect(lastValueFrom(sseMessages$(relayThat(error), {}, undefined))).rejects.toBe(error);
 });
 
 it('answers 503 where there is no response to put Retry-After into', async () => {
   const error = new RelayFullError('There are 2 clients.');
-  const answer = lastValueFrom(sseMessages$(relayThat(error), undefined, undefined));
+  const answer = lastValueFrom(sseMessages$(relayThat(error), {}, undefined));
   await expect(answer).rejects.toMatchObject({ status: 503, message: 'There are 2 clients.' });
 });

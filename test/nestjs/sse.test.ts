@@ -1,6 +1,7 @@
 import { type CanActivate, Controller, type ExecutionContext, Injectable, Req, Sse, UseGuards } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import type { RelayTopic } from '../../src/relay/index.js';
 import {
   type SseRequest,
   TradeFeed,
@@ -18,6 +19,8 @@ class BearerGuard implements CanActivate {
   }
 }
 
+const even: RelayTopic = filter((event) => event.type !== 'frame' || Number(event.text()) % 2 === 0);
+
 @Controller()
 class FeedController {
   readonly #tradeFeed: TradeFeed;
@@ -28,6 +31,11 @@ class FeedController {
   @Sse('feed')
   feed(@Req() request: SseRequest) {
     return this.#tradeFeed.sse(request, { authorize: 'everybody' });
+  }
+
+  @Sse('even')
+  even(@Req() request: SseRequest) {
+    return this.#tradeFeed.sse(request, { authorize: 'everybody', select: even });
   }
 
   @Sse('guarded')
@@ -174,13 +182,13 @@ describe('sse', () => {
     const client = await open();
     await when(feed.status$, ({ state }) => state === 'live');
     testing.account.revokeAccess();
-    const stop = await when(client.messages$, ({ event }) => event === 'stop');
+    const stop = await when(client.messages$, ({ event }) => event === 'connect-again');
     expect(stop.data).toContain('not-entitled');
     await lastValueFrom(client.messages$);
     const tickets: unknown[] = [];
     testing.service.events$.subscribe((event) => tickets.push(event));
     const late = await open();
-    await when(late.messages$, ({ event }) => event === 'stop');
+    await when(late.messages$, ({ event }) => event === 'connect-again');
     expect(tickets).toEqual([]);
     testing.account.restoreAccess();
     feed.frames$.subscribe({ error: () => undefined });
@@ -196,7 +204,7 @@ describe('sse', () => {
     const client = await open();
     await when(feed.status$, ({ state }) => state === 'live');
     testing.account.revokeAccess();
-    await when(client.messages$, ({ event }) => event === 'stop');
+    await when(client.messages$, ({ event }) => event === 'connect-again');
     await lastValueFrom(client.messages$);
     testing.account.restoreAccess();
     feed.restart();
@@ -215,7 +223,7 @@ describe('sse', () => {
     const tickets: unknown[] = [];
     testing.service.events$.subscribe((event) => tickets.push(event));
     const client = await open();
-    expect((await when(client.messages$, ({ event }) => event === 'stop')).data).toContain('not-entitled');
+    expect((await when(client.messages$, ({ event }) => event === 'connect-again')).data).toContain('not-entitled');
     expect(tickets).toEqual([]);
   });
 
@@ -229,6 +237,22 @@ describe('sse', () => {
     const told = client.text() + started.log.raw;
     expect(told).toContain('access expired');
     expect(told).not.toMatch(/bearer |x-api-key|wss?:\/\//i);
+  });
+});
+
+describe('a route with `select`', () => {
+  it('sends what the operator emits; `select` must be an operator', async () => {
+    await start();
+    const [some, all] = [await open('/even'), await open()];
+    for (const n of ['1', '2', '3', '4']) await testing.push(n);
+    const payloadsOf = async (client: SseClient) =>
+      (await eventsUntil(client, '4')).flatMap(({ type, data }) => (type === 'frame' ? [data] : []));
+    expect([await payloadsOf(some), await payloadsOf(all)]).toEqual([
+      ['2', '4'],
+      ['1', '2', '3', '4'],
+    ]);
+    const wrong = { authorize: 'guard', select: 'even' } as never;
+    expect(() => feed.sse({ headers: {} }, wrong)).toThrow(expect.objectContaining({ code: 'invalid-options' }));
   });
 });
 
@@ -275,7 +299,7 @@ describe('a browser that does not read', () => {
   }, 30_000);
 
   it('gets a long past in pieces: Nest drops a client at 4 Mi characters', async () => {
-    await start({ relay: { batchMs: 0 } });
+    await start({ relay: { batchMs: 0, maxReplayBytes: 1e8 } });
     const first = await open();
     await testing.push('one');
     const id = await idOf(first, '"one"');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { gapOf, presentBehindGap, presentSince } from '../../src/relay/catch-up.js';
+import { gapOf, presentAgain, presentBehindGap, presentSince } from '../../src/relay/catch-up.js';
 import { disconnected, opened, reconnecting } from '../operators/stream.js';
 
 const outage = [disconnected(9), reconnecting(9, 5)];
@@ -16,8 +16,8 @@ describe('gapOf', () => {
     expect(gapOf({ from: 5, to: 8, frames: 0 })).toHaveProperty('missed', 0);
   });
 
-  it('never ends before it begins, also when a clock was set back', () => {
-    expect(gapOf({ from: 8, to: 5, frames: 1 })).toMatchObject({ from: 8, to: 8, durationMs: 0 });
+  it('never ends before it begins, nor after what follows, also when a clock was set back', () => {
+    expect(gapOf({ from: 8, to: 5, frames: 1 })).toMatchObject({ from: 5, to: 5, durationMs: 0 });
   });
 });
 
@@ -29,6 +29,19 @@ describe('presentSince', () => {
   it('tells of an outage as it was', () => {
     expect(presentSince(outage, 20)).toEqual(outage);
     expect(presentSince([], 20)).toEqual([]);
+  });
+});
+
+describe('presentAgain', () => {
+  it('lets no event be earlier than what the client has received; the next attempt begins when it did', () => {
+    expect(presentAgain(outage, 11)).toEqual([{ ...outage[0], at: 11 }, reconnecting(11, 3)]);
+    expect(presentAgain([reconnecting(9, 5)], 20)).toEqual([reconnecting(20, 0)]);
+    expect(presentAgain([opened(3, 2)], 7)).toEqual([opened(7, 2)]);
+  });
+
+  it('leaves later events unchanged', () => {
+    expect(presentAgain(outage, 9)).toEqual(outage);
+    expect(presentAgain([opened(9)], 7)).toEqual([opened(9)]);
   });
 });
 

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { interval, Observable, ReplaySubject, share } from 'rxjs';
+import { interval, Observable, ReplaySubject, share, Subject } from 'rxjs';
 import { clientMessages$ } from '../../src/relay/client-messages.js';
 import type { RelayMessage } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
+import type { SentAway } from '../../src/relay/seats.js';
 import { opened } from '../operators/stream.js';
 import { Clock, frame, range, Response, watermarkIn } from './support.js';
 
@@ -11,7 +12,7 @@ const one = (
   receiver: { readonly response?: Response; readonly lastEventId?: string } = { response: new Response() },
 ) => {
   const clock = new Clock();
-  const run = new RelayRun({ capacity: 100, capacityBytes: 1e6 }, () => clock.now);
+  const run = new RelayRun({ capacity: 100, capacityBytes: 1e6, maxReplayBytes: 1e6 }, () => clock.now);
   const run$ = new ReplaySubject<RelayRun>(1);
   let beating = 0;
   const beats$ = interval(1_000, clock.scheduler).pipe(share());
@@ -21,10 +22,11 @@ const one = (
     subscriber.add(() => (beating -= 1));
   });
   const watermarks$ = interval(250, clock.scheduler);
+  const sentAway$ = new Subject<SentAway>();
   const told: string[] = [];
   const messages: RelayMessage[] = [];
   let end: string | undefined;
-  const subscription = clientMessages$(run$, { heartbeats$, watermarks$ }, receiver, () => clock.now, {
+  const subscription = clientMessages$(run$, { heartbeats$, watermarks$ }, receiver, sentAway$, clock.scheduler, {
     joined: ({ joined }) => told.push(joined),
     behind: ({ missed }) => told.push(`behind ${missed}`),
     stuck: () => told.push('stuck'),
@@ -34,7 +36,7 @@ const one = (
     error: (error: unknown) => (end = String(error)),
   });
   return {
-    ...{ clock, run, run$, told, subscription },
+    ...{ clock, run, run$, sentAway$, told, subscription },
     response: receiver.response ?? new Response(),
     push: (...payloads: readonly (string | number)[]) => {
       for (const payload of payloads) run.append(frame(payload));
@@ -166,19 +168,22 @@ describe('clientMessages$', () => {
     expect([response.isDestroyed, end()]).toEqual([true, 'complete']);
   });
 
-  it.each(['stop', 'complete'] as const)('completes behind the message `%s`, once it has been sent', (type) => {
-    const { beating, end, news, response, run, run$, push } = one();
-    run$.next(run);
-    full(response);
-    push('a');
-    if (type === 'stop') run.stop(new Error());
-    else run.complete();
-    run$.next(run);
-    expect([news(), end()]).toEqual([['hello'], undefined]);
-    response.drain();
-    expect([news(), end()]).toEqual([['events', type], 'complete']);
-    expect([beating(), response.listenerCount('drain'), run$.observed]).toEqual([0, 0, false]);
-  });
+  it.each(['connect-again', 'complete'] as const)(
+    'completes behind the message `%s`, once it has been sent',
+    (type) => {
+      const { beating, end, news, response, run, run$, push } = one();
+      run$.next(run);
+      full(response);
+      push('a');
+      if (type === 'connect-again') run.stop(new Error());
+      else run.complete();
+      run$.next(run);
+      expect([news(), end()]).toEqual([['hello'], undefined]);
+      response.drain();
+      expect([news(), end()]).toEqual([['events', type], 'complete']);
+      expect([beating(), response.listenerCount('drain'), run$.observed]).toEqual([0, 0, false]);
+    },
+  );
 
   it.each([
     ['with a response', { response: new Response() }],

@@ -7,7 +7,7 @@ import { EventLog, type LogBounds, type Position } from '../../src/relay/event-l
 import { disconnected, gapOf, opened, watermark } from '../operators/stream.js';
 import { frame, range } from './support.js';
 
-const roomy: LogBounds = { capacity: 1_000_000, capacityBytes: 1e9 };
+const roomy: LogBounds = { capacity: 1_000_000, capacityBytes: 1e9, maxReplayBytes: 1e9 };
 const logOf = (bounds: Partial<LogBounds>, payloads: readonly (string | number)[]) => {
   const log = new EventLog({ ...roomy, ...bounds }, () => 5);
   for (const payload of payloads) log.append(frame(payload));
@@ -156,7 +156,7 @@ describe('EventLog', () => {
   it('does not grow once it is full', () => {
     setFlagsFromString('--expose-gc');
     const gc = runInNewContext('gc') as () => void;
-    const log = new EventLog({ capacity: 2_000, capacityBytes: 2e6 }, () => 5);
+    const log = new EventLog({ capacity: 2_000, capacityBytes: 2e6, maxReplayBytes: 2e6 }, () => 5);
     const heap = (): number => {
       for (const n of range(1, 20_000)) log.append(frame(String(n).padEnd(500)));
       gc();

@@ -2,14 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, lastValueFrom } from 'rxjs';
 import { connectionStatus } from '../../src/operators/connection-status.js';
-import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
+import type { Disconnected } from '../../src/protocol/event.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
-import { nextPresent, openedIn, type Present } from '../../src/relay/present.js';
+import { type LoggedEvent, nextPresent, openedIn, type Present } from '../../src/relay/present.js';
 import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../operators/stream.js';
 
-const after = (...events: readonly RelayedEvent[]): Present => events.reduce(nextPresent, []);
+const after = (...events: readonly LoggedEvent[]): Present => events.reduce(nextPresent, []);
 
-const refused = (at: number): LifecycleEvent => ({
+const refused = (at: number): Disconnected => ({
   type: 'disconnected',
   at,
   failure: tradeFeedError({ stage: 'ticket', status: 503, endedAt: at }),

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
-import { NEVER, of, Subject } from 'rxjs';
+import { filter, NEVER, of, Subject } from 'rxjs';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { TradeFeedError } from '../../src/protocol/failure.js';
 import {
@@ -11,6 +11,7 @@ import {
   relayHandler,
   type RelayHandlerOptions,
   type RelayOptions,
+  type RelayTopic,
 } from '../../src/relay/index.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import { eventually, frame, range, Raw, Source, Web } from './support.js';
@@ -76,6 +77,7 @@ describe('relayHandler: the options', () => {
     ['a star in an origin', { ...open, allowOrigins: ['https://*.example.com/'] }, 'allowOrigins'],
     ['a text', { ...open, allowOrigins: app }, 'allowOrigins'],
     ['a number', { ...open, allowOrigins: [1] }, 'allowOrigins'],
+    ['an operator as select', { ...open, select: {} }, 'select'],
   ])('refuses %s at once, and names the option', (_what, options, name) => {
     const make = () => relayHandler(relay, options as RelayHandlerOptions);
     expect(make).toThrow(TradeFeedError);
@@ -121,6 +123,53 @@ describe('relayHandler: who is let in', () => {
     });
     expect((await ask(port)).status).toBe(403);
     expect((await ask(port, 'GET', { authorization: 'Bearer t' })).status).toBe(200);
+  });
+});
+
+describe('relayHandler: select', () => {
+  const even: RelayTopic = (events$) =>
+    events$.pipe(filter((event) => event.type !== 'frame' || Number(event.text()) % 2 === 0));
+
+  it('gives each client what its request asks for', async () => {
+    const { port, source } = await serve({
+      ...open,
+      select: ({ headers }) => (headers['x-only'] === 'even' ? even : undefined),
+    });
+    const [some, all] = [await openStream(port, { 'x-only': 'even' }), await openStream(port)];
+    source.frames(1, 2, 3, 4);
+    for (const raw of [some, all]) await raw.until((text) => text.includes('"data":"4"'));
+    expect([some.text.includes('"data":"1"'), all.text.includes('"data":"1"')]).toEqual([false, true]);
+  });
+
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('secret-3');
+      },
+    ],
+    ['gives no function', () => 'even'],
+    ['gives null', () => null],
+    ['gives a promise', () => Promise.resolve(even)],
+  ])('answers 500 when select %s, and says no more', async (_what, select) => {
+    const { port, source, relay } = await serve({ ...open, select: select as () => undefined });
+    const { status, body } = await ask(port);
+    expect([status, body.includes('secret-3'), source.subscriptions]).toEqual([500, false, 0]);
+    expect(relay.status()).toMatchObject({ clients: [], topics: 0 });
+  });
+
+  it('is not called for a client that is not let in', async () => {
+    let calls = 0;
+    const { port } = await serve({ authorize: () => false, select: () => void (calls += 1) });
+    expect([(await ask(port)).status, calls]).toEqual([403, 0]);
+  });
+
+  it('answers 503 with Retry-After when there are maxTopics', async () => {
+    const { port, told } = await serve({ ...open, select: () => (events$) => events$ }, { maxTopics: 1 });
+    await openStream(port);
+    const { status, headers } = await ask(port);
+    expect([status, headers['retry-after']]).toEqual([503, '5']);
+    expect(told.at(-1)).toMatchObject({ type: 'client-refused', reason: 'topics' });
   });
 });
 
@@ -222,13 +271,13 @@ describe('relayHandler: the stream', () => {
     expect(written[1]).toBe(written[0]);
   });
 
-  it('ends behind a stop', async () => {
+  it('tells a client to connect again after a stop, and ends', async () => {
     const { port, source } = await serve();
     const raw = await openStream(port);
     source.frames('a');
     source.subject.error(tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }));
     const text = await raw.until((so) => so.includes('\r\n0\r\n\r\n'));
-    expect(text.indexOf('event: stop')).toBeGreaterThan(text.indexOf('"data":"a"'));
+    expect(text.indexOf('event: connect-again')).toBeGreaterThan(text.indexOf('"data":"a"'));
     expect(text).toContain('"code":"connection-replaced"');
   });
 

@@ -7,6 +7,7 @@ import { resolveRelayOptions } from '../../src/relay/relay-options.js';
 const defaults = {
   capacity: 50_000,
   capacityBytes: 32 * 1024 * 1024,
+  maxReplayBytes: 8_388_608,
   batchMs: 16,
   heartbeatMs: 15_000,
   maxClients: 1_000,
@@ -22,7 +23,7 @@ describe('resolveRelayOptions', () => {
 
   it('takes what is given, and leaves it alone', () => {
     const given = Object.freeze({
-      ...{ capacity: 1, capacityBytes: 1, batchMs: 0, heartbeatMs: 1, maxClients: 1, lingerMs: 0 },
+      ...{ capacity: 1, capacityBytes: 1, maxReplayBytes: 1, batchMs: 0, heartbeatMs: 1, maxClients: 1, lingerMs: 0 },
       scheduler: queueScheduler,
     });
     expect(resolveRelayOptions(given)).toEqual(given);
@@ -33,6 +34,7 @@ describe('createRelay', () => {
   it.each<[string, unknown]>([
     ...[0, -1, 1.5, NaN, Infinity, '5', null].map((value): [string, unknown] => ['capacity', value]),
     ...[0, -1, 1.5, '5'].map((value): [string, unknown] => ['capacityBytes', value]),
+    ...[0, -1, 1.5, Infinity, '5'].map((value): [string, unknown] => ['maxReplayBytes', value]),
     ...[-1, NaN, '5'].map((value): [string, unknown] => ['batchMs', value]),
     ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['heartbeatMs', value]),
     ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClients', value]),

@@ -3,7 +3,7 @@ import { tradeFeedError } from '../../src/protocol/classify.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
 import { frame } from './support.js';
 
-const bounds = { capacity: 10, capacityBytes: 1e6 };
+const bounds = { capacity: 10, capacityBytes: 1e6, maxReplayBytes: 1e6 };
 
 describe('RelayRun', () => {
   it('has a word of its own', () => {
@@ -24,18 +24,18 @@ describe('RelayRun', () => {
     expect(run.end).toBeUndefined();
   });
 
-  it('sends `stopped` at once, and no watermark after it: it is the last event, if the error follows', () => {
+  it('writes `stopped` as `disconnected`, with the same time and failure, and a watermark after it', () => {
     const run = new RelayRun(bounds, () => 50);
     const failure = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
     for (const event of [frame('a', 7), { type: 'stopped', at: 8, failure } as const]) run.append(event);
-    const types = () =>
-      run
-        .messageOf(run.log.read(run.log.oldest)!)
-        .data.split('\n')
-        .map((line) => (JSON.parse(line) as { type: string }).type);
-    expect(types()).toEqual(['frame', 'stopped']);
-    run.append({ type: 'ticket-requested', at: 9, feed: 'market' });
-    expect(types()).toEqual(['frame', 'stopped', 'ticket-requested', 'watermark']);
+    const { data } = run.messageOf(run.log.read(run.log.oldest)!);
+    const lines = data.split('\n').map((line) => JSON.parse(line) as object);
+    expect(lines).toMatchObject([
+      { type: 'frame' },
+      { type: 'disconnected', at: 8, failure: JSON.parse(JSON.stringify(failure)) as object },
+      { type: 'watermark' },
+    ]);
+    expect(run.log.newest.present).toEqual([{ type: 'disconnected', at: 8, failure }]);
   });
 
   it('ends with what the source ended with', () => {
@@ -44,7 +44,7 @@ describe('RelayRun', () => {
     expect(run.end).toEqual({ type: 'complete', data: '{}' });
     const failure = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
     run.stop(failure);
-    expect(run.end).toEqual({ type: 'stop', data: JSON.stringify(failure) });
+    expect(run.end).toEqual({ type: 'connect-again', data: JSON.stringify(failure) });
   });
 
   it.each([new Error('secret'), 'secret', { message: 'secret', code: 'secret' }, undefined, null])(

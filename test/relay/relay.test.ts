@@ -104,7 +104,7 @@ describe('createRelay: a source that has ended', () => {
     clock.pass(100_000);
     clients.push(join());
     for (const client of clients) {
-      expect(client.types.at(-1)).toBe('stop');
+      expect(client.types.at(-1)).toBe('connect-again');
       expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({
         code: 'connection-replaced',
         verdict: 'stop',
@@ -127,9 +127,9 @@ describe('createRelay: a source that has ended', () => {
     if (how === 'stops') source.subject.error(replaced);
     else source.subject.complete();
     clock.pass(100_000);
-    expect(join().types).toEqual(['hello', 'events', how === 'stops' ? 'stop' : 'complete']);
+    expect(join().types).toEqual(['hello', 'events', how === 'stops' ? 'connect-again' : 'complete']);
     const back = join({ lastEventId: first.lastEventId });
-    expect([back.payloads, back.types.at(-1)]).toEqual([['b'], how === 'stops' ? 'stop' : 'complete']);
+    expect([back.payloads, back.types.at(-1)]).toEqual([['b'], how === 'stops' ? 'connect-again' : 'complete']);
     expect(source.subscriptions).toBe(1);
   });
 
@@ -163,7 +163,7 @@ describe('createRelay: a source that has ended', () => {
     const client = join();
     source.emit(new Frame('market', Buffer.from('x'), false, NaN, 1));
     clock.pass(16);
-    expect(client.types).toEqual(['hello', 'stop']);
+    expect(client.types).toEqual(['hello', 'connect-again']);
     expect(source.active).toBe(0);
   });
 
@@ -173,7 +173,7 @@ describe('createRelay: a source that has ended', () => {
       { batchMs: 0 },
     );
     return firstValueFrom(relay.messages$().pipe(toArray())).then((messages) => {
-      expect(messages.map(({ type }) => type)).toEqual(['hello', 'stop']);
+      expect(messages.map(({ type }) => type)).toEqual(['hello', 'connect-again']);
     });
   });
 });
@@ -385,7 +385,7 @@ describe('createRelay: the limit', () => {
 describe('createRelay: what it tells', () => {
   it('counts what is held, and what each client was sent', () => {
     const { clock, relay, source, join } = virtualRelay();
-    expect(relay.status()).toEqual({ held: { events: 0, bytes: 0 }, clients: [] });
+    expect(relay.status()).toEqual({ held: { events: 0, bytes: 0 }, clients: [], topics: 0, authorizing: 0 });
     join();
     source.frames('a', 'b');
     clock.pass(16);
@@ -445,7 +445,16 @@ describe('createRelay: close', () => {
     response.writableNeedDrain = true;
     source.frames('a');
     relay.close();
+    expect(clients.map(({ isComplete }) => isComplete)).toEqual([true, true, false]);
+    expect([source.active, isOver]).toEqual([0, false]);
+    // The one that does not read.
+    clock.pass(500);
     expect(clients.map(({ isComplete }) => isComplete)).toEqual([true, true, true]);
+    expect(clients.map(({ types }) => types)).toEqual([
+      ['hello', 'events', 'connect-again'],
+      ['hello', 'events', 'connect-again'],
+      ['hello', 'connect-again'],
+    ]);
     expect([source.active, relay.status().clients, isOver]).toEqual([0, [], true]);
     expect(told.filter(({ type }) => type === 'client-left')).toHaveLength(3);
     expect(response.listenerCount('drain')).toBe(0);
@@ -489,7 +498,7 @@ describe('createRelay: two relays', () => {
     one.clock.pass(16);
     expect(two.source.subscriptions).toBe(0);
     const other = two.join({ lastEventId: client.lastEventId });
-    two.source.frames('b');
+    two.source.emit(frame('b', 1_000_001));
     two.clock.pass(16);
     expect(other.events.map(({ type }) => type)).toEqual(['gap', 'frame']);
   });

@@ -34,7 +34,7 @@ const typesFor = (relay: Relay): readonly (string | undefined)[] => {
 
 describe('restart', () => {
   it.each([
-    ['stopped', throwError(() => replaced), 'stop'],
+    ['stopped', throwError(() => replaced), 'connect-again'],
     ['completed', of(), 'complete'],
   ] as const)('lets the next client subscribe to a source that has %s, and nobody before', (_how, over$, last) => {
     let subscriptions = 0;
@@ -81,7 +81,7 @@ describe('restart', () => {
 });
 
 describe('a source that is retried', () => {
-  it('sends its stop to clients at once, not when it is open again', () => {
+  it('sends its stop to clients at once, as a disconnection: they stay', () => {
     const clock = new Clock();
     const { scheduler } = clock;
     const source = new Source();
@@ -90,7 +90,8 @@ describe('a source that is retried', () => {
     source.emit(opened, { type: 'stopped', at: clock.now, failure: replaced });
     source.subject.error(replaced);
     clock.pass(1_000);
-    expect(client.events.map(({ type }) => type)).toEqual(['opened', 'stopped']);
+    expect(client.events.map(({ type }) => type)).toEqual(['opened', 'disconnected']);
+    expect(client.isComplete).toBe(false);
     relay.close();
   });
 });

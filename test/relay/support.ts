@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { Observable, Subject, VirtualTimeScheduler } from 'rxjs';
 import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
 import { type AnyFrame, Frame } from '../../src/protocol/frame.js';
+import type { RelayedValue } from '../../src/protocol/relayed-value.js';
 import {
   createRelay,
   type Relay,
@@ -155,7 +156,7 @@ export const essence = ({ feed, connection, receivedAt, isBinary, data }: AnyFra
   data: Buffer.from(data).toString('hex'),
 });
 
-export const isFrame = (event: RelayedEvent): event is AnyFrame => event.type === 'frame';
+export const isFrame = (event: RelayedEvent | RelayedValue<unknown>): event is AnyFrame => event.type === 'frame';
 export const isTold = (event: RelayedEvent): event is LifecycleEvent => event.type !== 'frame';
 
 /** A server on loopback. */

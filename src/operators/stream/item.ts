@@ -2,6 +2,7 @@ import type { Either } from 'fp-ts/lib/Either.js';
 import type { LifecycleEvent } from '../../protocol/event.js';
 import type { TradeFeedError } from '../../protocol/failure.js';
 import { type AnyFrame, Frame } from '../../protocol/frame.js';
+import { isRelayedValue } from '../../protocol/relayed-value.js';
 import { Conflated } from './conflated.js';
 import type { DecodeFailure } from '../decode/decode-failure.js';
 import { Decoded } from './decoded.js';
@@ -44,6 +45,7 @@ export const timeOf = (value: unknown): number | undefined => {
   const frame = frameOf(value);
   if (frame !== undefined) return frame.receivedAt;
   if (isLifecycle(value)) return value.type === 'gap' ? value.to : value.at;
+  if (isRelayedValue(value)) return value.at;
   return isEither(value) && value._tag === 'Left' ? value.left?.receivedAt : undefined;
 };
 

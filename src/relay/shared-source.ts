@@ -1,0 +1,71 @@
+import { defer, merge, type Observable, type SchedulerLike, share, Subject, tap } from 'rxjs';
+import { isReplayed, timeOf } from '../operators/stream/item.js';
+import type { RelayedEvent, Watermark } from '../protocol/event.js';
+import { presentSince } from './catch-up.js';
+import { nextPresent, type Present } from './present.js';
+
+/** One subscription of a source, for all topics. */
+export interface SharedSource {
+  /** The events. A subscriber that comes later first gets those that say how the feed is. */
+  readonly events$: Observable<RelayedEvent>;
+  /** Returns whether the source has ended with this error. */
+  hasFailedWith(error: unknown): boolean;
+  /** Lets the next subscriber subscribe to the source again, if it has ended. */
+  restart(): void;
+}
+
+/**
+ * Shares a source: subscribes with the first subscriber, and unsubscribes with the last one. One that has ended is not subscribed to again.
+ *
+ * @param onStop - called with the error of the source
+ */
+export const shareSource = (
+  source: Observable<RelayedEvent>,
+  scheduler: SchedulerLike,
+  onStop: (error: unknown) => void,
+): SharedSource => {
+  const restarted = new Subject<void>();
+  let state = initial;
+
+  const shared$ = source.pipe(
+    tap({
+      subscribe: () => (state = initial),
+      next: (event) => (state = after(state, event)),
+      error: (error: unknown) => {
+        state = { ...state, failure: { error } };
+        onStop(error);
+      },
+      unsubscribe: () => (state = initial),
+    }),
+    share({ resetOnError: () => restarted, resetOnComplete: () => restarted }),
+  );
+  return {
+    events$: defer(() => merge(presentIn(state, scheduler.now()), shared$)),
+    hasFailedWith: (error) => state.failure !== undefined && state.failure.error === error,
+    restart: () => {
+      restarted.next();
+    },
+  };
+};
+
+interface SourceState {
+  readonly present: Present;
+  readonly watermark?: Watermark;
+  /** The time of the last event of a recording, in epoch ms. */
+  readonly recordedAt?: number | undefined;
+  readonly failure?: { readonly error: unknown };
+}
+
+const initial: SourceState = { present: [] };
+
+const after = (state: SourceState, event: RelayedEvent): SourceState => {
+  if (event.type === 'watermark') return { ...state, watermark: event };
+  const present = nextPresent(state.present, event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
+  if (isReplayed(event)) return { ...state, present, recordedAt: timeOf(event) };
+  return present === state.present ? state : { ...state, present };
+};
+
+const presentIn = ({ present, watermark, recordedAt }: SourceState, now: number): readonly RelayedEvent[] => {
+  const told = presentSince(present, watermark?.at ?? recordedAt ?? now);
+  return watermark === undefined ? told : [...told, watermark];
+};

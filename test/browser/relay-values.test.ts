@@ -1,0 +1,104 @@
+import { afterEach, expect, it } from '@jest/globals';
+import * as t from 'io-ts';
+import { from, lastValueFrom, Observable, toArray } from 'rxjs';
+import { type RelayedValue, relayFeed$ } from '../../src/browser/index.js';
+import { connectionStatus } from '../../src/operators/connection-status.js';
+import { decodeWith } from '../../src/operators/decode-with.js';
+import { feedStats } from '../../src/operators/feed-stats.js';
+import { frames } from '../../src/operators/frames.js';
+import { gaps } from '../../src/operators/gaps.js';
+import { tumblingWindow } from '../../src/operators/tumbling-window.js';
+import type { RelayedEvent } from '../../src/protocol/event.js';
+import type { AnyFrame } from '../../src/protocol/frame.js';
+import { createRelay, relayHandler, type RelayTopic } from '../../src/relay/index.js';
+import { disconnected, gapOf, opened, reconnecting, watermark } from '../operators/stream.js';
+import { eventually, frame, Source, Web } from '../relay/support.js';
+import { quick } from './support.js';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+interface Numbered {
+  readonly n: number;
+}
+
+const at = 1_000_000;
+const value = (n: number, time: number): RelayedValue<Numbered> => ({ type: 'value', at: time, value: { n } });
+const events: readonly (RelayedEvent | RelayedValue<Numbered>)[] = [
+  opened(at),
+  watermark(at),
+  value(1, at + 100),
+  value(2, at + 900),
+  watermark(at + 1_100),
+  value(3, at + 1_200),
+  disconnected(at + 1_300),
+  reconnecting(at + 1_300, 100),
+  opened(at + 1_500, 2),
+  gapOf(at + 1_300, at + 1_500),
+  value(4, at + 2_100),
+  watermark(at + 3_000),
+];
+const numberIn = (item: AnyFrame | RelayedValue<Numbered>): number => (item.type === 'value' ? item.value.n : NaN);
+const all = <T>(source: Observable<T>): Promise<T[]> => lastValueFrom(source.pipe(toArray()));
+
+it('decoded values of a topic come as values, with their times, through HTTP', async () => {
+  const source = new Source();
+  const relay = createRelay(source.events$, { batchMs: 0 });
+  const select: RelayTopic = decodeWith(t.type({ n: t.number }));
+  const web = await Web.start(relayHandler(relay, { authorize: () => true, select: () => select }));
+  closing.push(
+    () => web[Symbol.asyncDispose](),
+    () => relay.close(),
+  );
+  const seen: (RelayedEvent | RelayedValue<Numbered>)[] = [];
+  const page = relayFeed$<Numbered>(web.url, quick).subscribe((event) => seen.push(event));
+  closing.push(() => page.unsubscribe());
+  await eventually(() => relay.status().clients.length === 1);
+  const now = Date.now();
+  source.emit(opened(now), frame('{"n":1}', now + 1), frame('no JSON', now + 2), frame('{"n":2}', now + 3));
+  await eventually(() => seen.filter(({ type }) => type === 'value').length === 2);
+  expect(seen.filter(({ type }) => type !== 'watermark')).toEqual([opened(now), value(1, now + 1), value(2, now + 3)]);
+});
+
+it('without a type the stream has no values: a switch over the events needs no case for them', () => {
+  const plain: Observable<RelayedEvent> = relayFeed$('https://app.example.com/feed');
+  const typed: Observable<RelayedEvent | RelayedValue<Numbered>> = relayFeed$<Numbered>('https://app.example.com/feed');
+  // @ts-expect-error -- a stream with values is not one without
+  const wrong: Observable<RelayedEvent> = relayFeed$<Numbered>('https://app.example.com/feed');
+  for (const each of [plain, typed, wrong]) expect(each).toBeInstanceOf(Observable);
+});
+
+it('connectionStatus passes over values', async () => {
+  const states = (await all(from(events).pipe(connectionStatus()))).map(({ state }) => state);
+  expect(states).toEqual(['live', 'reconnecting', 'live']);
+  expect(await all(from([value(1, at)]).pipe(connectionStatus()))).toEqual([
+    { state: 'live', since: at, connection: 1 },
+  ]);
+});
+
+it('frames keeps values, as it keeps what was made of frames', async () => {
+  const kept = await all(from(events).pipe(frames()));
+  expect(kept.map(numberIn)).toEqual([1, 2, 3, 4]);
+});
+
+it('gaps passes over values, and takes the time of one for the end of an outage', async () => {
+  expect(await all(from(events).pipe(gaps()))).toEqual([events[9]]);
+  const unopened = [opened(at), disconnected(at + 5), value(1, at + 50)];
+  expect(await all(from(unopened).pipe(gaps()))).toMatchObject([{ from: at + 5, to: at + 50 }]);
+});
+
+it('windows take values by their own times', async () => {
+  const windows = await all(from(events).pipe(tumblingWindow({ lengthMs: 1_000 })));
+  expect(windows.map(({ start, frames: items, complete }) => [start - at, items.map(numberIn), complete])).toEqual([
+    [0, [1, 2], true],
+    [1_000, [3], false],
+    [2_000, [4], true],
+  ]);
+});
+
+it('feedStats counts a value as a frame without bytes', async () => {
+  const [stats] = await all(from(events).pipe(feedStats()));
+  expect(stats).toMatchObject({ frames: 4, bytes: 0 });
+});

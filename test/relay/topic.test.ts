@@ -1,0 +1,394 @@
+import { describe, expect, it } from '@jest/globals';
+import * as t from 'io-ts';
+import { concat, delay, filter, map, NEVER, of, scan, take, throwError } from 'rxjs';
+import { conflate } from '../../src/operators/conflate.js';
+import { connectionStatus } from '../../src/operators/connection-status.js';
+import { decodeWith } from '../../src/operators/decode-with.js';
+import { frames } from '../../src/operators/frames.js';
+import { tumblingWindow } from '../../src/operators/tumbling-window.js';
+import { tradeFeedError } from '../../src/protocol/classify.js';
+import type { RelayedEvent } from '../../src/protocol/event.js';
+import type { RelayOptions, RelayReceiver, RelayTopic } from '../../src/relay/index.js';
+import { disconnected, gapOf, opened, reconnecting, stopped } from '../operators/stream.js';
+import { type Client, frame, range, type Told, virtualRelay, watermarkIn } from './support.js';
+
+const begin = 1_000_000;
+const Numbered = t.type({ n: t.number });
+const json = (n: number, at = begin + n) => frame(JSON.stringify({ n }), at);
+const isEven: RelayTopic = filter((event) => event.type !== 'frame' || Number(event.text()) % 2 === 0);
+
+const start = (options: RelayOptions = {}) => {
+  const virtual = virtualRelay({ batchMs: 0, ...options });
+  const { source, clock, join } = virtual;
+  return {
+    ...virtual,
+    of: (select: RelayTopic, receiver: RelayReceiver = {}) => join({ select, ...receiver }),
+    /** Emits at the time of each event. */
+    emit: (...events: readonly RelayedEvent[]) => {
+      for (const event of events) {
+        const at = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
+        clock.pass(Math.max(0, at - clock.now));
+        source.emit(event);
+      }
+      clock.pass(0);
+    },
+  };
+};
+
+const timeIn = (event: Told): number => (event['receivedAt'] ?? event['to'] ?? event['at']) as number;
+const valuesOf = (client: Client): unknown[] =>
+  client.events.flatMap(({ type, value }) => (type === 'value' ? [value] : []));
+const marksOf = (client: Client): number[] =>
+  client.batches.flatMap((message) => (watermarkIn(message) as number | undefined) ?? []);
+const typesOf = (client: Client): string[] => client.events.map(({ type }) => type);
+const inOrder = (times: readonly number[]): void => expect(times).toEqual(times.toSorted((a, b) => a - b));
+
+describe('a topic', () => {
+  it('gives clients what its operator emits, and the lifecycle events of the feed once', () => {
+    const { of: join, emit } = start();
+    const client = join(isEven);
+    emit(opened(begin), ...range(1, 4).map((n) => frame(n, begin + n)));
+    emit(disconnected(begin + 10), reconnecting(begin + 10, 5), opened(begin + 20, 2), gapOf(begin + 10, begin + 20));
+    emit(frame(6, begin + 21));
+    expect(typesOf(client)).toEqual([
+      ...['opened', 'frame', 'frame', 'disconnected', 'reconnecting', 'opened', 'gap', 'frame'],
+    ]);
+    expect(client.payloads).toEqual(['2', '4', '6']);
+  });
+
+  it('emits lifecycle events also where the operator leaves them out, after what it emits for them', () => {
+    const { of: join, emit } = start();
+    const client = join((events$) =>
+      events$.pipe(
+        filter(({ type }) => type !== 'watermark'),
+        map(({ type }) => type),
+      ),
+    );
+    emit(opened(begin), frame('a', begin + 1), disconnected(begin + 2));
+    expect(client.events.map(({ type, value }) => value ?? type)).toEqual([
+      ...['opened', 'opened', 'frame', 'disconnected', 'disconnected'],
+    ]);
+    inOrder(client.events.map(timeIn));
+  });
+
+  it('hands on events that the operator makes', () => {
+    const { of: join, emit } = start();
+    const made = gapOf(begin + 1, begin + 5);
+    const client = join((events$) => events$.pipe(map((event) => (event.type === 'frame' ? made : event))));
+    emit(opened(begin), frame('a', begin + 5));
+    expect(client.events).toEqual([opened(begin), JSON.parse(JSON.stringify(made))]);
+  });
+
+  it('runs an operator once for all clients that get the same function, beside the whole feed, over one subscription', () => {
+    let runs = 0;
+    const counted: RelayTopic = (events$) => {
+      runs += 1;
+      return events$;
+    };
+    const { of: join, join: joinAll, relay, source, clock, emit } = start({ lingerMs: 1_000 });
+    const clients = [join(counted), join(counted), joinAll(), join(isEven)];
+    expect([runs, source.subscriptions, relay.status().topics]).toEqual([1, 1, 2]);
+    emit(opened(begin), frame(1, begin + 1), frame(2, begin + 2));
+    expect(clients.map(({ payloads }) => payloads.length)).toEqual([2, 2, 2, 1]);
+    expect(relay.status().held.events).toBe(3 + 3 + 2);
+    for (const client of clients) client.leave();
+    clock.pass(1_000);
+    expect([source.active, relay.status().topics, relay.status().held.events]).toEqual([0, 0, 0]);
+    join(counted);
+    expect([runs, source.subscriptions]).toEqual([2, 2]);
+  });
+
+  it('that begins later is told how the feed is', () => {
+    const { of: join, join: joinAll, emit } = start();
+    joinAll();
+    emit(opened(begin), frame(1, begin + 1), disconnected(begin + 5), reconnecting(begin + 5, 50));
+    const client = join(isEven);
+    emit(opened(begin + 60, 2), frame(2, begin + 61));
+    expect(typesOf(client)).toEqual(['disconnected', 'reconnecting', 'opened', 'frame']);
+  });
+
+  it('of frames alone is opened by the first one', () => {
+    const { of: join, emit } = start();
+    const client = join(decodeWith(Numbered));
+    emit(json(1), json(2));
+    expect(typesOf(client)).toEqual(['opened', 'value', 'value']);
+  });
+
+  it('goes on for a client that comes back, and takes the id of another topic for that of another relay', () => {
+    const { of: join, join: joinAll, emit } = start();
+    const whole = joinAll();
+    const client = join(isEven);
+    emit(opened(begin), ...range(1, 4).map((n) => frame(n, begin + n)));
+    client.leave();
+    emit(...range(5, 8).map((n) => frame(n, begin + n)));
+    expect(join(isEven, { lastEventId: client.lastEventId }).payloads).toEqual(['6', '8']);
+    const other = join(isEven, { lastEventId: client.lastEventId.replace(/^[^.]+/, 'elsewhere') });
+    expect([typesOf(other), other.payloads]).toEqual([
+      ['opened', 'gap', 'frame', 'frame'],
+      ['6', '8'],
+    ]);
+    whole.leave();
+    expect(join(isEven, { lastEventId: whole.lastEventId }).payloads).toEqual([]);
+  });
+
+  it('counts values among what a slow client has missed', () => {
+    const { of: join, emit } = start({ capacity: 2 });
+    const client = join(decodeWith(Numbered));
+    emit(opened(begin), json(1));
+    client.leave();
+    emit(...range(2, 9).map((n) => json(n)));
+    const back = join(decodeWith(Numbered), { lastEventId: client.lastEventId });
+    expect(back.events).not.toContainEqual(expect.objectContaining({ type: 'value' }));
+    const select = decodeWith(Numbered);
+    const first = join(select);
+    emit(json(10));
+    first.leave();
+    emit(...range(11, 15).map((n) => json(n)));
+    const again = join(select, { lastEventId: first.lastEventId });
+    expect(again.events.find(({ type }) => type === 'gap')).toMatchObject({ missed: 3 });
+    expect(valuesOf(again)).toEqual([{ n: 14 }, { n: 15 }]);
+  });
+
+  it('completes when its operator does, and the others go on', () => {
+    const { of: join, join: joinAll, emit } = start();
+    const [first, whole] = [join((events$) => events$.pipe(frames(), take(1))), joinAll()];
+    emit(opened(begin), frame(1, begin + 1), frame(2, begin + 2));
+    expect([first.types.at(-1), first.isComplete, first.payloads]).toEqual(['complete', true, ['1']]);
+    expect([whole.isComplete, whole.payloads.length]).toEqual([false, 2]);
+  });
+});
+
+describe('a topic of values', () => {
+  it('gives a decoded frame as its value, with the time of the frame', () => {
+    const { of: join, emit } = start();
+    const client = join(decodeWith(Numbered));
+    emit(opened(begin), json(7));
+    expect(client.events[1]).toEqual({ type: 'value', at: begin + 7, value: { n: 7 } });
+  });
+
+  it('gives conflated values with their key and count; times do not go back, and watermarks wait with the values', () => {
+    const { of: join, emit, clock } = start();
+    const select: RelayTopic = (events$) =>
+      events$.pipe(
+        decodeWith(Numbered),
+        conflate(({ value }) => value.n % 2, 1_000, { scheduler: clock.scheduler }),
+      );
+    const client = join(select);
+    emit(opened(begin), json(1), json(2), json(300), json(301), json(302));
+    clock.pass(690);
+    expect(valuesOf(client)).toEqual([]);
+    expect(Math.max(...marksOf(client))).toBeLessThanOrEqual(begin + 1);
+    clock.pass(10);
+    expect(client.events.slice(1)).toEqual([
+      { type: 'value', at: begin + 301, value: { key: 1, value: { n: 301 }, count: 2 } },
+      { type: 'value', at: begin + 302, value: { key: 0, value: { n: 302 }, count: 3 } },
+    ]);
+    clock.pass(600);
+    expect(marksOf(client).at(-1)).toBeGreaterThan(begin + 1_000);
+    inOrder(marksOf(client));
+  });
+
+  it('gives conflated frames as the objects of their lines', () => {
+    const { of: join, emit, clock } = start();
+    const client = join((events$) => events$.pipe(conflate(() => 'k', 100, { scheduler: clock.scheduler })));
+    emit(opened(begin), frame('a', begin + 1), frame('b', begin + 2));
+    clock.pass(200);
+    expect(valuesOf(client)).toEqual([
+      { key: 'k', count: 2, value: expect.objectContaining({ type: 'frame', data: 'b', receivedAt: begin + 2 }) },
+    ]);
+  });
+
+  it('gives windows at their ends, with their gaps', () => {
+    const { of: join, emit, clock } = start();
+    const select: RelayTopic = (events$) =>
+      events$.pipe(
+        decodeWith(Numbered),
+        tumblingWindow({
+          lengthMs: 1_000,
+          scheduler: clock.scheduler,
+          seed: () => 0,
+          add: (sum, { value }) => sum + value.n,
+        }),
+      );
+    const client = join(select);
+    emit(opened(begin), json(1), json(2), disconnected(begin + 500), reconnecting(begin + 500, 1));
+    emit(opened(begin + 700, 2), gapOf(begin + 500, begin + 700), json(3, begin + 1_200));
+    clock.pass(1_000);
+    const windows = client.events.filter(({ type }) => type === 'value');
+    expect(windows).toEqual([
+      expect.objectContaining({
+        at: begin + 1_000,
+        value: expect.objectContaining({ type: 'window', start: begin, end: begin + 1_000, value: 3, complete: false }),
+      }),
+      expect.objectContaining({
+        at: begin + 2_000,
+        value: expect.objectContaining({ value: 3, complete: true, gaps: [] }),
+      }),
+    ]);
+    const [{ gaps }] = valuesOf(client) as [{ gaps: Told[] }];
+    expect(gaps).toEqual([expect.objectContaining({ type: 'gap', from: begin + 500, to: begin + 700 })]);
+    inOrder(client.events.map(timeIn));
+  });
+
+  it('does not give the window that the end of the feed cuts a time in the future', () => {
+    const { of: join, emit, source, clock } = start();
+    const client = join((events$) => events$.pipe(tumblingWindow({ lengthMs: 60_000, scheduler: clock.scheduler })));
+    emit(opened(begin), frame('a', begin + 1), frame('b', begin + 50));
+    source.subject.complete();
+    clock.pass(0);
+    expect(client.events.at(-1)).toMatchObject({ type: 'value', at: begin + 50 });
+    expect((valuesOf(client)[0] as { frames: Told[] }).frames).toMatchObject([{ data: 'a' }, { data: 'b' }]);
+  });
+
+  it('gives any other value the time of the event that made it', () => {
+    const { of: join, emit } = start();
+    const client = join((events$) =>
+      events$.pipe(
+        frames(),
+        scan((count) => count + 1, 0),
+      ),
+    );
+    emit(opened(begin), frame('a', begin + 3), frame('b', begin + 9));
+    expect(client.events.slice(1)).toEqual([
+      { type: 'value', at: begin + 3, value: 1 },
+      { type: 'value', at: begin + 9, value: 2 },
+    ]);
+  });
+
+  it('lets no time go back when the operator delays', () => {
+    const { of: join, emit, clock } = start();
+    const clients = [
+      join((events$) => events$.pipe(frames(), delay(100, clock.scheduler))),
+      join((events$) => events$.pipe(decodeWith(Numbered), frames(), delay(100, clock.scheduler))),
+    ];
+    emit(
+      opened(begin),
+      json(10),
+      json(20),
+      disconnected(begin + 50),
+      reconnecting(begin + 50, 1),
+      opened(begin + 60, 2),
+    );
+    emit(json(61), json(400));
+    clock.pass(300);
+    for (const client of clients) {
+      expect(client.events).toHaveLength(8);
+      inOrder(client.events.map(timeIn));
+      inOrder(marksOf(client));
+    }
+  });
+
+  it('gives a status as it is: the failure in it is an object', () => {
+    const { of: join, emit } = start();
+    const client = join((events$) => events$.pipe(connectionStatus()));
+    emit(opened(begin), disconnected(begin + 5), reconnecting(begin + 5, 9));
+    expect(valuesOf(client)).toMatchObject([
+      { state: 'live' },
+      { state: 'reconnecting', failure: { code: 'connection-lost' } },
+    ]);
+  });
+
+  it('closes the windows of clients on a quiet feed, where the operator lets watermarks through', () => {
+    const { of: join, emit, clock } = start();
+    const client = join(decodeWith(Numbered));
+    emit(opened(begin), json(1));
+    clock.pass(2_000);
+    expect(marksOf(client).at(-1)).toBeGreaterThanOrEqual(begin + 1_700);
+    inOrder(marksOf(client));
+  });
+});
+
+describe('a topic that fails', () => {
+  const cyclic: Record<string, unknown> = {};
+  cyclic['self'] = cyclic;
+
+  it.each<[string, RelayTopic]>([
+    ['an operator that throws', map(() => JSON.parse('private text'))],
+    [
+      'an operator that errors',
+      (events$) =>
+        concat(
+          events$.pipe(take(1)),
+          throwError(() => new Error('private text')),
+        ),
+    ],
+    [
+      'a failure of a feed that an operator made up',
+      () => throwError(() => tradeFeedError({ stage: 'ticket', status: 401 })),
+    ],
+    [
+      'an operator that throws when it is called',
+      () => {
+        throw new Error('private text');
+      },
+    ],
+    ['an operator that gives no Observable', () => 5 as never],
+    ['a BigInt', map(() => 5n)],
+    ['a cycle', map(() => cyclic)],
+    ['undefined', map(() => undefined)],
+  ])('by %s is a stop of this topic alone', (_what, topic) => {
+    const { of: join, join: joinAll, emit, told, source, clock } = start({ lingerMs: 1_000 });
+    const whole = joinAll();
+    const client = join(topic);
+    emit(opened(begin), frame('a', begin + 1));
+    expect(client.types.at(-1)).toBe('connect-again');
+    expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({ code: 'relay-source-failed', verdict: 'stop' });
+    expect(JSON.stringify(client.messages)).not.toContain('private text');
+    expect(client.events.at(-1)).toMatchObject({ type: 'disconnected', failure: { code: 'relay-source-failed' } });
+    expect(told.filter(({ type }) => type.endsWith('stopped'))).toEqual([
+      { type: 'topic-stopped', at: expect.any(Number), error: expect.any(Error) },
+    ]);
+    emit(frame('b', begin + 2));
+    expect([whole.payloads, whole.isComplete, source.subscriptions]).toEqual([['a', 'b'], false, 1]);
+    // Whoever comes soon is told the same; later the operator is tried again.
+    const soon = join(topic);
+    expect([soon.types.at(-1), typesOf(soon).includes('opened')]).toEqual(['connect-again', false]);
+    clock.pass(1_000);
+    join(topic);
+    emit(frame('c', begin + 2_000));
+    expect(told.filter(({ type }) => type === 'topic-stopped')).toHaveLength(2);
+  });
+
+  it('with the feed tells its clients so, and the relay reports the error once', () => {
+    const { of: join, join: joinAll, emit, told, source, clock, relay } = start();
+    const failure = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+    const clients = [join(isEven), join(decodeWith(Numbered)), joinAll()];
+    emit(opened(begin), { ...stopped(begin + 5), failure });
+    source.subject.error(failure);
+    clock.pass(0);
+    clients.push(join(conflate(() => 1, 100)));
+    clock.pass(0);
+    for (const client of clients) {
+      expect(typesOf(client).at(-1)).toBe('disconnected');
+      expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({ code: 'connection-replaced' });
+    }
+    expect(told.filter(({ type }) => type.endsWith('stopped')).map(({ type }) => type)).toEqual(['source-stopped']);
+    expect(source.subscriptions).toBe(1);
+    relay.restart();
+    expect(join(isEven).isComplete).toBe(false);
+    expect(source.subscriptions).toBe(2);
+  });
+});
+
+describe('maxTopics', () => {
+  it('is the most operators at a time: clients of further ones are refused, those of the feed are not', () => {
+    const { of: join, join: joinAll, relay, told, clock } = start({ maxTopics: 2, lingerMs: 1_000 });
+    const topics = range(1, 3).map((): RelayTopic => (events$) => events$);
+    const [first, , third] = topics.map((topic) => join(topic));
+    expect(third!.error).toMatchObject({ name: 'RelayFullError', reason: 'topics' });
+    expect(told.at(-1)).toMatchObject({ type: 'client-refused', reason: 'topics' });
+    expect([joinAll().error, join(topics[0]!).error, relay.status().topics]).toEqual([undefined, undefined, 2]);
+    expect(relay.status().clients).toHaveLength(4);
+    first!.leave();
+    clock.pass(5_000);
+    expect(join(topics[2]!).error).toMatchObject({ reason: 'topics' });
+  });
+
+  it('is free again when a topic was released', () => {
+    const { of: join, clock } = start({ maxTopics: 1, lingerMs: 1_000 });
+    join(() => NEVER).leave();
+    expect(join(() => of(1)).error).toMatchObject({ reason: 'topics' });
+    clock.pass(1_000);
+    expect(join(() => NEVER).error).toBeUndefined();
+  });
+});
