@@ -24,6 +24,8 @@ import {
   switchMap,
   tap,
 } from 'rxjs';
+import { type Failure, isStop } from '../feed/failure';
+import type { FeedState } from '../feed/monitor';
 import { CandleStore } from './candle-store';
 import {
   type CandleWindow,
@@ -44,6 +46,8 @@ export class MarketFeed {
   private readonly steps = signal(0);
   private readonly last = signal<ReadonlyMap<string, LastPrice>>(new Map());
   private readonly lag = signal(Infinity);
+  private readonly stopBy = signal<Failure | undefined>(undefined);
+  private readonly asked = signal(false);
   private readonly holes = new Subject<void>();
 
   /** The stored windows; `undefined` before the first answer of the server. */
@@ -51,6 +55,14 @@ export class MarketFeed {
   /** Changes with each new window. */
   readonly step = this.steps.asReadonly();
   readonly status = this.feed.status;
+  /** What stopped the feed of the relay; `undefined` while it runs. The stream looks again after a while. */
+  readonly stop = this.stopBy.asReadonly();
+  /** Whether a person has asked to connect again. */
+  readonly isAsked = this.asked.asReadonly();
+  readonly state = computed<FeedState>(() => {
+    const { state } = this.status();
+    return state === 'reconnecting' && this.stopBy() ? 'stopped' : state;
+  });
   /** Whether the server can read the payload; `undefined` before its first answer. */
   readonly payload = this.known.asReadonly();
   /**
@@ -72,6 +84,7 @@ export class MarketFeed {
 
   /** Connects again after a stop. */
   restart(): void {
+    this.asked.set(true);
     // Only a person may restart the feed: a restart evicts another client of the account.
     void fetch('/feed/restart', { method: 'POST' })
       // The stream reports the failure.
@@ -87,9 +100,17 @@ export class MarketFeed {
       switchMap(({ payload }) => (payload === 'unknown' ? NEVER : marketStream$())),
       tap((event) => {
         if (event.type === 'value') this.take(event.value);
+        else this.followStop(event);
       }),
       filter((event) => event.type !== 'value'),
     );
+  }
+
+  private followStop(event: RelayedEvent): void {
+    if (event.type === 'disconnected' && isStop(event.failure)) this.stopBy.set(event.failure);
+    else if (event.type === 'opened') this.stopBy.set(undefined);
+    else return;
+    this.asked.set(false);
   }
 
   private begin({ payload, candleMs, keptMs, windows }: MarketsHistory): void {

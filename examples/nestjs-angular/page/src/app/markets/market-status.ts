@@ -32,12 +32,12 @@ export class MarketStatus {
   protected readonly feed = inject(MarketFeed);
   private readonly clock = inject(Clock);
 
-  protected readonly state = computed(() => this.feed.status().state);
+  protected readonly state = this.feed.state;
   protected readonly words = computed(() =>
     statusWords({
       status: this.feed.status(),
-      stop: undefined,
-      isAsked: false,
+      stop: this.feed.stop(),
+      isAsked: this.feed.isAsked(),
       lastOutage: '',
       now: this.clock.now(),
     }),
@@ -47,7 +47,7 @@ export class MarketStatus {
     const announcer = inject(LiveAnnouncer);
     const title = inject(Title);
     const theme = inject(Theme);
-    const said = computed(() => announcement({ status: this.feed.status(), stop: undefined }));
+    const said = computed(() => announcement({ status: this.feed.status(), stop: this.feed.stop() }));
     effect(() => {
       const words = said();
       untracked(() => void announcer.announce(words, 'polite'));

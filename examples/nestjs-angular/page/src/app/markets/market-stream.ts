@@ -3,5 +3,5 @@ import type { MarketValue } from '../../../../server/src/markets/market-value';
 
 export type { CandleWindow, LastPrice, MarketsHistory, MarketValue } from '../../../../server/src/markets/market-value';
 
-/** Opens the stream of candles and last prices. It ends with the first stop of the feed: a person decides when to connect again. */
-export const marketStream$ = () => relayFeed$<MarketValue>('/markets', { maxFeedStops: 1 });
+/** Opens the stream of candles and last prices, with the events of the feed. After a stop it looks every 3 s whether a person has connected again. */
+export const marketStream$ = () => relayFeed$<MarketValue>('/markets', { backoff: { maxDelayMs: 3_000 } });

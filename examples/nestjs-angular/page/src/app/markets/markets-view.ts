@@ -48,7 +48,7 @@ export class MarketsView {
     this.spans.find((span) => String(span) === remembered('markets-minutes')) ?? 1,
   );
   protected readonly payload = this.feed.payload;
-  protected readonly isLive = computed(() => this.feed.status().state === 'live');
+  protected readonly isLive = computed(() => this.feed.state() === 'live');
 
   /** The length of a candle in ms. */
   private readonly lengthMs = computed(
