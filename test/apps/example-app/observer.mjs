@@ -15,6 +15,8 @@ export const observe = async (url) => {
   })().catch(() => undefined);
   return {
     messages: () => messagesOf(chunks),
+    /** How many bytes have come. */
+    bytes: () => chunks.reduce((sum, chunk) => sum + chunk.length, 0),
     /** Waits until the messages pass a test. */
     async until(passes) {
       while (!passes(messagesOf(chunks))) await new Promise((resolve) => (heard = resolve));

@@ -1,9 +1,9 @@
 import { provideZonelessChangeDetection } from '@angular/core';
 import { bootstrapApplication } from '@angular/platform-browser';
 import { provideTradeFeed } from 'rx-trade-feed/angular';
-import { App } from './app/app';
+import { Root } from './app/shell/root';
 
-bootstrapApplication(App, {
+bootstrapApplication(Root, {
   providers: [
     provideZonelessChangeDetection(),
     provideTradeFeed({

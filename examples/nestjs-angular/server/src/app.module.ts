@@ -6,18 +6,27 @@ import { FeedController } from './feed.controller.js';
 import { FeedHistory } from './history/feed-history.js';
 import { HistoryController } from './history/history.controller.js';
 import { KeptRelay } from './kept-relay.js';
+import { Markets, PAYLOAD } from './markets/markets.js';
+import { MarketsController } from './markets/markets.controller.js';
+import { payloadOf } from './markets/payload.js';
 import type { Settings } from './settings.js';
 
 /** The backend: one connection to the service, handed on to every page. */
 @Module({})
 export class AppModule {
   /** Without a local service, address and key come from TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY. */
-  static of({ feed }: Settings, service: LocalService | undefined): DynamicModule {
+  static of(settings: Settings, service: LocalService | undefined): DynamicModule {
     return {
       module: AppModule,
-      imports: [TradeFeedModule.forRoot({ feed, ...service?.feedOptions })],
-      controllers: [FeedController, HistoryController, ...(service ? [DemoController] : [])],
-      providers: [FeedHistory, KeptRelay, ...(service ? [{ provide: LocalService, useValue: service }] : [])],
+      imports: [TradeFeedModule.forRoot({ feed: settings.feed, ...service?.feedOptions })],
+      controllers: [FeedController, HistoryController, MarketsController, ...(service ? [DemoController] : [])],
+      providers: [
+        FeedHistory,
+        KeptRelay,
+        Markets,
+        { provide: PAYLOAD, useValue: payloadOf(settings) },
+        ...(service ? [{ provide: LocalService, useValue: service }] : []),
+      ],
     };
   }
 }

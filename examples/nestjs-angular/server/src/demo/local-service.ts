@@ -1,7 +1,6 @@
-import { filter, firstValueFrom, take, timer } from 'rxjs';
+import { filter, firstValueFrom, type Observable, take, timer } from 'rxjs';
 import { type TradeFeedOptions, tradeFeedEvents$ } from 'rx-trade-feed';
 import {
-  marketBatches$,
   pendingTransactions$,
   type ServiceEvent,
   startTradeFeedService,
@@ -10,6 +9,7 @@ import {
 } from 'rx-trade-feed/testing';
 import type { Settings } from '../settings.js';
 import { HeldAgent } from './held-agent.js';
+import { tradeBatches$ } from './trade-batches.js';
 
 /** The most frames that are pushed at once to make the relay too slow. */
 const floodFrames = 20_000;
@@ -17,14 +17,16 @@ const floodFrames = 20_000;
 /** A service of the contract on this machine, and what can be done to it. */
 export class LocalService {
   private readonly settings: Settings;
+  private readonly source: Observable<string>;
   private readonly agent = new HeldAgent();
   private service: TradeFeedService;
   private account: TradeFeedAccount;
   private apiKey: string;
   private isClosed = false;
 
-  constructor(settings: Settings, service: TradeFeedService) {
+  constructor(settings: Settings, source: Observable<string>, service: TradeFeedService) {
     this.settings = settings;
+    this.source = source;
     this.service = service;
     this.account = service.createAccount({ plan: 'developer' });
     this.apiKey = this.account.createApiKey();
@@ -82,7 +84,7 @@ export class LocalService {
     await this.service.shutdown();
     await firstValueFrom(timer(this.outageS * 1_000));
     if (this.isClosed) return;
-    this.service = await startService(this.settings, Number(port));
+    this.service = await startService(this.settings, this.source, Number(port));
     this.account = this.service.createAccount({ plan: 'developer' });
     this.apiKey = this.account.createApiKey();
   }
@@ -125,12 +127,12 @@ export class LocalService {
 }
 
 /** Starts a local service. */
-export const localService = async (settings: Settings): Promise<LocalService> =>
-  new LocalService(settings, await startService(settings, 0));
-
-const startService = (settings: Settings, port: number): Promise<TradeFeedService> => {
+export const localService = async (settings: Settings): Promise<LocalService> => {
   const { feed, rate } = settings;
-  const options = { rate, seed: Date.now() % 2 ** 32 };
-  const source = feed === 'market' ? marketBatches$(options) : pendingTransactions$(options);
-  return startTradeFeedService({ port, sources: { [feed]: source }, limits: { ticketsPerWindow: 1_000 } });
+  const source =
+    feed === 'market' ? tradeBatches$({ rate }) : pendingTransactions$({ rate, seed: Date.now() % 2 ** 32 });
+  return new LocalService(settings, source, await startService(settings, source, 0));
 };
+
+const startService = ({ feed }: Settings, source: Observable<string>, port: number): Promise<TradeFeedService> =>
+  startTradeFeedService({ port, sources: { [feed]: source }, limits: { ticketsPerWindow: 1_000 } });

@@ -103,7 +103,8 @@ const valuesInSight = ({ data: [times, ...columns], scales: { x } }: uPlot): rea
 
 const roomFor = ({ bbox }: uPlot): number => bbox.width / devicePixelRatio - 26;
 
-const label = (split: number): string => {
+/** Formats a time for the axis. */
+export const label = (split: number): string => {
   const date = new Date(split * 1_000);
   const two = (number: number) => String(number).padStart(2, '0');
   const minutes = `${two(date.getHours())}:${two(date.getMinutes())}`;

@@ -46,6 +46,7 @@ export class ShortcutsDialog {
     { names: ['Enter'], does: 'Open the payload of a frame' },
     { names: ['N', 'Shift N'], does: 'Go to the next or the previous match in the payload' },
     { names: ['Esc'], does: 'Close the payload, or clear the filter' },
+    { names: ['M'], does: 'The markets, and back to the feed' },
     { names: ['T'], does: 'Light, dark, or as the system says' },
     { names: ['?'], does: 'This list' },
   ];

@@ -1,4 +1,4 @@
-import { Injectable, signal } from '@angular/core';
+import { DestroyRef, inject, Injectable, signal } from '@angular/core';
 import { remember, remembered } from './remembered';
 
 /** Keys that do something wherever one is, except where one writes. Single letters can get in the way of speech input, so they can be turned off. */
@@ -18,9 +18,10 @@ export class Shortcuts {
     remember('shortcuts', isOn ? 'on' : 'off');
   }
 
-  /** Says what a key does. */
+  /** Binds a key until the caller is destroyed. Call it in an injection context. */
   bind(key: string, action: () => void): void {
     this.actions.set(key, action);
+    inject(DestroyRef).onDestroy(() => this.actions.get(key) === action && this.actions.delete(key));
   }
 
   /** The key does nothing any more. */

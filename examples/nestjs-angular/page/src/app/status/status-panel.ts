@@ -81,7 +81,7 @@ export class StatusPanel {
 }
 
 /** A dot in the colour of the state: what one sees of a tab in the background. */
-const setIcon = (fill: string): void => {
+export const setIcon = (fill: string): void => {
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" fill="${fill}"/></svg>`;
   document.querySelector('link[rel=icon]')?.setAttribute('href', `data:image/svg+xml,${encodeURIComponent(svg)}`);
 };

@@ -1,0 +1,106 @@
+import uPlot from 'uplot';
+import { label } from '../charts/chart-options';
+import { colour, drawOutages } from '../charts/drawing';
+import type { Outage } from '../feed/history';
+import type { CandleRow } from './candle-store';
+import { drawCandles, drawLastPrice, drawMostVolume } from './draw-candles';
+import { amountWords, priceWords } from './market-words';
+
+/** The inputs of a candle chart. */
+export interface CandleParts {
+  readonly rows: () => readonly CandleRow[];
+  readonly outages: () => readonly Outage[];
+  /** The visible range, in epoch ms. */
+  readonly range: () => readonly [from: number, to: number];
+  /** The last price; `undefined` draws no line. */
+  readonly price: () => number | undefined;
+  /** Called when the crosshair moves to another candle, or away. */
+  readonly onPoint: (index: number | undefined) => void;
+}
+
+const font = '11px "Inter Variable", system-ui, sans-serif';
+/** The share of the height for the volume, below the prices. */
+const volumeShare = 0.2;
+/** The free share of the height above the prices, and between prices and volume. */
+const air = 0.06;
+const noPath = () => null;
+
+/** Creates the options of a candle chart, without its size. */
+export const candleOptions = (parts: CandleParts): Omit<uPlot.Options, 'width' | 'height'> => {
+  const { rows, outages, range, price, onPoint } = parts;
+  const axis: uPlot.Axis = { font, stroke: () => colour('--ink-soft'), ticks: { show: false }, gap: 6 };
+  const prices: uPlot.Series = { scale: 'y', paths: noPath, points: { show: false } };
+  return {
+    padding: [8, 0, 0, 0],
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { show: false } },
+    scales: {
+      x: { time: true, range: () => range().map((at) => at / 1_000) as [number, number] },
+      y: { range: (_chart, least, most) => priceRange(least, most) },
+      volume: { range: (_chart, _least, most) => [0, Math.max(most ?? 0, 1e-9) / volumeShare] },
+    },
+    series: [{}, prices, prices, prices, prices, { scale: 'volume', paths: noPath, points: { show: false } }],
+    axes: [
+      {
+        ...axis,
+        size: 24,
+        grid: { show: false },
+        space: 64,
+        // A label that is cut off at the edge cannot be read.
+        values: (chart, splits) => splits.map((split) => (chart.valToPos(split, 'x') < 24 ? '' : label(split))),
+      },
+      {
+        ...axis,
+        scale: 'y',
+        side: 1,
+        size: 74,
+        space: 40,
+        grid: { stroke: () => colour('--line'), width: 1, filter: pricesOnly },
+        filter: pricesOnly,
+        values: (_chart, splits, _axis, _space, step) =>
+          splits.map((split) => (split === null ? '' : priceWords(split, digitsFor(step)))),
+      },
+    ],
+    hooks: {
+      drawClear: [(chart) => drawOutages(chart, outages(), Date.now())],
+      draw: [
+        (chart) => {
+          drawCandles(chart, rows());
+          const most = Math.max(0, ...rows().map(({ volume }) => volume));
+          drawMostVolume(chart, most, most > 0 ? amountWords(most) : '');
+          const last = price();
+          if (last !== undefined) drawLastPrice(chart, last, priceWords(last));
+        },
+      ],
+      setCursor: [({ cursor }) => onPoint(cursor.idx ?? undefined)],
+    },
+  };
+};
+
+/** Returns the data for uPlot. The x of a candle is the middle of its time. */
+export const columnsOf = (rows: readonly CandleRow[]): uPlot.AlignedData => [
+  rows.map(({ start, end }) => (start + end) / 2_000),
+  rows.map(({ open }) => open),
+  rows.map(({ high }) => high),
+  rows.map(({ low }) => low),
+  rows.map(({ close }) => close),
+  rows.map(({ volume }) => volume),
+];
+
+/** Returns a price range that leaves the lower part of the plot to the volume. */
+const priceRange = (least: number | null, most: number | null): [number, number] => {
+  if (least === null || most === null) return [0, 1];
+  const height = Math.max(most - least, most * 0.0001) / (1 - volumeShare - 2 * air);
+  return [most + height * air - height, most + height * air];
+};
+
+/** Removes price labels and grid lines at the height of the volume. */
+const pricesOnly = ({ scales }: uPlot, splits: number[]): (number | null)[] => {
+  const [min, max] = [scales['y']?.min ?? 0, scales['y']?.max ?? 0];
+  const lowest = min + (max - min) * (volumeShare + air / 2);
+  return splits.map((split) => (split < lowest ? null : split));
+};
+
+/** Returns how many decimal digits the multiples of a step need: 0 for 5, 1 for 2.5. */
+const digitsFor = (step: number): number =>
+  [0, 1, 2, 3, 4, 5].find((digits) => Math.abs(((step * 10 ** digits) % 1) - 0.5) > 0.499) ?? 6;

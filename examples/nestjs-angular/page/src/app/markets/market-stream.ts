@@ -1,0 +1,7 @@
+import { relayFeed$ } from 'rx-trade-feed/browser';
+import type { MarketValue } from '../../../../server/src/markets/market-value';
+
+export type { CandleWindow, LastPrice, MarketsHistory, MarketValue } from '../../../../server/src/markets/market-value';
+
+/** Opens the stream of candles and last prices, with the events of the feed. After a stop it looks every 3 s whether a person has connected again. */
+export const marketStream$ = () => relayFeed$<MarketValue>('/markets', { backoff: { maxDelayMs: 3_000 } });

@@ -1,0 +1,509 @@
+// The view of the markets in the example app: its candles are compared with a separate count of the frames of the feed, with and without an
+// outage; its bytes with those of the feed.
+import { after, before, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { chromium as chromiumDriver } from 'playwright-core';
+import { from, lastValueFrom, take, toArray } from 'rxjs';
+import { bandsOf } from './example-app/canvas.mjs';
+import { candlePixels } from './example-app/candle-pixels.mjs';
+import { expectText } from './example-app/expect-text.mjs';
+import { makeApp } from './example-app/made-app.mjs';
+import { observe } from './example-app/observer.mjs';
+import { countCandles, framesOf, valuesOf } from './example-app/outside-candles.mjs';
+import { startOwnService } from './example-app/own-service.mjs';
+import { openPage } from './example-app/page.mjs';
+import { startApp } from './example-app/running-app.mjs';
+import { chromium, chromiumArgs } from './support.mjs';
+
+let made;
+let browser;
+let shots;
+
+before(
+  async () => {
+    made = await makeApp();
+    browser = await chromiumDriver.launch({ executablePath: chromium(), args: chromiumArgs });
+    shots = await mkdtemp(join(tmpdir(), 'rx-trade-feed-screenshots-'));
+  },
+  { timeout: 300_000 },
+);
+after(async () => {
+  await browser?.close();
+  console.log(`screenshots: ${shots}`);
+});
+
+const built = (path) => import(pathToFileURL(join(made.folder, path)).href);
+const historyOf = async ({ url }) => (await fetch(`${url}/markets/history`)).json();
+/** Opens the page at the markets, and waits for the first market. */
+const openMarkets = async ({ url }, options) => {
+  const view = await openPage(browser, `${url}/#markets`, options);
+  await view.page.locator('app-candle-chart canvas').waitFor();
+  return view;
+};
+const overhang = ({ page }) =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+const faultsOf = async ({ page }) => {
+  await page.evaluate(readFileSync(join(made.folder, 'node_modules/axe-core/axe.min.js'), 'utf8'));
+  const { violations } = await page.evaluate(() => window.axe.run());
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+};
+/** Reads the rows of the table: the start of each candle and its cells. */
+const tableOf = async ({ page }) => {
+  const details = page.locator('app-candle-table details');
+  if ((await details.getAttribute('open')) === null) await details.locator('summary').click();
+  await page.locator('app-candle-table tbody tr').first().waitFor();
+  return page
+    .locator('app-candle-table tbody tr')
+    .evaluateAll((rows) =>
+      rows.map((row) => ({ start: Number(row.dataset.start), cells: [...row.cells].map((cell) => cell.innerText) })),
+    );
+};
+
+describe('the operators, on made-up events', () => {
+  const start = Date.UTC(2026, 10, 20, 12);
+  const opened = (at, connection) => ({ type: 'opened', at: start + at, feed: 'market', connection });
+  let frame;
+  let valuesFor;
+  before(async () => {
+    const { Frame } = await built('node_modules/rx-trade-feed/dist/index.js');
+    const { marketValues } = await built('dist/server/markets/market-values.js');
+    const { TradeBatch } = await built('dist/server/markets/trade-batch.js');
+    frame = (at, payload) => new Frame('market', Buffer.from(JSON.stringify(payload)), false, start + at, 1);
+    valuesFor = (events) => lastValueFrom(from(events).pipe(marketValues(TradeBatch), toArray()));
+  });
+  const trades = (...list) => ({ trades: list.map(([symbol, price, size]) => ({ symbol, price, size })) });
+
+  test('make the open, high, low, close and volume of each market and second', async () => {
+    const values = await valuesFor([
+      opened(0, 1),
+      frame(100, trades(['A', 10, 0.1], ['B', 5, 2])),
+      frame(500, trades(['A', 12, 0.2], ['A', 9, 0.3])),
+      frame(999, trades(['A', 11, 0.1])),
+      frame(1_000, trades(['A', 20, 1])),
+      frame(2_000, trades(['B', 6, 1])),
+    ]);
+    const [first, second] = values.filter(({ kind }) => kind === 'candles');
+    assert.deepEqual(first, {
+      kind: 'candles',
+      start,
+      end: start + 1_000,
+      complete: true,
+      gaps: [],
+      candles: { A: [10, 12, 9, 11, 0.7, 4], B: [5, 5, 5, 5, 2, 1] },
+    });
+    assert.deepEqual(second.candles, { A: [20, 20, 20, 20, 1, 1] });
+    assert.equal(second.complete, true);
+  });
+
+  test('call a candle incomplete that an outage reaches into, and no other', async () => {
+    const { tradeFeedError } = await built('node_modules/rx-trade-feed/dist/index.js');
+    const failure = tradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: start + 1_400 });
+    const values = await valuesFor([
+      opened(0, 1),
+      frame(100, trades(['A', 10, 1])),
+      frame(1_100, trades(['A', 11, 1])),
+      { type: 'disconnected', at: start + 1_400, failure },
+      opened(3_200, 2),
+      { type: 'gap', from: start + 1_400, to: start + 3_200, durationMs: 1_800, failure },
+      frame(3_500, trades(['A', 12, 1])),
+      frame(4_500, trades(['A', 13, 1])),
+      frame(5_000, trades(['A', 14, 1])),
+    ]);
+    const windows = values.filter(({ kind }) => kind === 'candles');
+    assert.deepEqual(
+      windows.slice(0, 5).map(({ complete, candles }) => [complete, candles.A?.[3]]),
+      [
+        [true, 10],
+        [false, 11],
+        [false, undefined],
+        [false, 12],
+        [true, 13],
+      ],
+    );
+    assert.deepEqual(windows[3].gaps, [{ from: start + 1_400, to: start + 3_200 }]);
+  });
+
+  test('emit the last price of each market, and leave out what the codec refuses', async () => {
+    const values = await valuesFor([
+      opened(0, 1),
+      frame(100, trades(['A', 10, 1], ['B', 5, 1])),
+      frame(200, { flood: 'x' }),
+      frame(300, trades(['A', 11, 1], ['A', 12, 1])),
+      frame(400, { trades: [{ symbol: 'A', price: '13', size: 1 }] }),
+    ]);
+    assert.deepEqual(
+      values.filter(({ kind }) => kind === 'price'),
+      [
+        { kind: 'price', symbol: 'A', price: 12, at: start + 300 },
+        { kind: 'price', symbol: 'B', price: 5, at: start + 100 },
+      ],
+    );
+  });
+});
+
+describe('on the server', () => {
+  test('the history holds the last 15 minutes and no more', async () => {
+    const { CandleHistory } = await built('dist/server/markets/candle-history.js');
+    const history = new CandleHistory(900_000);
+    for (let start = 0; start < 3_600_000; start += 1_000) history.add({ start, end: start + 1_000 });
+    assert.equal(history.windows.length, 900);
+    assert.equal(history.windows[0].start, 2_700_000);
+    assert.equal(history.windows.at(-1).start, 3_599_000);
+  });
+
+  test('the made-up trades are of all markets, near their prices, in batches that are numbered', async () => {
+    const { tradeBatches$ } = await built('dist/server/demo/trade-batches.js');
+    const payloads = await lastValueFrom(tradeBatches$({ rate: 5_000 }).pipe(take(500), toArray()));
+    const batches = payloads.map((payload) => JSON.parse(payload));
+    assert.deepEqual(
+      batches.map(({ batch }) => batch),
+      batches.map((_, index) => index + 1),
+    );
+    const ofMarket = (name) => batches.flatMap(({ trades }) => trades).filter(({ symbol }) => symbol === name);
+    const near = { 'ETH-USD': 3_000, 'BTC-USD': 60_000, 'SOL-USD': 150, 'LINK-USD': 15, 'UNI-USD': 8, 'AAVE-USD': 95 };
+    for (const [name, price] of Object.entries(near)) {
+      const trades = ofMarket(name);
+      assert.ok(trades.length > 50, `${name}: ${trades.length}`);
+      assert.ok(
+        trades.every((trade) => Math.abs(trade.price / price - 1) < 0.1 && trade.size > 0),
+        name,
+      );
+    }
+    assert.equal(new Set(batches.flatMap(({ trades }) => trades.map(({ transaction }) => transaction))).size, 4_000);
+  });
+});
+
+describe('on the local service of the demo', () => {
+  let app;
+  let view;
+  before(async () => {
+    app = await startApp(made, { args: ['--rate', '300', '--outage', '3'] });
+    view = await openMarkets(app);
+  });
+  after(async () => {
+    assert.deepEqual(view?.errors, []);
+    await view?.close();
+    await app?.stop();
+  });
+  const live = (which = view) => expectText(which.page.locator('app-market-status'), /^Live Connection \d+/, 30_000);
+  const cause = (name) => fetch(`${app.url}/demo/${name}`, { method: 'POST' });
+
+  test('its candles are those of the frames, to the last digit: of the server, on the wire, and in the table', async () => {
+    const feed = await observe(`${app.url}/feed`);
+    const markets = await observe(`${app.url}/markets`);
+    const hasCandles = (messages, least) => valuesOf(messages).filter(({ kind }) => kind === 'candles').length >= least;
+    await markets.until((messages) => hasCandles(messages, 6));
+    const windows = valuesOf(markets.messages()).filter(({ kind }) => kind === 'candles');
+    const { windows: kept } = await historyOf(app);
+    const frames = framesOf(feed.messages());
+    await feed.stop();
+    await markets.stop();
+
+    const batches = frames.map(({ payload }) => payload.batch);
+    assert.ok(
+      batches.every((batch, index) => index === 0 || batch === batches[index - 1] + 1),
+      'every batch of the service is counted',
+    );
+    const whole = windows.filter(({ start }) => start > frames[0].receivedAt);
+    assert.ok(whole.length >= 4, `${whole.length} windows`);
+    for (const { start, end, complete, candles } of whole) {
+      const expected = countCandles(frames, start, end);
+      assert.ok(Object.keys(expected).length >= 5, 'there are trades in it');
+      assert.deepEqual({ complete, candles }, { complete: true, candles: expected });
+      assert.deepEqual(kept.find((window) => window.start === start)?.candles, expected);
+    }
+
+    // The table has a row for each, with formatted figures.
+    const symbol = await view.page.locator('#large-title').innerText();
+    const table = await tableOf(view);
+    assert.equal(new Set(table.map(({ start }) => start)).size, table.length, 'none twice');
+    for (const { start, candles } of whole) {
+      const [open, high, low, close, volume, count] = candles[symbol];
+      const { cells } = table.find((row) => row.start === start);
+      const figures = cells.map((cell) => Number(cell.replaceAll(',', '')));
+      assert.deepEqual([...figures.slice(1, 5), figures[7]], [open, high, low, close, count]);
+      assert.ok(Math.abs(figures[6] - volume) <= (volume < 10 ? 0.0005 : volume < 1_000 ? 0.05 : 0.5) + 1e-9);
+      assert.equal(cells[8], 'complete');
+    }
+  });
+
+  test('sends no price of a market more often than ten times a second', async () => {
+    const markets = await observe(`${app.url}/markets`);
+    const pricesOf = (messages) => valuesOf(messages).filter(({ kind }) => kind === 'price');
+    await markets.until((messages) => pricesOf(messages).filter(({ symbol }) => symbol === 'ETH-USD').length >= 30);
+    await markets.stop();
+    const times = pricesOf(markets.messages())
+      .filter(({ symbol }) => symbol === 'ETH-USD')
+      .map(({ at }) => at);
+    // Each is the newest price of its 100 ms, so a second that begins at such a price may have 11.
+    const most = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length));
+    assert.ok(most <= 11, `${most} in a second`);
+  });
+
+  test('says that the trades are made up, and shows the last price as it changes', async () => {
+    await live();
+    await expectText(view.page.locator('.made-up'), /^These trades are made up by the local service\./);
+    const price = view.page.locator('.large .figure');
+    const [first] = await expectText(price, /^[\d,]+\.\d{2,4}$/);
+    await view.page.waitForFunction((known) => document.querySelector('.large .figure').innerText !== known, first);
+    await expectText(view.page.locator('.large .change [aria-hidden]'), /^[▲▼•] \d+\.\d\d%$/);
+    assert.equal(await view.page.title(), 'Live · Markets');
+  });
+
+  test('an outage: its candles are hollow, it is shaded, and the table says so', { timeout: 90_000 }, async () => {
+    await live();
+    await view.button('1 min').click();
+    const before = Date.now();
+    await cause('outage');
+    await expectText(view.page.locator('app-market-status'), /^Reconnecting .+/);
+    await expectText(view.page.locator('.large .since'), /^when the feed was lost$/);
+    await live();
+    const isOver = async () => {
+      const { windows } = await historyOf(app);
+      const [gap] = windows.flatMap(({ gaps }) => gaps.filter(({ from }) => from >= before - 1_000)).slice(-1);
+      const newest = windows.at(-1);
+      return gap && newest.complete && newest.start > gap.to + 3_000 ? { windows, gap } : undefined;
+    };
+    let over;
+    while ((over = await isOver()) === undefined) await view.page.waitForTimeout(200);
+    const { windows, gap } = over;
+    const touched = windows.filter(({ start, end }) => start <= gap.to && end >= gap.from && end > before - 1_000);
+    assert.ok(touched.length >= 3, 'the outage lasts some windows');
+    assert.ok(
+      touched.every(({ complete }) => !complete),
+      'none that it reaches into is complete',
+    );
+    const symbols = await view.page.locator('app-market-list .symbol').allInnerTexts();
+
+    // A candle whose price hardly moved has no inside, so compare the tallest of each kind.
+    const seen = [];
+    for (const symbol of symbols) {
+      await view.page.locator('app-market-list button', { hasText: symbol }).click();
+      const rows = await tableOf(view);
+      for (const { start, cells } of rows) {
+        const isTouched = touched.some((window) => window.start === start);
+        if (isTouched) assert.equal(cells[8], 'incomplete: trades may be missing');
+        seen.push({ isTouched, cells, ...(await candlePixels(view.page, start, 1_000)) });
+      }
+      assert.ok(rows.length > 10);
+    }
+    const tallest = (isTouched) =>
+      seen.filter((row) => row.isTouched === isTouched).sort((one, other) => other.body - one.body)[0];
+    const [hollow, filled] = [tallest(true), tallest(false)];
+    assert.ok(hollow.body >= 7, `a hollow candle of ${hollow.body} px can be judged`);
+    assert.ok(hollow.inside <= 3, `its inside is empty: ${JSON.stringify(hollow)}`);
+    assert.ok(filled.inside >= filled.body * 0.4, `a complete one is not: ${JSON.stringify(filled)}`);
+
+    const { bands, width } = await bandsOf(view.page, 'candles');
+    assert.equal(bands.length, 1);
+    const plot = width - 74;
+    const expected = ((gap.to - gap.from) / 60_000) * plot;
+    assert.ok(Math.abs(bands[0].width - expected) <= 4, `a band of ${bands[0].width} px, not ${expected}`);
+    await view.page.screenshot({ path: join(shots, 'markets-outage.png') });
+  });
+
+  test('a page that comes later has what was before, and what comes, none twice and none missing', async () => {
+    const later = await openMarkets(app);
+    await live(later);
+    const openedAt = Date.now();
+    await later.page.waitForFunction(
+      (at) => Number(document.querySelector('app-candle-chart .plot').dataset.to) > at + 3_000,
+      openedAt,
+    );
+    const rows = await tableOf(later);
+    const starts = rows.map(({ start }) => start).reverse();
+    assert.ok(starts[0] < openedAt - 10_000, 'it begins before the page was opened');
+    assert.ok(starts.at(-1) > openedAt, 'and goes on');
+    const { windows } = await historyOf(app);
+    const symbol = await later.page.locator('#large-title').innerText();
+    const expected = windows
+      .filter(({ start, candles }) => candles[symbol] && start >= starts[0] && start <= starts.at(-1))
+      .map(({ start }) => start);
+    assert.deepEqual(starts, expected);
+    // The stream may have begun during a second; the server has all of that second.
+    const complete = new Map(windows.map(({ start, complete }) => [start, complete]));
+    for (const { start, cells } of rows)
+      assert.equal(cells[8] === 'complete', complete.get(start), `${new Date(start).toISOString()}`);
+    assert.deepEqual(later.errors, []);
+    await later.close();
+  });
+
+  test('longer candles are made of the short ones', async () => {
+    await view.button('5 min').click();
+    const symbol = await view.page.locator('#large-title').innerText();
+    const { windows } = await historyOf(app);
+    const whole = (await tableOf(view)).filter(
+      ({ start }) => start + 5_000 <= windows.at(-1).end && start >= windows[0].start,
+    );
+    assert.ok(whole.length >= 3);
+    for (const { start, cells } of whole) {
+      const parts = windows.filter((window) => window.start >= start && window.start < start + 5_000);
+      const candles = parts.map(({ candles }) => candles[symbol]).filter(Boolean);
+      const figures = cells.map((cell) => Number(cell.replaceAll(',', '')));
+      assert.deepEqual(
+        [...figures.slice(1, 5), figures[7], cells[8] === 'complete'],
+        [
+          candles[0][0],
+          Math.max(...candles.map(([, high]) => high)),
+          Math.min(...candles.map(([, , low]) => low)),
+          candles.at(-1)[3],
+          candles.reduce((sum, candle) => sum + candle[5], 0),
+          parts.length === 5 && parts.every(({ complete }) => complete),
+        ],
+      );
+    }
+    await view.button('1 min').click();
+  });
+
+  test('stops and connects again when asked', { timeout: 60_000 }, async () => {
+    await live();
+    await cause('revoke');
+    await expectText(view.page.locator('app-market-status'), /Access was revoked/);
+    await cause('restore');
+    await view.button('Connect again').click();
+    await live();
+  });
+
+  test('the keyboard alone: the other view and back, and the candles one by one', async () => {
+    const { page } = view;
+    const slider = page.getByRole('slider', { name: /the last 1 min, candle by candle$/ });
+    await slider.focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.waitForFunction(
+      (element) =>
+        /^\d\d:\d\d:\d\d: open [\d,.]+, high [\d,.]+, low [\d,.]+, close [\d,.]+, (up|down|unchanged).*, volume [\d,.]+ in \d+ trades, /.test(
+          element.ariaValueText,
+        ),
+      await slider.elementHandle(),
+    );
+    const ended = page.waitForEvent('requestfailed', (request) => new URL(request.url()).pathname === '/markets');
+    await page.keyboard.press('m');
+    await page.locator('app-frames-panel').waitFor();
+    await ended;
+    await view.state(/^Live/);
+    await page.keyboard.press('p');
+    await expectText(page.locator('.held'), /^Paused/);
+    await page.keyboard.press('m');
+    await page.locator('app-candle-chart canvas').waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'markets-title', 'the focus is in the view');
+    // The keys of the feed view do nothing here.
+    await page.keyboard.press('p');
+    await page.keyboard.press('/');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'markets-title');
+    await page.goBack();
+    await page.locator('app-frames-panel').waitFor();
+    await page.getByRole('link', { name: 'Markets' }).click();
+    await page.locator('app-candle-chart canvas').waitFor();
+  });
+
+  test('a page that shows the markets does not receive the feed', async () => {
+    const asked = [];
+    const other = await openMarkets(app, {
+      before: (page) => page.on('request', (request) => asked.push(new URL(request.url()).pathname)),
+    });
+    await live(other);
+    assert.ok(asked.includes('/markets'));
+    assert.ok(!asked.includes('/feed'), asked.join(' '));
+    await other.close();
+  });
+
+  for (const colorScheme of ['light', 'dark']) {
+    test(`has no fault that axe knows, ${colorScheme}`, { timeout: 40_000 }, async () => {
+      const other = await openMarkets(app, { colorScheme, reducedMotion: 'reduce' });
+      await live(other);
+      await tableOf(other);
+      assert.deepEqual(await faultsOf(other), []);
+      await other.page.screenshot({ path: join(shots, `markets-${colorScheme}.png`), fullPage: true });
+      await other.close();
+    });
+  }
+
+  test('fits a phone', async () => {
+    const options = { viewport: { width: 360, height: 780 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
+    const phone = await openMarkets(app, options);
+    await live(phone);
+    assert.equal(await overhang(phone), 0);
+    await tableOf(phone);
+    assert.equal(await overhang(phone), 0);
+    await phone.page.screenshot({ path: join(shots, 'markets-phone.png'), fullPage: true });
+    assert.deepEqual(phone.errors, []);
+    await phone.close();
+  });
+});
+
+describe('on a service of its own', () => {
+  let own;
+  let app;
+  before(async () => {
+    own = await startOwnService(made);
+    app = await startApp(made, { variables: own.variables });
+  });
+  after(async () => {
+    await app?.stop();
+    await own?.stop();
+  });
+
+  test('says that it does not know the payload, and what to write', async () => {
+    const asked = [];
+    const view = await openPage(browser, `${app.url}/#markets`, {
+      before: (page) => page.on('request', (request) => asked.push(new URL(request.url()).pathname)),
+    });
+    const { page } = view;
+    await expectText(page.locator('app-unknown-payload h3'), /^This view does not know the payload of this feed\.$/);
+    await expectText(
+      page.locator('app-unknown-payload'),
+      /server\/src\/markets\/trade-batch\.ts.*server\/src\/markets\/payload\.ts/,
+    );
+    assert.equal(await page.locator('.made-up, app-candle-chart').count(), 0);
+    assert.ok(!asked.includes('/markets'), 'no stream of something that is not there');
+    assert.deepEqual((await historyOf(app)).windows, []);
+    assert.equal((await fetch(`${app.url}/markets`)).status, 404);
+    assert.deepEqual(await faultsOf(view), []);
+    await page.setViewportSize({ width: 360, height: 780 });
+    assert.equal(await overhang(view), 0);
+    await page.screenshot({ path: join(shots, 'markets-unknown.png'), fullPage: true });
+    assert.deepEqual(view.errors, []);
+    await view.close();
+  });
+});
+
+describe('at 5,000 frames a second', () => {
+  let app;
+  before(async () => {
+    app = await startApp(made, { args: ['--rate', '5000'] });
+  });
+  after(async () => {
+    await app?.stop();
+  });
+
+  test('is a small part of the bytes of the feed', { timeout: 60_000 }, async (t) => {
+    const markets = await observe(`${app.url}/markets`);
+    const candlesOf = (messages) => valuesOf(messages).filter(({ kind, complete }) => kind === 'candles' && complete);
+    await markets.until((messages) => candlesOf(messages).length >= 1);
+    const before = markets.bytes();
+    await markets.until((messages) => candlesOf(messages).length >= 6);
+    const ofMarkets = markets.bytes() - before;
+    await markets.stop();
+    const seconds = candlesOf(markets.messages()).slice(1, 6);
+    const trades = seconds.flatMap(({ candles }) => Object.values(candles)).reduce((sum, candle) => sum + candle[5], 0);
+
+    // What a page that keeps up receives of the feed in the same time; this process may not keep up.
+    const feed = await observe(`${app.url}/feed`);
+    await feed.until((messages) => framesOf(messages).length >= 2_000);
+    await feed.stop();
+    const frames = framesOf(feed.messages());
+    const framesReceived = trades / frames[0].payload.trades.length;
+    const ofFeed = (framesReceived * feed.bytes()) / frames.length;
+    const ratio = ofFeed / ofMarkets;
+    t.diagnostic(
+      `${Math.round(framesReceived / 5)} frames/s: /feed ${Math.round(ofFeed / 5_000)} kB/s, ` +
+        `/markets ${(ofMarkets / 5_000).toFixed(1)} kB/s, 1 to ${Math.round(ratio)}`,
+    );
+    assert.ok(ratio > 300, `1 to ${ratio}`);
+  });
+});
