@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
 import { Receiver } from '../browser/support.js';
@@ -18,12 +20,35 @@ const replica = (source: Source, options: RelayOptions = {}) => {
     () => relay.close(),
     () => kept.unsubscribe(),
   );
-  const serve = async (port?: number): Promise<Web> => {
-    const web = await Web.start(relayHandler(relay, { authorize: () => true }), port);
+  const serve = async (): Promise<Web> => {
+    const web = await Web.start(relayHandler(relay, { authorize: () => true }));
     closing.push(() => web[Symbol.asyncDispose]());
     return web;
   };
   return { relay, serve };
+};
+
+/** One address for two servers, as a load balancer has it: the port of a server that was closed may be taken by another program. */
+const balancer = async (target: Web) => {
+  let { port } = target;
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    const onward = connect({ port, host: '127.0.0.1' });
+    for (const each of [socket, onward]) {
+      sockets.add(each);
+      each.on('error', () => undefined).on('close', () => [socket, onward].forEach((one) => one.destroy()));
+    }
+    socket.pipe(onward).pipe(socket);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closing.push(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/feed`,
+    turnTo: (web: Web) => ({ port } = web),
+  };
 };
 
 const timeOf = (event: RelayedEvent): number =>
@@ -45,15 +70,15 @@ describe('a page whose server is replaced', () => {
     const emitBoth = (from: number, to: number) => new Set([source, other]).forEach((each) => emit(each, from, to));
     for (const each of new Set([source, other])) each.emit(opened(begin));
     const web = await first.serve();
-    const page = new Receiver(web.url);
+    const front = await balancer(web);
+    const page = new Receiver(front.url);
     closing.push(() => page.subscription.unsubscribe());
     await eventually(() => first.relay.status().clients.length === 2);
     emitBoth(1, 500);
     await page.until(({ frames }) => frames.length === 500);
-    const { port } = web;
     await web[Symbol.asyncDispose]();
     emitBoth(501, 700);
-    await second.serve(port);
+    front.turnTo(await second.serve());
     await page.until(({ types }) => types.includes('gap'));
     emitBoth(701, 800);
     await page.until(({ texts }) => texts.at(-1) === '800');
