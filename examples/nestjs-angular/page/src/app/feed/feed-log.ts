@@ -1,5 +1,5 @@
 import { type Failure, isStop } from './failure';
-import type { Gap } from './outages';
+import type { Gap } from './gap';
 import { counted, duration, headline, observed, time, whatToDo } from './words';
 
 /** What happened, in plain words. */

@@ -2,16 +2,6 @@ import type { RelayedEvent } from 'rx-trade-feed/browser';
 import { type Failure, isOfPage } from './failure';
 import type { ServerHistory } from './server-history';
 
-/** A time of which frames are missing. In epoch ms. */
-export interface Gap {
-  readonly from: number;
-  readonly to: number;
-  readonly durationMs: number;
-  readonly failure: Failure;
-  /** How many frames, where that is known. */
-  readonly missed?: number;
-}
-
 /** Something that happens to the feed, besides its frames. */
 export type Happening = Exclude<RelayedEvent, { type: 'frame' }>;
 

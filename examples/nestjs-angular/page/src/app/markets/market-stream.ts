@@ -4,4 +4,5 @@ import type { MarketValue } from '../../../../server/src/markets/market-value';
 export type { CandleWindow, LastPrice, MarketsHistory, MarketValue } from '../../../../server/src/markets/market-value';
 
 /** Opens the stream of candles and last prices, with the events of the feed. After a stop it looks every 3 s whether a person has connected again. */
-export const marketStream$ = () => relayFeed$<MarketValue>('/markets', { backoff: { maxDelayMs: 3_000 } });
+export const marketStream$ = () =>
+  relayFeed$<MarketValue>('/markets', { maxFeedStops: Infinity, backoff: { maxDelayMs: 3_000 } });
