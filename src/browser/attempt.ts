@@ -62,9 +62,9 @@ export class Attempt {
     return relayError({ code, endedAt, cause, ...this.#facts(endedAt) });
   }
 
-  /** Takes a failure that the relay sent: with its words and times, but the uptime and the frames of this connection. */
+  /** Takes a failure that the relay sent: with its words and times, but the stage, the uptime and the frames of this connection. */
   sent(failure: TradeFeedError): TradeFeedError {
-    return new TradeFeedError({ ...failure, message: failure.message, ...this.#facts(this.#now()) });
+    return new TradeFeedError({ ...failure, message: failure.message, stage: 'stream', ...this.#facts(this.#now()) });
   }
 
   /** Makes the end of it, by what went wrong. */

@@ -1,6 +1,6 @@
 import type { RelayedEvent } from '../protocol/event.js';
 import { readFailure } from '../protocol/read-failure.js';
-import { isRelayedValue, type RelayedValue } from '../protocol/relayed-value.js';
+import type { RelayedValue } from '../protocol/relayed-value.js';
 import { type FrameFields, relayedFrame } from './relayed-frame.js';
 
 /** What comes over a relay. */
@@ -32,7 +32,7 @@ export const readEvent = (line: string, shiftMs: number): Received | undefined =
   if (!Object.hasOwn(timed, fields.type)) return undefined;
   const event = shifted(fields, timed[fields.type], shiftMs);
   if (event['type'] === 'frame') return relayedFrame(event as unknown as FrameFields);
-  if (event['type'] === 'value' && !isRelayedValue(event)) throw new TypeError('value');
+  if (event['type'] === 'value' && !('value' in event)) throw new TypeError('value');
   return event as unknown as Received;
 };
 

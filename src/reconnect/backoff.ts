@@ -111,9 +111,7 @@ export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined
     last && !error.previous ? error.with({ previous: last.failure.with({ previous: undefined }) }) : error;
   if (failure.verdict === 'stop') return { stop: failure };
 
-  // A relay may send a failure of an earlier stage over a connection that was open.
-  const wasOpen = failure.stage === 'stream' || failure.uptimeMs > 0;
-  const afterStable = wasOpen && failure.uptimeMs >= policy.stableAfterMs;
+  const afterStable = failure.stage === 'stream' && failure.uptimeMs >= policy.stableAfterMs;
   const attempt = afterStable ? 1 : (last?.attempt ?? 0) + 1;
   if (attempt > policy.maxAttempts) return { stop: exhausted(policy, failure) };
 

@@ -51,7 +51,7 @@ describe('Attempt', () => {
     expect(attempt.failure('invalid-relay-data', told)).toBe(told);
   });
 
-  it('takes a failure that the relay sent with the uptime and the frames of this connection', () => {
+  it('takes a failure that the relay sent with the stage, the uptime and the frames of this connection', () => {
     const { clock, attempt } = attemptAt(1_000);
     attempt.opened(1_000, 0);
     for (const event of [opened(1_000), frame('a')]) attempt.received(event);
@@ -61,7 +61,7 @@ describe('Attempt', () => {
     const feedStop = tradeFeedError(facts).with({ previous });
     const sent = attempt.sent(feedStop);
     expect(sent).toBeInstanceOf(TradeFeedError);
-    expect(sent.toJSON()).toEqual({ ...feedStop.toJSON(), uptimeMs: 8_000, framesReceived: 1 });
+    expect(sent.toJSON()).toEqual({ ...feedStop.toJSON(), stage: 'stream', uptimeMs: 8_000, framesReceived: 1 });
     expect(attempt.ended(sent).failure).toBe(sent);
   });
 

@@ -79,7 +79,7 @@ describe('a relay that is closed', () => {
     await textOf(refused.response);
     const again = await ask(agent, port);
     expect(again.socket).not.toBe(refused.socket);
-    expect(await textOf(again.response)).toContain('The relay is closed.');
+    expect(await textOf(again.response)).toContain('Come back later.');
   });
 
   it('lets `server.close()` finish, also when a client does not read', async () => {

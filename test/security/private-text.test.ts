@@ -119,11 +119,11 @@ describe('what a page receives has no text but the fixed words of the library', 
       fc.asyncProperty(anyFailure(), async (failure) => {
         const source = new Source();
         const web = await relayed(source.events$);
-        const early = bytesUntil(web, 'event: stop');
+        const early = bytesUntil(web, 'event: connect-again');
         while (source.active === 0) await new Promise((resolve) => setImmediate(resolve));
         source.emit(...eventsOf(failure));
         source.subject.error(failure);
-        for (const bytes of [await early, await bytesUntil(web, 'event: stop')]) {
+        for (const bytes of [await early, await bytesUntil(web, 'event: connect-again')]) {
           expect(bytes).not.toMatch(isPrivate);
           expect(bytes).toContain(`"code":"${failure.code}"`);
           expect(bytes).toContain(JSON.stringify(failure.toPublic().message));
@@ -154,7 +154,7 @@ describe('what a page receives has no text but the fixed words of the library', 
     async (failure) => {
       const source = new Source();
       const web = await relayed(source.events$);
-      const bytes = bytesUntil(web, 'event: stop');
+      const bytes = bytesUntil(web, 'event: connect-again');
       while (source.active === 0) await new Promise((resolve) => setImmediate(resolve));
       source.emit(frame('one'), { type: 'disconnected', at: 1, failure: failure as TradeFeedError });
       source.subject.error(failure);
@@ -168,7 +168,7 @@ describe('what a page receives has no text but the fixed words of the library', 
   it('of a verdict that `classify` has changed, which says so', async () => {
     await using wire = await startWire();
     const web = await relayed(tradeFeedEvents$('market', { ...throwingKey(wire), classify: () => 'stop' }));
-    const bytes = await bytesUntil(web, 'event: stop');
+    const bytes = await bytesUntil(web, 'event: connect-again');
     expect(bytes).toContain('The `apiKey` function gave no key. Your option `classify` made this stop, not backoff.');
     expect(bytes).not.toMatch(isPrivate);
   });
@@ -176,8 +176,8 @@ describe('what a page receives has no text but the fixed words of the library', 
   it('of a feed that gave up, with the code of the last failure', async () => {
     await using wire = await startWire();
     const web = await relayed(tradeFeedEvents$('market', { ...throwingKey(wire), backoff: { maxAttempts: 0 } }));
-    const bytes = await bytesUntil(web, 'event: stop');
-    const stop = JSON.parse(/event: stop\r?\nid: .*\r?\ndata: (.*)/.exec(bytes)?.[1] ?? '{}') as TradeFeedError;
+    const bytes = await bytesUntil(web, 'event: connect-again');
+    const stop = JSON.parse(/event: connect-again\r?\nid: .*\r?\ndata: (.*)/.exec(bytes)?.[1] ?? '{}') as TradeFeedError;
     expect(stop).toMatchObject({ code: 'retries-exhausted', previous: { code: 'api-key-unavailable' } });
     expect(bytes).not.toMatch(isPrivate);
   });
