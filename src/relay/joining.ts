@@ -36,8 +36,8 @@ const backHere = (log: EventLog, id: EventId, now: number): Joining => {
     return { joined: 'behind', place: first, missed };
   }
   const joined = { joined: 'resumed', place: known } as const;
-  // It was still receiving nothing, because of what another relay had sent it.
-  return id.at > Math.ceil(known.at) && isNear(log, id.at, now) ? { ...joined, seenUntil: id.at } : joined;
+  // It was still receiving nothing, because of what another relay had sent it: its id has the ms after that.
+  return id.at > Math.ceil(known.at) && isNear(log, id.at, now) ? { ...joined, seenUntil: id.at - 1 } : joined;
 };
 
 const fromElsewhere = (log: EventLog, { at }: EventId, now: number): Joining => {

@@ -188,7 +188,9 @@ export class RelayClient {
     // A connection that is lost before the gap is told must not hide it from the next one.
     const came = this.#missingSince === undefined ? undefined : this.#cameWith;
     const { seq, frames, at } = this.#position;
-    const id = came ?? eventId(this.#run.epoch, { seq, frames, at: Math.max(at, this.#seenUntil ?? -Infinity) });
+    // A time after that of the place says that this client has seen more than this log: `joining` reads it.
+    const seenAt = this.#seenUntil === undefined ? at : Math.max(at, this.#seenUntil + 1);
+    const id = came ?? eventId(this.#run.epoch, { seq, frames, at: seenAt });
     return type === undefined ? { id, data } : { id, type, data };
   }
 }

@@ -442,7 +442,7 @@ describe('relayFeed$: `connect-again`', () => {
     expect(receiver.error).toBeInstanceOf(TradeFeedError);
     const { uptimeMs: _, ...told } = receiver.error!.toJSON();
     const { uptimeMs: __, ...sent } = JSON.parse(JSON.stringify(stop)) as Record<string, unknown>;
-    expect(JSON.parse(JSON.stringify(told))).toEqual(sent);
+    expect(JSON.parse(JSON.stringify(told))).toEqual({ ...sent, stage: 'stream' });
     expect(receiver.told.at(-1)).toMatchObject({
       type: 'stopped',
       failure: { code: 'invalid-api-key', verdict: 'stop' },

@@ -39,7 +39,7 @@ const serveRelay = async (options: RelayOptions = {}) => {
 
 /** Each subscription is a tab of its own. */
 const openTab = (url: string, options: RelayFeedOptions = {}): Receiver => {
-  const tab = new Receiver(url, { tabs: 'share', ...options });
+  const tab = new Receiver(url, { tabs: 'share', maxFeedStops: 1, ...options });
   closing.push(() => tab.subscription.unsubscribe());
   return tab;
 };
