@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { defineConfig, globalIgnores } from 'eslint/config';
 import compatData from '@mdn/browser-compat-data/forLegacyNode';
 import compat from 'eslint-plugin-compat';
@@ -40,8 +39,9 @@ const subscribingToNothing = [
   ...['max', 'min', 'reduce', 'share', 'startWith', 'takeLast', 'tap', 'throwIfEmpty', 'toArray'],
 ];
 
-const { browserslist } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
-const oldest = browserslist.map((line) => line.replace('ios', 'safari_ios').split(' >= '));
+/** The supported browsers, the oldest of Angular 20. In package.json, the builds of the example would read them. */
+const supportedBrowsers = ['chrome >= 107', 'edge >= 107', 'firefox >= 104', 'safari >= 16', 'ios >= 16'];
+const oldest = supportedBrowsers.map((line) => line.replace('ios', 'safari_ios').split(' >= '));
 
 // Static methods such as `URL.canParse`: `compat` knows the interfaces alone, and `es-x` what is no API of the web.
 const newerStatics = Object.entries(compatData.api).flatMap(([object, members]) =>
@@ -104,12 +104,12 @@ export default defineConfig(
     rules: { 'no-restricted-globals': ['error', 'setTimeout', 'setInterval', 'setImmediate', 'fetch', 'WebSocket'] },
   },
   {
-    // What a page loads runs in the browsers of `browserslist` in package.json: no API of the web and no part of the language that is newer.
+    // What a page loads runs in the supported browsers: no API of the web and no part of the language that is newer.
     files: loadedByPages,
     ignores: ['src/operators/node/**'],
     extends: [compat.configs['flat/recommended'], esX.configs['flat/restrict-to-es2022']],
     // A scheduler of RxJS has the name of a global.
-    settings: { polyfills: ['scheduler'] },
+    settings: { browsers: supportedBrowsers, polyfills: ['scheduler'] },
     rules: {
       'es-x/no-regexp-lookbehind-assertions': 'error',
       'no-restricted-properties': ['error', ...newerStatics],

@@ -1,5 +1,6 @@
 import type { RelayedEvent } from 'rx-trade-feed/browser';
 import { type Failure, isOfPage } from './failure';
+import type { Gap } from './gap';
 import type { ServerHistory } from './server-history';
 
 /** Something that happens to the feed, besides its frames. */
