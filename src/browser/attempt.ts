@@ -9,7 +9,7 @@ export type Ending = 'relay-lost' | 'relay-stalled' | 'invalid-relay-data';
 /** The end of one connection to a relay, or of the attempt to open one. */
 export interface Ended {
   readonly failure: TradeFeedError;
-  /** Whether the relay accepted this client: a `stop` is then one of the feed behind the relay. */
+  /** Whether the relay sent the failure: a `stop` is then one of the feed behind the relay. */
   readonly isOfFeed: boolean;
   /** Whether the feed was opened during this connection. */
   readonly hasOpened: boolean;
@@ -24,6 +24,7 @@ export class Attempt {
   #heardAt: number;
   #framesReceived = 0;
   #hasOpened = false;
+  #sent: TradeFeedError | undefined;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -64,13 +65,18 @@ export class Attempt {
 
   /** Takes a failure that the relay sent: with its words and times, but the stage, the uptime and the frames of this connection. */
   sent(failure: TradeFeedError): TradeFeedError {
-    return new TradeFeedError({ ...failure, message: failure.message, stage: 'stream', ...this.#facts(this.#now()) });
+    return (this.#sent = new TradeFeedError({
+      ...failure,
+      message: failure.message,
+      stage: 'stream',
+      ...this.#facts(this.#now()),
+    }));
   }
 
   /** Makes the end of it, by what went wrong. */
   ended(cause: unknown): Ended {
     const failure = this.failure('invalid-relay-data', cause);
-    return { failure, isOfFeed: this.openedAt !== undefined, hasOpened: this.#hasOpened };
+    return { failure, isOfFeed: failure === this.#sent, hasOpened: this.#hasOpened };
   }
 
   #facts(endedAt: number): { readonly uptimeMs: number; readonly framesReceived: number } {

@@ -24,8 +24,9 @@ export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint
     const handOn = (message: ServerSentEvent): Observable<Received> => {
       const { relayAt, events = [], ending } = readMessage(message, place.shiftMs);
       if (relayAt !== undefined) place.shiftMs = attempt.opened(relayAt, place.shiftMs);
-      if (attempt.openedAt === undefined) throw relayError({ code: 'invalid-relay' });
+      // A relay whose feed has stopped may say no more than this.
       if (ending !== undefined) throw attempt.sent(ending);
+      if (attempt.openedAt === undefined) throw relayError({ code: 'invalid-relay' });
       return from(events).pipe(
         tap({ next: (event) => attempt.received(event), complete: () => place.reached(message.id) }),
       );

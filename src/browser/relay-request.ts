@@ -32,7 +32,8 @@ const ownHeaders$ = ({ headers, connectTimeoutMs, scheduler }: RelayFeedSettings
 const uncached = { cache: 'no-store' };
 
 const bytesOf = ({ ok, status, headers, body }: Response): Observable<Uint8Array> => {
-  if (ok && body !== null && headers.get('content-type')?.startsWith('text/event-stream'))
+  // 503: the relay says why it has no feed, in one message.
+  if ((ok || status === 503) && body !== null && headers.get('content-type')?.startsWith('text/event-stream'))
     return from(body) as Observable<Uint8Array>;
   // Nobody reads it, and it would keep the connection.
   body?.cancel().catch(noop);

@@ -5,7 +5,8 @@ import { catchError, defer, finalize, type Observable, tap, throwError } from 'r
 import { type Relay, RelayFullError, type RelayReceiver } from '../relay/index.js';
 import { answerEnd, endConnectionAfter } from '../relay/answer-end.js';
 import { noRoom } from '../relay/relay-full-error.js';
-import { isClosing } from '../relay/relay-message.js';
+import { isClosing, isConnectAgain } from '../relay/relay-message.js';
+import { lateRetryAfterMs } from '../relay/relay-run.js';
 import { SseResponse } from './sse-response.js';
 
 /**
@@ -25,6 +26,8 @@ export const sseMessages$ = (
     return relay.messages$({ ...receiver, response: target }).pipe(
       tap({
         next: (message) => {
+          // Nest reads the status before it writes the first message.
+          if (response && isConnectAgain(message)) refuse(response as ServerResponse, lateRetryAfterMs);
           target.handOver(message.data.length);
           if (response && isClosing(message)) endConnectionAfter(response);
         },
@@ -33,6 +36,13 @@ export const sseMessages$ = (
       finalize(target.listen()),
     );
   }).pipe(catchError((error: unknown) => throwError(() => answerTo(error, response))));
+
+// Only before the stream has begun.
+const refuse = (response: Partial<ServerResponse>, retryAfterMs: number): void => {
+  if (response.headersSent !== false) return;
+  response.statusCode = 503;
+  response.setHeader?.('Retry-After', retryAfterMs / 1_000);
+};
 
 /** Gives the answer to a client that there is no room for: 503 with `Retry-After`. The text of any other error stays in the log. */
 const answerTo = (error: unknown, response: Writable | undefined): unknown => {

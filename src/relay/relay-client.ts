@@ -16,6 +16,8 @@ export type SentAway = 'closing' | 'sessionEnded';
 export class RelayClient {
   readonly joined: Joined;
   readonly #run: RelayRun;
+  /** Whether the source had ended when it came. */
+  readonly #isLate: boolean;
   readonly #now: () => number;
   readonly #onBehind: () => void;
   #position: Position;
@@ -35,6 +37,7 @@ export class RelayClient {
 
   constructor(run: RelayRun, lastEventId: string | undefined, now: () => number, onBehind: () => void) {
     this.#run = run;
+    this.#isLate = run.end !== undefined;
     this.#now = now;
     this.#onBehind = onBehind;
     const { joined, place, missed, seenUntil } = joining(run.log, run.epoch, lastEventId, now());
@@ -62,6 +65,11 @@ export class RelayClient {
   /** Gives what is to be sent, message by message, for as long as `isFull` does not say otherwise. */
   *messages(isFull: () => boolean): Iterable<RelayMessage> {
     const first = this.#first;
+    if (this.#isRefused()) {
+      const refusal = this.#last();
+      if (refusal !== undefined) yield refusal;
+      return;
+    }
     if (first !== undefined) {
       this.#first = undefined;
       const hello = this.#message(JSON.stringify({ at: this.#now() }), 'hello');
@@ -108,8 +116,16 @@ export class RelayClient {
     return this.#run.messageOf(batch);
   }
 
+  // The feed has stopped and there is nothing to send, so the stream does not begin: over HTTP that is a 503, and a load balancer can ask
+  // another replica.
+  #isRefused(): boolean {
+    const { end, log } = this.#run;
+    const hasNothing = this.#first !== undefined && this.#position.seq === log.newest.seq;
+    return this.#isLate && end?.type === 'connect-again' && hasNothing;
+  }
+
   #last(): RelayMessage | undefined {
-    const { end } = this.#run;
+    const end = this.#isLate ? this.#run.lateEnd : this.#run.end;
     this.#isBehind = false;
     return end && this.#message(end.data, end.type);
   }

@@ -7,7 +7,8 @@ import { admission, type AskingReceiver, selection } from './client-messages.js'
 import { type Cors, corsOf, type Origins, originsRule } from './cors.js';
 import type { Relay } from './relay.js';
 import { noRoom, RelayFullError } from './relay-full-error.js';
-import { isClosing, type RelayMessage, sseText } from './relay-message.js';
+import { isClosing, isConnectAgain, type RelayMessage, sseText } from './relay-message.js';
+import { lateRetryAfterMs } from './relay-run.js';
 import type { RelayTopic } from './topic.js';
 import { writtenResponse } from './written-response.js';
 
@@ -41,8 +42,8 @@ export interface RelayHandlerOptions {
  *
  * Answers `GET` with 200 and the stream, the preflight of CORS with 204, and else: 400 for a request that was sent before the answer to
  * the one before it on its connection was complete (pipelining), 403 when `authorize` says no or the origin is not allowed, 405 for another
- * method, 500 when `authorize` or `select` throws, 503 with `Retry-After` when there is no room, when `authorize` takes too long, and when the relay is
- * closed. A client has a place of `maxClients` from its request on. Writes no more than the response takes. The connection ends with the stream.
+ * method, 500 when `authorize` or `select` throws, 503 with `Retry-After` when there is no room, when `authorize` takes too long, when the relay is
+ * closed, and, with the message `connect-again`, when its feed has stopped and there is nothing else to send. A client has a place of `maxClients` from its request on. Writes no more than the response takes. The connection ends with the stream.
  * In Express it is `app.all('/feed', handler)`: a page of another origin sends an `OPTIONS` first. In NestJS take `TradeFeed.sse`.
  *
  * @param relay - see {@link createRelay}
@@ -146,8 +147,10 @@ const stream = (
     next: (message) => {
       // Such as a middleware that limits the time of an answer: to write behind that would be an error that nobody hears.
       if (written.isOver) return;
-      if (!response.headersSent)
-        response.writeHead(200, { ...cors.headers, ...streamHeaders, ...connectionClose(response) });
+      if (!response.headersSent) {
+        const [status, more] = isConnectAgain(message) ? [503, retryAfter(lateRetryAfterMs)] : [200, {}];
+        response.writeHead(status, { ...cors.headers, ...streamHeaders, ...connectionClose(response), ...more });
+      }
       if (isClosing(message)) endConnectionAfter(response);
       written.write(bytesOf(message));
     },
@@ -156,7 +159,7 @@ const stream = (
       if (error instanceof NotAuthorizedError) refuse(error.status, error.message);
       else if (error instanceof RelayFullError) {
         if (error.reason === 'closed') endConnectionAfter(response);
-        refuse(503, noRoom, { 'retry-after': String(error.retryAfterMs / 1_000) });
+        refuse(503, noRoom, retryAfter(error.retryAfterMs));
       } else written.destroy();
     },
     complete: () => {
@@ -166,6 +169,8 @@ const stream = (
   });
   response.once('close', () => messages.unsubscribe());
 };
+
+const retryAfter = (ms: number) => ({ 'retry-after': String(ms / 1_000) });
 
 /** Ends the connection with the answer, so that the next request of a page may reach another replica. HTTP/2 has no such header. */
 const connectionClose = ({ req }: ServerResponse): Readonly<Record<string, string>> =>

@@ -17,6 +17,9 @@ export const sseText = ({ id, type, data }: RelayMessage): string => {
   return `${event}id: ${id}\ndata: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
 };
 
+/** Returns whether a message asks the client to connect again: it is the last one of a stream, or the only one of a refusal. */
+export const isConnectAgain = ({ type }: RelayMessage): boolean => type === 'connect-again';
+
 /** Returns whether a message is the last one of a relay that shuts down. */
-export const isClosing = ({ type, data }: RelayMessage): boolean =>
-  type === 'connect-again' && (JSON.parse(data) as TradeFeedError).code === 'relay-closing';
+export const isClosing = (message: RelayMessage): boolean =>
+  isConnectAgain(message) && (JSON.parse(message.data) as TradeFeedError).code === 'relay-closing';

@@ -3,6 +3,7 @@ import type { Watermark } from '../protocol/event.js';
 import type { RelayMessageType } from '../protocol/relay-wire.js';
 import { eventId } from './event-id.js';
 import { type Batch, EventLog, type LogBounds } from './event-log.js';
+import { TradeFeedError } from '../protocol/failure.js';
 import { publicFailure } from './public-event.js';
 import type { RelayMessage } from './relay-message.js';
 import type { TopicEvent } from './topic.js';
@@ -12,7 +13,8 @@ export class RelayRun {
   /** A word of its own: places in the log of another run mean nothing here. */
   readonly epoch = randomBytes(6).toString('base64url');
   readonly log: EventLog;
-  #end: { readonly type: RelayMessageType; readonly data: string } | undefined;
+  #end: RunEnd | undefined;
+  #lateEnd: RunEnd | undefined;
   readonly #messages = new WeakMap<Batch, RelayMessage>();
 
   /** @param clock - gives the time in epoch ms */
@@ -21,8 +23,13 @@ export class RelayRun {
   }
 
   /** The last message, once the source has ended. */
-  get end(): { readonly type: RelayMessageType; readonly data: string } | undefined {
+  get end(): RunEnd | undefined {
     return this.#end;
+  }
+
+  /** The same for a client that comes after a stop: it asks it to wait, or a page would have asked as often as it may within seconds. */
+  get lateEnd(): RunEnd | undefined {
+    return this.#lateEnd;
   }
 
   /** Takes an event in. The stop of a feed is no stop of a client, which stays and waits: for it the feed is disconnected. */
@@ -32,12 +39,16 @@ export class RelayRun {
 
   /** Takes note that the source is complete. */
   complete(): void {
-    this.#end = { type: 'complete', data: '{}' };
+    this.#end = this.#lateEnd = { type: 'complete', data: '{}' };
   }
 
   /** Takes note of the error of the source. */
   stop(error: unknown): void {
-    this.#end = { type: 'connect-again', data: JSON.stringify(publicFailure(error)) };
+    const failure = publicFailure(error);
+    const retryAfterMs = Math.max(lateRetryAfterMs, failure.retryAfterMs ?? 0);
+    const late = new TradeFeedError({ ...failure, message: failure.message, retryAfterMs });
+    this.#end = { type: 'connect-again', data: JSON.stringify(failure) };
+    this.#lateEnd = { type: 'connect-again', data: JSON.stringify(late) };
   }
 
   /** Gives the message of a batch: the same one to every client. */
@@ -48,6 +59,14 @@ export class RelayRun {
     this.#messages.set(batch, message);
     return message;
   }
+}
+
+/** When a client that comes after a stop may come again, in ms: until then somebody may have taken this replica out of the load balancer. */
+export const lateRetryAfterMs = 5_000;
+
+interface RunEnd {
+  readonly type: RelayMessageType;
+  readonly data: string;
 }
 
 /** Puts a watermark after lines, if there is one: a client's windows close by it. */

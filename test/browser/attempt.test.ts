@@ -62,25 +62,25 @@ describe('Attempt', () => {
     const sent = attempt.sent(feedStop);
     expect(sent).toBeInstanceOf(TradeFeedError);
     expect(sent.toJSON()).toEqual({ ...feedStop.toJSON(), stage: 'stream', uptimeMs: 8_000, framesReceived: 1 });
-    expect(attempt.ended(sent).failure).toBe(sent);
+    expect(attempt.ended(sent)).toEqual({ failure: sent, isOfFeed: true, hasOpened: true });
   });
 
   it.each<[string, (attempt: Attempt) => unknown, object]>([
     ['that never opened', () => undefined, { isOfFeed: false, hasOpened: false }],
-    ['that was greeted', (attempt) => attempt.opened(1, 0), { isOfFeed: true, hasOpened: false }],
+    ['that was greeted', (attempt) => attempt.opened(1, 0), { isOfFeed: false, hasOpened: false }],
     [
       'whose feed was opened',
       (attempt) => {
         attempt.opened(1, 0);
         for (const event of [frame('a'), opened(1), frame('b')]) attempt.received(event);
       },
-      { isOfFeed: true, hasOpened: true },
+      { isOfFeed: false, hasOpened: true },
     ],
   ])('%s says so at its end', (_what, happens, facts) => {
     const { attempt } = attemptAt(1_000);
     happens(attempt);
     const cause = new Error('below');
-    const code = (facts as { isOfFeed: boolean }).isOfFeed ? 'invalid-relay-data' : 'relay-unreachable';
+    const code = attempt.openedAt === undefined ? 'relay-unreachable' : 'invalid-relay-data';
     expect(attempt.ended(cause)).toMatchObject({ ...facts, failure: { code, cause } });
   });
 

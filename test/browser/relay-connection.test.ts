@@ -8,7 +8,7 @@ import { resumePoint } from '../../src/browser/resume-point.js';
 import { frameLine } from '../../src/operators/node/recording-line.js';
 import { lost, opened } from '../operators/stream.js';
 import { Clock, eventually, frame, isFrame, type Web } from '../relay/support.js';
-import { connectAgain, ended, hello, message, silence, startSteps, type Step, stream } from './support.js';
+import { connectAgain, ended, hello, message, silence, startSteps, status, type Step, stream } from './support.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -102,11 +102,16 @@ describe('relayConnection$', () => {
     expect((await over()).error).toMatchObject({ code: 'invalid-relay-data', verdict: 'backoff' });
   });
 
-  it('takes nobody for a relay who says `connect-again` before `hello`', async () => {
-    const { over } = await connect(stream(connectAgain(lost(5))));
+  it('takes the reason of a relay without a feed, which says no more than `connect-again`: over 503', async () => {
+    const { over } = await connect(status(503, { 'content-type': 'text/event-stream' }, connectAgain(lost(5))));
+    expect((await over()).ended).toMatchObject({ isOfFeed: true, failure: { code: 'connection-lost' } });
+  });
+
+  it('takes a 503 that is no stream for one without a reason', async () => {
+    const { over } = await connect(status(503, { 'retry-after': '7' }));
     expect((await over()).ended).toMatchObject({
       isOfFeed: false,
-      failure: { code: 'invalid-relay', verdict: 'stop' },
+      failure: { code: 'relay-full', retryAfterMs: 7_000 },
     });
   });
 

@@ -14,6 +14,7 @@ import {
   type RelayTopic,
 } from '../../src/relay/index.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
+import { lost } from '../operators/stream.js';
 import { eventually, frame, range, Raw, Source, Web } from './support.js';
 
 const app = 'https://app.example.com';
@@ -431,6 +432,44 @@ describe('relayHandler: a client that does not read', () => {
     );
     stuck.socket.resume();
     await stuck.closed();
+  });
+});
+
+describe('relayHandler: a feed that has stopped', () => {
+  const replaced = lost(5, { closeCode: 4001 });
+
+  it('answers 503 with Retry-After and the reason to a client that has everything, so that a balancer may ask another replica', async () => {
+    const { port, source } = await serve(open, { batchMs: 0 });
+    const first = await openStream(port);
+    source.frames('a');
+    source.subject.error(replaced);
+    const text = await first.closed();
+    expect(text).toMatch(/^HTTP\/1.1 200 /);
+    const [id] = /(?<=id: ).*/.exec(text.slice(text.indexOf('connect-again'))) ?? [];
+    for (const headers of [{}, { 'last-event-id': id! }]) {
+      const answer = await (await Raw.get(port, headers)).closed();
+      expect(answer).toMatch(/^HTTP\/1.1 503 /);
+      expect(answer.toLowerCase()).toContain('retry-after: 5\r\n');
+      expect(answer.toLowerCase()).toContain('connection: close\r\n');
+      expect(answer).toMatch(/\nevent: connect-again\nid: .*\ndata: {.*"code":"connection-replaced"/);
+      expect(answer).not.toContain('event: hello');
+    }
+  });
+
+  it('gives a client what it has missed first', async () => {
+    const { port, source } = await serve(open, { batchMs: 0 });
+    const first = await openStream(port);
+    source.frames('a');
+    const text = await first.until((so) => so.includes('"data":"a"'));
+    const [id] = /(?<=id: ).*(?=\ndata: {"type":"frame")/.exec(text) ?? [];
+    source.frames('b');
+    source.subject.error(replaced);
+    await first.closed();
+    const before = id!.replace(/\.\d+\.\d+\.(\d+)$/, '.1.1.$1');
+    const answer = await (await Raw.get(port, { 'last-event-id': before })).closed();
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    expect(answer).toContain('"data":"b"');
+    expect(answer).toMatch(/event: connect-again\nid: .*\ndata: {.*"retryAfterMs":5000/);
   });
 });
 

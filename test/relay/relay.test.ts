@@ -4,6 +4,7 @@ import { concat, firstValueFrom, from, NEVER, of, throwError, toArray } from 'rx
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
+import type { TradeFeedError } from '../../src/protocol/failure.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { createRelay, RelayFullError } from '../../src/relay/index.js';
 import { publicEvent } from '../../src/relay/public-event.js';
@@ -113,7 +114,10 @@ describe('createRelay: a source that has ended', () => {
       });
       expect(client.isComplete).toBe(true);
     }
-    expect(clients[2]!.types).toEqual(['hello', 'events', 'connect-again']);
+    // It has nothing to receive, and is asked to wait.
+    expect(clients[2]!.types).toEqual(['connect-again']);
+    const waits = clients.map(({ messages }) => (JSON.parse(messages.at(-1)!.data) as TradeFeedError).retryAfterMs);
+    expect(waits).toEqual([undefined, undefined, 5_000]);
     expect(source.subscriptions).toBe(1);
   });
 
@@ -128,7 +132,7 @@ describe('createRelay: a source that has ended', () => {
     if (how === 'stops') source.subject.error(replaced);
     else source.subject.complete();
     clock.pass(100_000);
-    expect(join().types).toEqual(['hello', 'events', how === 'stops' ? 'connect-again' : 'complete']);
+    expect(join().types).toEqual(how === 'stops' ? ['connect-again'] : ['hello', 'events', 'complete']);
     const back = join({ lastEventId: first.lastEventId });
     expect([back.payloads, back.types.at(-1)]).toEqual([['b'], how === 'stops' ? 'connect-again' : 'complete']);
     expect(source.subscriptions).toBe(1);

@@ -32,7 +32,8 @@ const serve = async (
 };
 
 const receive = (url: string): Receiver => {
-  const receiver = new Receiver(url);
+  // It stops with the feed.
+  const receiver = new Receiver(url, { maxFeedStops: 1 });
   closing.push(() => receiver.subscription.unsubscribe());
   return receiver;
 };

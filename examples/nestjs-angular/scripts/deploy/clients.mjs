@@ -16,6 +16,8 @@ export const openClient = (url, name) => {
     error: ({ code }) => (state = `stopped: ${code}`),
     complete: () => (state = 'complete'),
   });
-  feed$.pipe(connectionStatus()).subscribe({ next: (status) => (state = status.state), error: () => undefined });
+  receiving.add(
+    feed$.pipe(connectionStatus()).subscribe({ next: (status) => (state = status.state), error: () => undefined }),
+  );
   return { name, kind: 'client', log, state: async () => state, stop: () => receiving.unsubscribe() };
 };
