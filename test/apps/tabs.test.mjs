@@ -190,7 +190,7 @@ describe('ten tabs', { timeout: 120_000 }, () => {
     });
 
   test('all end with the error of the leader', async () => {
-    const pages = await openTabs(10);
+    const pages = await openTabs(10, { maxFeedStops: 1 });
     await after100Frames();
     clearInterval(pump);
     source.error(tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }));
