@@ -48,7 +48,8 @@ import { type ResumePoint, resumePoint } from './resume-point.js';
 export const relayFeed$ = <T = never>(
   url: string | URL,
   options?: RelayFeedOptions,
-): Observable<RelayedEvent | ValueOf<T>> => {
+): Observable<RelayedEvent | ([T] extends [never] ? never : RelayedValue<T>)> => {
+  type Value = [T] extends [never] ? never : RelayedValue<T>;
   const settings = resolveRelayFeed(url, options);
   const own$ = ownFeed$.bind(undefined, settings);
   // One that cannot load it has a stream for itself.
@@ -57,7 +58,7 @@ export const relayFeed$ = <T = never>(
       ({ sharedFeed$ }) => sharedFeed$(settings, own$),
       () => own$(),
     );
-  return (settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : own$()) as Observable<RelayedEvent | ValueOf<T>>;
+  return (settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : own$()) as Observable<RelayedEvent | Value>;
 };
 
 /** Receives over a stream of its own, from a place on: at first that of the settings. */
@@ -80,6 +81,3 @@ const ownFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<
       ),
     );
   });
-
-/** Without a `T` there are no values, and a `switch` over the events needs no case for them. */
-type ValueOf<T> = [T] extends [never] ? never : RelayedValue<T>;

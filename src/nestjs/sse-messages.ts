@@ -27,7 +27,7 @@ export const sseMessages$ = (
       tap({
         next: (message) => {
           // Nest reads the status before it writes the first message.
-          if (response && isConnectAgain(message)) refuse(response as ServerResponse, lateRetryAfterMs);
+          if (response && isConnectAgain(message)) refuse(response, lateRetryAfterMs);
           target.handOver(message.data.length);
           if (response && isClosing(message)) endConnectionAfter(response);
         },
@@ -38,7 +38,10 @@ export const sseMessages$ = (
   }).pipe(catchError((error: unknown) => throwError(() => answerTo(error, response))));
 
 // Only before the stream has begun.
-const refuse = (response: Partial<ServerResponse>, retryAfterMs: number): void => {
+const refuse = (
+  response: Writable & Partial<Pick<ServerResponse, 'headersSent' | 'statusCode' | 'setHeader'>>,
+  retryAfterMs: number,
+): void => {
   if (response.headersSent !== false) return;
   response.statusCode = 503;
   response.setHeader?.('Retry-After', retryAfterMs / 1_000);

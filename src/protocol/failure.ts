@@ -55,9 +55,7 @@ export type RelayFailureCode =
   | 'relay-stalled'
   | 'invalid-relay-data'
   | 'relay-behind'
-  | 'relay-source-failed'
-  | 'relay-closing'
-  | 'relay-session-ended';
+  | 'relay-source-failed';
 
 /** Names every failure between the main thread and a worker that receives for it. */
 export type ReceiverFailureCode = 'receiver-too-slow' | 'receiver-failed';
