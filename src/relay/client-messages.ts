@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, EMPTY, endWith, filter, first, fromEventPattern, ignoreElements, map } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, filter, first, fromEventPattern, map } from 'rxjs';
 import { merge, NEVER, type Observable, scan, type SchedulerLike, startWith, switchAll, switchMap, take } from 'rxjs';
 import { takeUntil, takeWhile, tap, timer } from 'rxjs';
 import { RelayClient, type SentAway } from './relay-client.js';
@@ -67,7 +67,7 @@ const reading = { pauseMs: 500, mostMs: 5_000 };
  * Streams the messages of one client: when there is something new in the run, when its response is free again, and now and then a
  * watermark and a heartbeat.
  *
- * Completes behind the last message of the run, with the run, when the client is stuck, and when it is sent away: it gets what was not sent
+ * Completes behind the last message of the run, when the client is stuck, and when it is sent away: it gets what was not sent
  * yet, if it reads, and `connect-again`.
  */
 export const clientMessages$ = (
@@ -137,7 +137,6 @@ export const clientMessages$ = (
         ),
         startWith(stream$),
         switchAll(),
-        takeUntil(run$.pipe(ignoreElements(), endWith(undefined))),
       );
     }),
     takeWhile(isNotLast, true),

@@ -53,8 +53,9 @@ export interface Relay {
   /** Tells how it stands. */
   status(): RelayStatus;
   /**
-   * Lets the next client subscribe to the source again, after it has stopped or completed. Changes nothing while the source goes on, nor in
-   * a relay that is closed.
+   * Lets the next client subscribe to the source again, after it has stopped or completed. Clients that are here still get what is held for
+   * them, and `connect-again` or `complete`. It may be called from a listener of `source-stopped`. Changes nothing while the source goes on,
+   * nor in a relay that is closed.
    */
   restart(): void;
   /**
@@ -155,8 +156,8 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
     events$: events.asObservable(),
     status: () => ({
       held: {
-        events: topics.current.reduce((sum, { log }) => sum + log.size, 0),
-        bytes: topics.current.reduce((sum, { log }) => sum + log.bytes, 0),
+        events: topics.held.reduce((sum, { log }) => sum + log.size, 0),
+        bytes: topics.held.reduce((sum, { log }) => sum + log.bytes, 0),
       },
       topics: topics.size,
       clients: seats.clients.map(({ client, user, since, state: { sent, missed } }) => ({
