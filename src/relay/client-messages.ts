@@ -1,5 +1,5 @@
-import { concat, concatMap, defer, EMPTY, filter, first, fromEventPattern, map } from 'rxjs';
-import { merge, NEVER, type Observable, scan, type SchedulerLike, startWith, switchAll, switchMap, take } from 'rxjs';
+import { concat, concatMap, defer, distinctUntilChanged, EMPTY, filter, first, fromEventPattern, map } from 'rxjs';
+import { merge, NEVER, type Observable, scan, type SchedulerLike, startWith, switchAll, switchMap } from 'rxjs';
 import { takeUntil, takeWhile, tap, timer } from 'rxjs';
 import { RelayClient, type SentAway } from './relay-client.js';
 import type { RelayMessage } from './relay-message.js';
@@ -128,7 +128,9 @@ export const clientMessages$ = (
         ),
       );
       return sentAway$.pipe(
-        take(1),
+        // A client whose session has ended may still be waited for when the relay is closed: it must not come back here.
+        scan((first, why) => (first === 'closing' ? first : why)),
+        distinctUntilChanged(),
         map((why) =>
           concat(
             unsent$(client),

@@ -1,5 +1,5 @@
-import { interval, map, merge, NEVER, type Observable, of, race, share, Subject, switchMap, take, tap } from 'rxjs';
-import { finalize, type SchedulerLike, throwError, timer, using } from 'rxjs';
+import { defer, finalize, interval, map, merge, NEVER, type Observable, of, race, type SchedulerLike } from 'rxjs';
+import { share, Subject, switchMap, take, tap, throwError, timer } from 'rxjs';
 import type { RelayedEvent } from '../protocol/event.js';
 import { clampMs } from '../protocol/rules.js';
 import { admission, type AskingReceiver, clientMessages$, type RelayReceiver, selection } from './client-messages.js';
@@ -127,25 +127,30 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
       },
       behind: ({ missed }) => events.next({ type: 'client-behind', at: now(), client, missed }),
       stuck: () => events.next({ type: 'client-stuck', at: now(), client }),
-    }).pipe(
-      finalize(() => {
-        const { sent = 0, missed = 0 } = seat.client?.state ?? {};
-        seat.client = undefined;
-        events.next({ type: 'client-left', at: now(), client, sent, missed });
-      }),
-    );
+    });
+  };
+
+  // Reported while the place is taken: when the last one is free, the events of a relay that is closed are complete.
+  const leave = (seat: Seat): void => {
+    const { client: left } = seat;
+    seat.client = undefined;
+    if (left !== undefined) {
+      const { client, state } = left;
+      events.next({ type: 'client-left', at: now(), client, sent: state.sent, missed: state.missed });
+    }
+    seat.unsubscribe();
   };
 
   return {
     messages$: (receiver = {}) =>
-      using(
-        () => seats.take(),
-        (seat) =>
-          admitted$(seat as Seat, receiver).pipe(
-            tap((user) => seats.admit(seat as Seat, user)),
-            switchMap(() => joined$(seat as Seat, receiver)),
-          ),
-      ).pipe(
+      defer(() => {
+        const seat = seats.take();
+        return admitted$(seat, receiver).pipe(
+          tap((user) => seats.admit(seat, user)),
+          switchMap(() => joined$(seat, receiver)),
+          finalize(() => leave(seat)),
+        );
+      }).pipe(
         tap({
           error: (error: unknown) => {
             if (error instanceof RelayFullError)
