@@ -81,7 +81,10 @@ export interface Relay {
  * errors, clients are told why and to connect again, and so is everyone who comes after that: the source is not subscribed to again, since a page
  * that is loaded anew must not evict another client of the account. {@link Relay.restart} is for that.
  *
- * @param source - of `tradeFeedEvents$`, or of `replay$`
+ * A source of another relay needs `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`. With the default it errors after five
+ * stops of the feed behind it, and this relay does not subscribe to it again.
+ *
+ * @param source - of `tradeFeedEvents$`, `replay$` or `relayFeed$`
  * @param options - see {@link RelayOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
