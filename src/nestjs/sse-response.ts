@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Writable } from 'node:stream';
+import { cutAnswer } from '../relay/answer-end.js';
 import type { RelayResponse } from '../relay/index.js';
 
 /** The most text that is handed to Nest in one turn of the event loop, before the response is looked at again. */
@@ -39,7 +40,7 @@ export class SseResponse extends EventEmitter implements RelayResponse {
   }
 
   destroy(): void {
-    this.#response?.destroy();
+    if (this.#response) cutAnswer(this.#response);
   }
 
   #nextTurn(): void {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { Http2Session } from 'node:http2';
+import { constants, type Http2Stream } from 'node:http2';
 import type { Writable } from 'node:stream';
 
 /** How long a client may take to read the end of its answer, in ms. */
@@ -12,8 +12,16 @@ export const answerEnd = async (response: Writable): Promise<void> => {
     // `finished` of node:stream is over at once for a response that was ended before.
     await once(response, 'close', { signal: AbortSignal.timeout(graceMs) });
   } catch {
-    response.destroy();
+    cutAnswer(response);
   }
+};
+
+/** Cuts an answer that is not read, whatever is still to be sent. */
+export const cutAnswer = (response: Writable): void => {
+  const stream = http2StreamOf(response);
+  // Over HTTP/2, a stream that is destroyed waits until its data is sent: the server would not close. A reset drops them.
+  if (stream === undefined) response.destroy();
+  else stream.close(constants.NGHTTP2_CANCEL);
 };
 
 /**
@@ -21,7 +29,7 @@ export const answerEnd = async (response: Writable): Promise<void> => {
  * again, although it shuts down.
  */
 export const endConnectionAfter = (response: Writable): void => {
-  const session = http2SessionOf(response);
+  const session = http2StreamOf(response)?.session;
   // Streams that are open go on; the client opens new ones on another connection.
   if (session !== undefined) session.close();
   else {
@@ -31,11 +39,9 @@ export const endConnectionAfter = (response: Writable): void => {
   }
 };
 
-/** Finds the session, in a stream of HTTP/2 or in the response that Node puts around it. */
-const http2SessionOf = (response: unknown): Http2Session | undefined => {
-  const { stream, session } = response as {
-    readonly stream?: { readonly session?: Http2Session };
-    session?: Http2Session;
-  };
-  return stream?.session ?? session;
+/** Finds the stream of HTTP/2: the response that Node puts around it has it, and a response may be the stream. */
+const http2StreamOf = (response: unknown): Http2Stream | undefined => {
+  const { stream } = response as { readonly stream?: Http2Stream };
+  if (stream !== undefined) return stream;
+  return typeof (response as Partial<Http2Stream>).close === 'function' ? (response as Http2Stream) : undefined;
 };

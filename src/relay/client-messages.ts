@@ -1,5 +1,5 @@
-import { concat, concatMap, defer, EMPTY, endWith, filter, first, fromEventPattern, ignoreElements, map } from 'rxjs';
-import { merge, NEVER, type Observable, scan, type SchedulerLike, startWith, switchAll, switchMap, take } from 'rxjs';
+import { concat, concatMap, defer, distinctUntilChanged, EMPTY, filter, first, fromEventPattern, map } from 'rxjs';
+import { merge, NEVER, type Observable, scan, type SchedulerLike, startWith, switchAll, switchMap } from 'rxjs';
 import { takeUntil, takeWhile, tap, timer } from 'rxjs';
 import { RelayClient, type SentAway } from './relay-client.js';
 import type { RelayMessage } from './relay-message.js';
@@ -67,7 +67,7 @@ const reading = { pauseMs: 500, mostMs: 5_000 };
  * Streams the messages of one client: when there is something new in the run, when its response is free again, and now and then a
  * watermark and a heartbeat.
  *
- * Completes behind the last message of the run, with the run, when the client is stuck, and when it is sent away: it gets what was not sent
+ * Completes behind the last message of the run, when the client is stuck, and when it is sent away: it gets what was not sent
  * yet, if it reads, and `connect-again`.
  */
 export const clientMessages$ = (
@@ -128,7 +128,9 @@ export const clientMessages$ = (
         ),
       );
       return sentAway$.pipe(
-        take(1),
+        // A client whose session has ended may still be waited for when the relay is closed: it must not come back here.
+        scan((first, why) => (first === 'closing' ? first : why)),
+        distinctUntilChanged(),
         map((why) =>
           concat(
             unsent$(client),
@@ -137,7 +139,6 @@ export const clientMessages$ = (
         ),
         startWith(stream$),
         switchAll(),
-        takeUntil(run$.pipe(ignoreElements(), endWith(undefined))),
       );
     }),
     takeWhile(isNotLast, true),

@@ -172,8 +172,11 @@ export class RelayClient {
 
   #skipTo(oldest: Position): readonly RelayedEvent[] {
     const { at: from, frames, present } = this.#position;
-    const missed = { from, to: this.#run.log.timeAt(oldest), frames: oldest.frames - frames };
+    const to = Math.max(this.#run.log.timeAt(oldest), this.#seenUntil ?? -Infinity);
+    const missed = { from, to, frames: oldest.frames - frames };
     this.#missed += missed.frames;
+    // It reaches up to what another relay has sent.
+    this.#isSkipTold = true;
     this.#position = oldest;
     // Once until it has caught up: one that is slower than the feed for good would fill a log.
     if (!this.#isBehind) this.#onBehind();

@@ -1,5 +1,5 @@
-import { interval, map, merge, NEVER, type Observable, of, race, share, Subject, switchMap, take, tap } from 'rxjs';
-import { finalize, type SchedulerLike, throwError, timer, using } from 'rxjs';
+import { defer, finalize, interval, map, merge, NEVER, type Observable, of, race, type SchedulerLike } from 'rxjs';
+import { share, Subject, switchMap, take, tap, throwError, timer } from 'rxjs';
 import type { RelayedEvent } from '../protocol/event.js';
 import { clampMs } from '../protocol/rules.js';
 import { admission, type AskingReceiver, clientMessages$, type RelayReceiver, selection } from './client-messages.js';
@@ -53,8 +53,9 @@ export interface Relay {
   /** Tells how it stands. */
   status(): RelayStatus;
   /**
-   * Lets the next client subscribe to the source again, after it has stopped or completed. Changes nothing while the source goes on, nor in
-   * a relay that is closed.
+   * Lets the next client subscribe to the source again, after it has stopped or completed. Clients that are here still get what is held for
+   * them, and `connect-again` or `complete`. It may be called from a listener of `source-stopped`. Changes nothing while the source goes on,
+   * nor in a relay that is closed.
    */
   restart(): void;
   /**
@@ -80,7 +81,10 @@ export interface Relay {
  * errors, clients are told why and to connect again, and so is everyone who comes after that: the source is not subscribed to again, since a page
  * that is loaded anew must not evict another client of the account. {@link Relay.restart} is for that.
  *
- * @param source - of `tradeFeedEvents$`, or of `replay$`
+ * A source of another relay needs `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`. With the default it errors after five
+ * stops of the feed behind it, and this relay does not subscribe to it again.
+ *
+ * @param source - of `tradeFeedEvents$`, `replay$` or `relayFeed$`
  * @param options - see {@link RelayOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
@@ -126,25 +130,30 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
       },
       behind: ({ missed }) => events.next({ type: 'client-behind', at: now(), client, missed }),
       stuck: () => events.next({ type: 'client-stuck', at: now(), client }),
-    }).pipe(
-      finalize(() => {
-        const { sent = 0, missed = 0 } = seat.client?.state ?? {};
-        seat.client = undefined;
-        events.next({ type: 'client-left', at: now(), client, sent, missed });
-      }),
-    );
+    });
+  };
+
+  // Reported while the place is taken: when the last one is free, the events of a relay that is closed are complete.
+  const leave = (seat: Seat): void => {
+    const { client: left } = seat;
+    seat.client = undefined;
+    if (left !== undefined) {
+      const { client, state } = left;
+      events.next({ type: 'client-left', at: now(), client, sent: state.sent, missed: state.missed });
+    }
+    seat.unsubscribe();
   };
 
   return {
     messages$: (receiver = {}) =>
-      using(
-        () => seats.take(),
-        (seat) =>
-          admitted$(seat as Seat, receiver).pipe(
-            tap((user) => seats.admit(seat as Seat, user)),
-            switchMap(() => joined$(seat as Seat, receiver)),
-          ),
-      ).pipe(
+      defer(() => {
+        const seat = seats.take();
+        return admitted$(seat, receiver).pipe(
+          tap((user) => seats.admit(seat, user)),
+          switchMap(() => joined$(seat, receiver)),
+          finalize(() => leave(seat)),
+        );
+      }).pipe(
         tap({
           error: (error: unknown) => {
             if (error instanceof RelayFullError)
@@ -155,8 +164,8 @@ export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOpt
     events$: events.asObservable(),
     status: () => ({
       held: {
-        events: topics.current.reduce((sum, { log }) => sum + log.size, 0),
-        bytes: topics.current.reduce((sum, { log }) => sum + log.bytes, 0),
+        events: topics.held.reduce((sum, { log }) => sum + log.size, 0),
+        bytes: topics.held.reduce((sum, { log }) => sum + log.bytes, 0),
       },
       topics: topics.size,
       clients: seats.clients.map(({ client, user, since, state: { sent, missed } }) => ({

@@ -1,5 +1,5 @@
-import { AsyncSubject, auditTime, catchError, concat, defer, endWith, filter, finalize, map, merge, NEVER } from 'rxjs';
-import { type Observable, ReplaySubject, share, startWith, Subject, takeUntil, tap, timer } from 'rxjs';
+import { AsyncSubject, auditTime, catchError, concat, defer, endWith, filter, finalize, ignoreElements } from 'rxjs';
+import { map, merge, NEVER, type Observable, ReplaySubject, share, startWith, takeUntil, tap, timer } from 'rxjs';
 import { clampMs } from '../protocol/rules.js';
 import type { RelaySettings } from './relay-options.js';
 import { RelayRun } from './relay-run.js';
@@ -7,11 +7,14 @@ import type { TopicEvent } from './topic.js';
 
 /** The run of a source that all clients share. */
 export interface SharedRun {
-  /** Emits the run at once, and again when there is something new in it. Completes by `restart`. */
+  /**
+   * The run for a client that joins now: it stays the same run for this client. Emits the run at once, and again when there is something
+   * new in it.
+   */
   readonly run$: Observable<RelayRun>;
-  /** The run that goes on, or has ended; `undefined` when no client has come. */
-  readonly current: RelayRun | undefined;
-  /** Lets the next client begin another run, if this one has ended. */
+  /** The runs that are held: the one that clients join, and those before a `restart` that clients still read. */
+  readonly held: ReadonlySet<RelayRun>;
+  /** Lets the next client begin another run, if this one has ended. Clients that are here read it to its end. */
   restart(): void;
   /** Ends the subscription of the source. Clients that are here can still read what is held. */
   close(): void;
@@ -20,8 +23,9 @@ export interface SharedRun {
 /**
  * Shares the run of a source: subscribes with the first client, and stays subscribed for `lingerMs` after the last one left.
  *
- * @param onStop - called with the error of the source
- * @param kept - whether a run that has ended is kept until `restart`, also when no client comes back
+ * @param onStop - called with the error of the source, after the run has ended
+ * @param isKept - whether a run that has ended is kept until `restart`, also when no client comes back; else new clients begin another run
+ *   `lingerMs` after its end
  */
 export const shareRun = (
   source: Observable<TopicEvent>,
@@ -31,28 +35,46 @@ export const shareRun = (
 ): SharedRun => {
   const { lingerMs, scheduler } = settings;
   const closed = new AsyncSubject<void>();
-  const restarted = new Subject<void>();
-  let run: RelayRun | undefined;
+  const held = new Set<RelayRun>();
+  let joined: JoinedRun | undefined;
 
-  const hasEnded = () => run?.end !== undefined;
-  // A source that has ended is not subscribed to again: a page that is loaded again must not evict another client of the account.
-  const isOver = () => isKept && hasEnded();
-  const lingered$ = defer(() => (isOver() ? NEVER : timer(clampMs(lingerMs), scheduler))).pipe(filter(() => !isOver()));
+  const begin = (): JoinedRun => {
+    const run = new RelayRun(settings, () => scheduler.now());
+    const detached = new AsyncSubject<void>();
+    const detach = () => {
+      if (joined === begun) joined = undefined;
+      detached.next();
+      detached.complete();
+    };
+    const lingered$ = timer(clampMs(lingerMs), scheduler);
+    // A source that has ended is not subscribed to again: a page that is loaded again must not evict another client of the account.
+    const isOver = () => isKept && run.end !== undefined;
+    const expired$ = isKept ? NEVER : lingered$.pipe(tap(detach), ignoreElements());
+    const run$ = defer(() => {
+      held.add(run);
+      return running$(source, run, settings, closed, onStop, expired$);
+    }).pipe(
+      finalize(() => {
+        held.delete(run);
+        detach();
+      }),
+      share({
+        connector: () => new ReplaySubject(1),
+        resetOnRefCountZero: () => merge(closed, detached, isOver() ? NEVER : lingered$.pipe(filter(() => !isOver()))),
+      }),
+    );
+    const begun: JoinedRun = { run, run$, detach };
+    return begun;
+  };
 
   return {
-    run$: defer(() => {
-      run = new RelayRun(settings, () => scheduler.now());
-      return running$(source, run, settings, closed, onStop);
-    }).pipe(
-      finalize(() => (run = undefined)),
-      takeUntil(restarted),
-      share({ connector: () => new ReplaySubject(1), resetOnRefCountZero: () => merge(closed, lingered$) }),
-    ),
-    get current() {
-      return run;
+    get run$() {
+      joined ??= begin();
+      return joined.run$;
     },
+    held,
     restart: () => {
-      if (hasEnded()) restarted.next();
+      if (joined?.run.end !== undefined) joined.detach();
     },
     close: () => {
       closed.next();
@@ -61,6 +83,14 @@ export const shareRun = (
   };
 };
 
+/** The run that a new client gets. */
+interface JoinedRun {
+  readonly run: RelayRun;
+  readonly run$: Observable<RelayRun>;
+  /** Gives new clients another run; this one is released with its last client. */
+  readonly detach: () => void;
+}
+
 /** Fills the run with what the source emits. Emits it at once, and again at most every `batchMs` when there is something new in it. */
 const running$ = (
   source: Observable<TopicEvent>,
@@ -68,6 +98,7 @@ const running$ = (
   { batchMs, scheduler }: RelaySettings,
   closed$: Observable<void>,
   onStop: (error: unknown) => void,
+  expired$: Observable<never>,
 ): Observable<RelayRun> =>
   concat(
     source.pipe(
@@ -82,6 +113,7 @@ const running$ = (
       auditTime(clampMs(batchMs), scheduler),
       takeUntil(closed$),
     ),
+    expired$,
     NEVER,
   ).pipe(
     map(() => run),

@@ -1,4 +1,4 @@
-import { defer, merge, type Observable, type SchedulerLike, share, Subject, tap } from 'rxjs';
+import { defer, finalize, merge, type Observable, type SchedulerLike, share, Subject, tap } from 'rxjs';
 import { isReplayed, timeOf } from '../operators/stream/item.js';
 import type { RelayedEvent, Watermark } from '../protocol/event.js';
 import { presentSince } from '../protocol/catch-up.js';
@@ -10,14 +10,14 @@ export interface SharedSource {
   readonly events$: Observable<RelayedEvent>;
   /** Returns whether the source has ended with this error. */
   hasFailedWith(error: unknown): boolean;
-  /** Lets the next subscriber subscribe to the source again, if it has ended. */
+  /** Forgets a source that has ended: the next subscriber subscribes to it again. */
   restart(): void;
 }
 
 /**
  * Shares a source: subscribes with the first subscriber, and unsubscribes with the last one. One that has ended is not subscribed to again.
  *
- * @param onStop - called with the error of the source
+ * @param onStop - called with the error of the source, after all subscribers have received it
  */
 export const shareSource = (
   source: Observable<RelayedEvent>,
@@ -27,18 +27,20 @@ export const shareSource = (
   const restarted = new Subject<void>();
   let state = initial;
 
-  const shared$ = source.pipe(
-    tap({
-      subscribe: () => (state = initial),
-      next: (event) => (state = after(state, event)),
-      error: (error: unknown) => {
-        state = { ...state, failure: { error } };
-        onStop(error);
-      },
-      unsubscribe: () => (state = initial),
-    }),
-    share({ resetOnError: () => restarted, resetOnComplete: () => restarted }),
-  );
+  const reset$ = restarted.pipe(tap(() => (state = initial)));
+  const shared$ = defer(() => {
+    let failure: SourceState['failure'];
+    return source.pipe(
+      tap({
+        subscribe: () => (state = initial),
+        next: (event) => (state = after(state, event)),
+        error: (error: unknown) => (state = { ...state, failure: (failure = { error }) }),
+        unsubscribe: () => (state = initial),
+      }),
+      // Not before the subscribers have the error: `restart` may be called from there.
+      finalize(() => failure && onStop(failure.error)),
+    );
+  }).pipe(share({ resetOnError: () => reset$, resetOnComplete: () => reset$ }));
   return {
     events$: defer(() => merge(presentIn(state, scheduler.now()), shared$)),
     hasFailedWith: (error) => state.failure !== undefined && state.failure.error === error,

@@ -36,9 +36,9 @@ export class Topics {
     return this.#runs.size;
   }
 
-  /** The runs that go on, or have ended and are kept. */
-  get current(): readonly RelayRun[] {
-    return [this.#whole, ...this.#runs.values()].flatMap(({ current }) => current ?? []);
+  /** The runs that are held. */
+  get held(): readonly RelayRun[] {
+    return [this.#whole, ...this.#runs.values()].flatMap(({ held }) => [...held]);
   }
 
   /**
@@ -58,7 +58,7 @@ export class Topics {
     return run.run$;
   }
 
-  /** Lets the next client of each run that has ended begin another one. */
+  /** Lets the next client of each run that has ended begin another one. Clients that are here read theirs to its end. */
   restart(): void {
     for (const run of [this.#whole, ...this.#runs.values()]) run.restart();
   }
@@ -70,6 +70,6 @@ export class Topics {
 
   // Those that were released: nobody has come back.
   #forget(): void {
-    for (const [topic, { current }] of this.#runs) if (current === undefined) this.#runs.delete(topic);
+    for (const [topic, { held }] of this.#runs) if (held.size === 0) this.#runs.delete(topic);
   }
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { cutAnswer } from './answer-end.js';
 import type { RelayResponse } from './client-messages.js';
 
 /** A response that a relay writes to. */
@@ -26,7 +27,7 @@ export const writtenResponse = (response: ServerResponse): WrittenResponse => {
     },
     on: (event, listener) => response.on(event, listener),
     off: (event, listener) => response.off(event, listener),
-    destroy: () => ((response as { stream?: { destroy(): unknown } }).stream ?? response).destroy(),
+    destroy: () => cutAnswer(response),
     write: (bytes) => {
       isFull = !response.write(bytes);
     },

@@ -185,17 +185,6 @@ describe('clientMessages$', () => {
     },
   );
 
-  it.each([
-    ['with a response', { response: new Response() }],
-    ['without one', {}],
-  ])('completes with the run, %s', (_how, receiver) => {
-    const { beating, end, response, run, run$ } = one(receiver);
-    run$.next(run);
-    run$.complete();
-    expect(end()).toBe('complete');
-    expect([beating(), response.listenerCount('drain')]).toEqual([0, 0]);
-  });
-
   it('hands out messages as they come when there is no response to look at', () => {
     const { clock, news, push, end } = one({});
     push(...range(1, 50));

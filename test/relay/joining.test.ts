@@ -325,4 +325,36 @@ describe('a page that goes from relay to relay', () => {
     const marks = messages.filter(isBatch).map(watermarkIn);
     expect(marks.every((at) => (at as number) >= begin + 9)).toBe(true);
   });
+
+  it.each<[string, readonly RelayedEvent[]]>([
+    ['the feed is open all the time', framesOf(range(1_100, 1_105))],
+    [
+      'the feed was down meanwhile',
+      [
+        ...framesOf([1, 2]),
+        disconnected(begin + 1_050),
+        reconnecting(begin + 1_050, 1),
+        opened(begin + 1_100, 2),
+        ...framesOf([1_101, 1_102]),
+      ],
+    ],
+  ])('gets times that never go back also when it falls out of the log of a relay that is late: %s', (_how, events) => {
+    const replica = new Replica({ capacity: 3 }).take(opened(begin));
+    const { read, client } = replica.join(elsewhere(begin + 3_000));
+    const messages = read();
+    replica.take(...events);
+    messages.push(...read());
+    expect(client.missed).toBeGreaterThan(0);
+    replica.take(...framesOf(range(2_998, 3_002)));
+    messages.push(...read());
+    const batches = messages.filter(isBatch);
+    const told = batches.flatMap(eventsIn);
+    inOrder(told.map(timeIn));
+    inOrder(batches.map((message) => watermarkIn(message) as number));
+    expect(told.map(timeIn).every((at) => at >= begin + 3_000)).toBe(true);
+    expect(numbersOf(told)).toEqual([3_001, 3_002]);
+    // One at the beginning, and one each time that it falls out of the log.
+    expect(typesOf(told).filter((type) => type === 'gap')).toHaveLength(3);
+    expect(messages.at(-1)!.id).toMatch(new RegExp(`\\.${begin + 3_002}$`));
+  });
 });

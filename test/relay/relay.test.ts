@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { concat, firstValueFrom, from, NEVER, of, throwError, toArray } from 'rxjs';
+import { concat, firstValueFrom, from, map, NEVER, of, throwError, timer, toArray } from 'rxjs';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import type { TradeFeedError } from '../../src/protocol/failure.js';
 import { Frame } from '../../src/protocol/frame.js';
+import { admission, type AskingReceiver } from '../../src/relay/client-messages.js';
 import { createRelay, RelayFullError } from '../../src/relay/index.js';
 import { publicEvent } from '../../src/relay/public-event.js';
 import { disconnected, opened, reconnecting } from '../operators/stream.js';
@@ -418,6 +419,37 @@ describe('createRelay: what it tells', () => {
     ]);
   });
 
+  it.each(['closes', 'loses them'])('says of each client that it has left, then that is all: when it %s', (how) => {
+    const { clock, relay, source } = virtualRelay({ batchMs: 0 });
+    const told: string[] = [];
+    relay.events$.subscribe({
+      next: (event) => {
+        if (event.type !== 'client-left') return;
+        told.push(`${event.client}: ${event.sent} sent`);
+        expect(relay.status().clients.map(({ client }) => client)).not.toContain(event.client);
+      },
+      complete: () => told.push('complete'),
+    });
+    // Over HTTP the answer to `authorize` comes later than the request.
+    const response = new Response();
+    const receiver: AskingReceiver = { response, [admission]: timer(10, clock.scheduler).pipe(map(() => undefined)) };
+    const clients = range(1, 3).map(() => new Client(relay, receiver));
+    clock.pass(10);
+    source.frames('a');
+    clock.pass(0);
+    response.writableNeedDrain = how === 'loses them';
+    relay.close();
+    for (const client of clients) client.leave();
+    expect(told).toEqual(['1: 1 sent', '2: 1 sent', '3: 1 sent', 'complete']);
+  });
+
+  it('says nothing of a client that leaves before it is let in', () => {
+    const { relay, told } = virtualRelay();
+    const receiver: AskingReceiver = { [admission]: NEVER };
+    new Client(relay, receiver).leave();
+    expect([told, relay.status().authorizing]).toEqual([[], 0]);
+  });
+
   it('has the gaps of clients that were behind in the figures of a feed', async () => {
     const { clock, source, join } = virtualRelay({ capacity: 10 });
     const response = new Response();
@@ -517,6 +549,49 @@ describe('createRelay: a client that is sent away', () => {
     expect([slow.types.at(-1), slow.isComplete]).toEqual(['connect-again', true]);
     // With the place that it has reached, for the next one.
     expect(Number(slow.lastEventId.split('.')[2])).toBe(slow.payloads.length);
+  });
+});
+
+describe('createRelay: a client that is sent away twice', () => {
+  const startSlow = () => {
+    const virtual = virtualRelay();
+    const response = new Response();
+    const slow = virtual.join({ response, user: 'u' });
+    virtual.source.frames('a');
+    virtual.clock.pass(16);
+    response.writableNeedDrain = true;
+    virtual.source.frames('b');
+    return { ...virtual, response, slow };
+  };
+  const codeOf = ({ messages }: Client): unknown => (JSON.parse(messages.at(-1)!.data) as { code: unknown }).code;
+
+  it.each([true, false])('is told of the close, whichever came first (the close was last: %s)', (isCloseLast) => {
+    const { clock, relay, slow } = startSlow();
+    if (!isCloseLast) relay.close();
+    relay.disconnect('u');
+    clock.pass(400);
+    if (isCloseLast) relay.close();
+    clock.pass(isCloseLast ? 500 : 100);
+    expect([codeOf(slow), slow.isComplete]).toEqual(['relay-closing', true]);
+    expect(slow.types.filter((type) => type === 'connect-again')).toHaveLength(1);
+  });
+
+  it('gets what is held for it once', () => {
+    const { relay, response, slow } = startSlow();
+    relay.disconnect('u');
+    relay.close();
+    response.drain();
+    expect([slow.payloads, slow.types.at(-1), codeOf(slow)]).toEqual([['a', 'b'], 'connect-again', 'relay-closing']);
+  });
+
+  it('is waited for no longer, however often its session is ended', () => {
+    const { clock, relay, slow } = startSlow();
+    for (let ms = 0; ms < 500; ms += 100) {
+      relay.disconnect('u');
+      expect(slow.isComplete).toBe(false);
+      clock.pass(100);
+    }
+    expect([codeOf(slow), slow.isComplete]).toEqual(['relay-session-ended', true]);
   });
 });
 

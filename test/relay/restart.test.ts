@@ -13,14 +13,27 @@ import {
 } from 'rxjs';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
-import { createRelay, type Relay } from '../../src/relay/index.js';
+import { createRelay, type Relay, type RelayReceiver } from '../../src/relay/index.js';
 import { RelayFullError } from '../../src/relay/relay-full-error.js';
-import { Client, Clock, Source } from './support.js';
+import { Client, Clock, frame, Response, Source } from './support.js';
 
 const replaced = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
 const opened = { type: 'opened', at: 1, feed: 'market', connection: 1 } as const;
 
 const scheduler = new VirtualTimeScheduler(undefined, 1_000);
+
+/** A relay whose source is another one each time. */
+const restartable = () => {
+  const clock = new Clock();
+  const sources: Source[] = [];
+  const source$ = defer(() => {
+    sources.push(new Source());
+    return sources.at(-1)!.events$;
+  });
+  const relay = createRelay(source$, { scheduler: clock.scheduler });
+  const join = (receiver?: RelayReceiver) => new Client(relay, receiver);
+  return { clock, sources, relay, join, source: () => sources.at(-1)! };
+};
 
 /** What a client is told in its first second, by type; it leaves then. */
 const typesFor = (relay: Relay): readonly (string | undefined)[] => {
@@ -65,6 +78,100 @@ describe('restart', () => {
     expect(isComplete).toBe(false);
     relay.close();
     expect(isComplete).toBe(true);
+  });
+
+  const end = (how: 'stops' | 'completes', source: Source): void =>
+    how === 'stops' ? source.subject.error(replaced) : source.subject.complete();
+
+  it.each(['stops', 'completes'] as const)('after a source that %s lets its clients read to the end first', (how) => {
+    for (const select of [undefined, (events$: Observable<RelayedEvent>) => events$]) {
+      const { clock, source, relay, join } = restartable();
+      const response = new Response();
+      const [slow, quick] = [join({ response, select }), join({ select })];
+      source().frames('a');
+      clock.pass(16);
+      response.writableNeedDrain = true;
+      source().frames('b', 'c');
+      clock.pass(16);
+      source().frames('d');
+      end(how, source());
+      relay.restart();
+      expect(relay.status().topics).toBe(select === undefined ? 0 : 1);
+      // The next run does not mix with the one before.
+      const next = join({ select });
+      source().frames('e');
+      response.drain();
+      clock.pass(16);
+      const last = how === 'stops' ? 'connect-again' : 'complete';
+      for (const client of [slow, quick]) {
+        expect([client.payloads, client.types.at(-1), client.isComplete]).toEqual([['a', 'b', 'c', 'd'], last, true]);
+      }
+      expect([next.payloads, next.isComplete]).toEqual([['e'], false]);
+      slow.leave();
+      quick.leave();
+      // A topic holds the opening of the feed as well.
+      const heldFirst = select === undefined ? 1 : 2;
+      expect(relay.status().held.events).toBe(heldFirst);
+      const later = join({ select });
+      source().frames('f');
+      clock.pass(16);
+      expect([later.payloads, next.payloads]).toEqual([['f'], ['e', 'f']]);
+      expect(relay.status().held.events).toBe(heldFirst + 1);
+    }
+  });
+
+  it.each([undefined, (events$: Observable<RelayedEvent>) => events$])(
+    'may be called while the stop is reported (select: %s)',
+    (select) => {
+      const { clock, sources, source, relay, join } = restartable();
+      const reports: string[] = [];
+      relay.events$.subscribe(({ type }) => {
+        if (!type.endsWith('-stopped')) return;
+        reports.push(type);
+        relay.restart();
+      });
+      const client = join({ select });
+      source().frames('a');
+      source().subject.error(replaced);
+      clock.pass(16);
+      expect([client.payloads, client.types.at(-1), reports]).toEqual([['a'], 'connect-again', ['source-stopped']]);
+      const next = join({ select, lastEventId: client.lastEventId });
+      source().frames('b');
+      clock.pass(16);
+      expect([sources.length, next.payloads, next.isComplete]).toEqual([2, ['b'], false]);
+    },
+  );
+
+  it.each(['stops', 'completes'] as const)('begins without the state of a source that %s', (how) => {
+    for (const select of [undefined, (events$: Observable<RelayedEvent>) => events$]) {
+      const { clock, source, relay, join } = restartable();
+      const begin = clock.now;
+      join({ select });
+      source().emit({ ...opened, at: begin }, frame('a', begin + 5_000), { type: 'watermark', at: begin + 6_000 });
+      end(how, source());
+      relay.restart();
+      const next = join({ select });
+      source().emit({ ...opened, at: begin + 1, connection: 2 }, frame('b', begin + 2, 2));
+      clock.pass(16);
+      expect(next.events).toMatchObject([
+        { type: 'opened', at: begin + 1, connection: 2 },
+        { type: 'frame', receivedAt: begin + 2 },
+      ]);
+    }
+  });
+
+  it('releases the log of a run that has ended with its last client', () => {
+    const { clock, source, relay, join } = restartable();
+    const response = new Response();
+    const slow = join({ response });
+    clock.pass(16);
+    response.writableNeedDrain = true;
+    source().frames('a', 'b');
+    source().subject.error(replaced);
+    relay.restart();
+    expect(relay.status().held.events).toBe(2);
+    slow.leave();
+    expect(relay.status().held.events).toBe(0);
   });
 
   it('does not open a relay that is closed', () => {

@@ -350,6 +350,25 @@ describe('a topic that fails', () => {
     expect(told.filter(({ type }) => type === 'topic-stopped')).toHaveLength(2);
   });
 
+  it('is tried again lingerMs after its end, also while clients come all the time', () => {
+    const { of: join, join: joinAll, emit, told, source, clock } = start({ lingerMs: 1_000 });
+    const numbers: RelayTopic = map((event) =>
+      event.type === 'frame' ? (JSON.parse(event.text()) as unknown) : event,
+    );
+    joinAll();
+    join(numbers);
+    emit(opened(begin), frame('no JSON', begin + 1));
+    for (let n = 0; n < 3; n += 1) {
+      clock.pass(333);
+      expect(join(numbers).types).toEqual(['hello', 'events', 'connect-again']);
+    }
+    clock.pass(1);
+    const client = join(numbers);
+    emit(frame('5', begin + 2_000));
+    expect([valuesOf(client), client.isComplete, source.subscriptions]).toEqual([[5], false, 1]);
+    expect(told.filter(({ type }) => type === 'topic-stopped')).toHaveLength(1);
+  });
+
   it('with the feed tells its clients so, and the relay reports the error once', () => {
     const { of: join, join: joinAll, emit, told, source, clock, relay } = start();
     const failure = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
