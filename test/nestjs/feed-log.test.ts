@@ -94,6 +94,7 @@ describe('the log', () => {
 
   it('reports the error of an operator of `select` with its place, and no stop of the feed', async () => {
     const log = await run({ handshake: [accept(text('one'))] });
+    await log.line(/^Connected/);
     const select = map((): unknown => {
       throw new RangeError('of the operator');
     });
