@@ -86,10 +86,13 @@ export class EventLog {
   /**
    * Takes an event in. What is held is for clients, so its failure is made public. A watermark of the source is not held: each batch and each
    * place has its own.
+   *
+   * @throws TypeError for an event with a time that is not a finite number, which JSON does not have
    */
   append(given: LoggedEvent): void {
     const event = publicEvent(given);
     const time = event.type === 'value' ? event.at : (timeOf(event) ?? this.#newest.at);
+    checkTimes(event, time);
     this.#time.receive(event, time);
     if (event.type === 'watermark') return;
     const line = lineOf(event);
@@ -199,6 +202,15 @@ export class EventLog {
     this.#oldest = { seq, frames, at, present, watermark };
   }
 }
+
+// Before anything is changed by it. Clients could not read its line, and no time follows one that is infinite.
+const checkTimes = (event: LoggedEvent, time: number): void => {
+  const times = event.type === 'gap' ? [time, event.from, event.durationMs] : [time];
+  if (!times.every(Number.isFinite))
+    throw new TypeError(
+      `An event of the type ${event.type} has a time that is not a finite number, so it cannot be sent. Give it its time in epoch ms.`,
+    );
+};
 
 const lineOf = (event: Exclude<LoggedEvent, Watermark>): string => {
   if (event.type === 'value') return `{"type":"value","at":${event.at},"value":${event.json}}`;

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { Watermark } from '../protocol/event.js';
 import type { RelayMessageType } from '../protocol/relay-wire.js';
+import { isRelayedValue } from '../protocol/relayed-value.js';
 import { eventId } from './event-id.js';
 import { type Batch, EventLog, type LogBounds } from './event-log.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import { publicFailure } from './public-event.js';
 import type { RelayMessage } from './relay-message.js';
 import type { TopicEvent } from './topic.js';
+import { relayedOn } from './topic-value.js';
 
 /** One subscription of the source, for all clients: the log of its events, and how it ended. */
 export class RelayRun {
@@ -32,9 +34,13 @@ export class RelayRun {
     return this.#lateEnd;
   }
 
-  /** Takes an event in. The stop of a feed is no stop of a client, which stays and waits: for it the feed is disconnected. */
+  /**
+   * Takes an event in. The stop of a feed is no stop of a client, which stays and waits: for it the feed is disconnected. A source that is
+   * received over another relay emits values, too.
+   */
   append(event: TopicEvent): void {
-    this.log.append(event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
+    if (isRelayedValue(event)) this.log.append(relayedOn(event));
+    else this.log.append(event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
   }
 
   /** Takes note that the source is complete. */

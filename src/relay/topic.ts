@@ -1,20 +1,25 @@
-import { catchError, connect, defer, endWith, filter, ignoreElements, interval, merge, mergeMap } from 'rxjs';
+import { catchError, concat, connect, defer, endWith, filter, ignoreElements, interval, merge, mergeMap } from 'rxjs';
 import {
+  type MonoTypeOperatorFunction,
   type Observable,
   type OperatorFunction,
   type SchedulerLike,
+  Subject,
+  takeLast,
   takeUntil,
   takeWhile,
   tap,
   throwError,
 } from 'rxjs';
 import { EventTime } from '../operators/stream/event-time.js';
-import { isFrame, isLifecycle, isWatermark, timeOf } from '../operators/stream/item.js';
-import type { RelayedEvent, Stopped } from '../protocol/event.js';
+import { isFrame, isLifecycle, timeOf } from '../operators/stream/item.js';
+import type { Disconnected, Gap, LifecycleEvent, RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
+import { TradeFeedError } from '../protocol/failure.js';
 import { Frame } from '../protocol/frame.js';
 import { errorBy } from '../protocol/meaning.js';
 import { relayTold } from '../protocol/relay-told.js';
 import { notBefore } from '../protocol/catch-up.js';
+import { isRelayedValue } from '../protocol/relayed-value.js';
 import { type LoggedValue, nextPresent, openedIn, type Present } from '../protocol/present.js';
 import { valueJson, valueTime } from './topic-value.js';
 
@@ -40,9 +45,10 @@ export class TopicError extends Error {
 /**
  * Runs the operator of a topic over the events of a feed.
  *
- * Emits what the operator emits: frames and events unchanged, anything else as a value. Emits each lifecycle event of the feed itself, after
- * what the operator has emitted for it. Times never go back: what an operator held back gets the time of what was emitted before it.
- * A watermark precedes each event, so that the clock does not count: the operator may hold back what is older.
+ * Emits what the operator emits: frames, and events that it was given, unchanged; a `disconnected`, `stopped` or `gap` that it made with a
+ * `TradeFeedError`, too; anything else as a value. Emits each lifecycle event of the feed itself, after what the operator has emitted for it.
+ * What the operator emits before the first event waits for it. Times never go back: what an operator held back gets the time of what was
+ * emitted before it. A watermark precedes each event, so that the clock does not count: the operator may hold back what is older.
  *
  * Completes when the operator does. Errors with the error of the feed, or with a {@link TopicError}, after `stopped`.
  */
@@ -52,29 +58,28 @@ export const topicEvents$ = (
   scheduler: SchedulerLike,
 ): Observable<TopicEvent> =>
   defer(() => {
-    const times = new TopicTimes();
-    const ofSource = new WeakSet<RelayedEvent>();
+    const times = new TopicTimes(() => scheduler.now());
+    const begun = new Subject<void>();
     let failed: { readonly error: unknown } | undefined;
     return source.pipe(
       tap({ error: (error: unknown) => (failed = { error }) }),
       withOpening(),
       withWatermarks(scheduler),
       tap((event) => {
-        times.heard(event);
-        if (isLifecycle(event) && event.type !== 'watermark') ofSource.add(event);
+        if (times.heard(event)) begun.next();
       }),
       connect((events$) =>
         merge(
           // Subscribed first: what it emits for an event goes before the event.
           events$.pipe(
             topic,
-            filter((output) => !ofSource.has(output as RelayedEvent)),
+            heldUntil(begun),
             mergeMap((output) => times.stamped(output)),
             endWith(over),
           ),
           events$.pipe(
-            filter((event) => isLifecycle(event) && !isWatermark(event)),
-            mergeMap((event) => times.stamped(event)),
+            filter((event): event is Around => isLifecycle(event) && event.type !== 'watermark'),
+            mergeMap((event) => times.ofSource(event)),
           ),
         ),
       ),
@@ -82,7 +87,7 @@ export const topicEvents$ = (
       catchError((error: unknown) =>
         failed === undefined
           ? merge(
-              times.stamped(stoppedAt(times.heardAt)),
+              times.ofSource(stoppedAt(times.heardAt)),
               throwError(() => new TopicError(error)),
             )
           : throwError(() => failed?.error),
@@ -91,6 +96,13 @@ export const topicEvents$ = (
   });
 
 const over = Symbol('over');
+
+/** The most outputs that wait for the first event. */
+const mostHeld = 1_000;
+
+// An output has the time of an event, and the source may be late, or a recording: the clock is no time for it.
+const heldUntil = (begun$: Observable<void>): MonoTypeOperatorFunction<unknown> =>
+  connect((outputs$) => concat(outputs$.pipe(takeUntil(begun$), takeLast(mostHeld)), outputs$));
 
 const stoppedAt = (at: number): Stopped => {
   const failure = errorBy(relayTold.sourceFailed, { stage: 'stream', endedAt: at });
@@ -148,35 +160,66 @@ const withWatermarks =
       );
     });
 
-type Emitted = Exclude<TopicEvent, { readonly type: 'watermark' }>;
+type Emitted = Exclude<TopicEvent, Watermark>;
+type Around = Exclude<LifecycleEvent, Watermark>;
 
 /** The times of a topic, which never go back. */
 class TopicTimes {
-  /** The latest time of the events that the operator got, in epoch ms. */
-  heardAt = -Infinity;
+  readonly #clock: () => number;
+  /** What the operator got besides frames: a payload can look the same. */
+  readonly #given = new WeakSet();
+  #heardAt: number | undefined;
   /** The time of the event that it got last. */
-  #lastAt = 0;
+  #lastAt: number | undefined;
   /** The time of the last event that was emitted. */
   #emittedAt = -Infinity;
   #watermark = -Infinity;
 
-  heard(event: RelayedEvent): void {
-    this.#lastAt = timeOf(event) ?? this.#lastAt;
-    this.heardAt = Math.max(this.heardAt, this.#lastAt);
+  /** @param clock - gives the time in epoch ms: that of an operator which ends before the first event */
+  constructor(clock: () => number) {
+    this.#clock = clock;
   }
 
-  /** Gives what is emitted for an output of the operator. */
+  /** The latest time of the events that the operator got, in epoch ms. */
+  get heardAt(): number {
+    return this.#heardAt ?? this.#clock();
+  }
+
+  /** Takes note of an event that the operator gets. Returns whether it is the first one. */
+  heard(event: RelayedEvent): boolean {
+    const isFirst = this.#heardAt === undefined;
+    this.#lastAt = timeOf(event) ?? this.#lastAt ?? this.heardAt;
+    this.#heardAt = Math.max(this.#heardAt ?? -Infinity, this.#lastAt);
+    if (!isFrame(event)) this.#given.add(event);
+    return isFirst;
+  }
+
+  /** Gives what is emitted for a lifecycle event of the feed. */
+  ofSource(event: Around): readonly TopicEvent[] {
+    return this.#emit(notBefore(event, this.#emittedAt) as Around);
+  }
+
+  /** Gives what is emitted for an output of the operator: nothing for a lifecycle event of the feed, which is emitted anyway. */
   stamped(output: unknown): readonly TopicEvent[] {
-    if (isLifecycle(output)) {
-      if (output.type !== 'watermark') return this.#emit(notBefore(output, this.#emittedAt) as Emitted);
-      this.#watermark = Math.max(this.#watermark, output.at);
-      return [{ type: 'watermark', at: this.#watermark }];
-    }
     if (isFrame(output)) return this.#emit(frameNotBefore(output, this.#emittedAt));
+    if (this.#given.has(output as object)) {
+      if (isRelayedValue(output)) return this.#value(output.at, output.value);
+      if (isLifecycle(output)) return output.type === 'watermark' ? this.#pass(output.at) : [];
+    }
+    if (isOfLibrary(output)) return this.ofSource(output);
+    return this.#value(valueTime(output), output);
+  }
+
+  #value(ownAt: number | undefined, value: unknown): readonly TopicEvent[] {
     // A window that the end of the feed has cut ends later than anything that has happened.
-    const own = Math.min(valueTime(output) ?? this.#lastAt, this.heardAt);
+    const own = Math.min(ownAt ?? this.#lastAt ?? Infinity, this.heardAt);
     const at = Math.max(own, this.#emittedAt, this.#watermark);
-    return this.#emit({ type: 'value', at, json: valueJson(output) });
+    return this.#emit({ type: 'value', at, json: valueJson(value) });
+  }
+
+  #pass(watermark: number): readonly TopicEvent[] {
+    this.#watermark = Math.max(this.#watermark, watermark);
+    return [{ type: 'watermark', at: this.#watermark }];
   }
 
   #emit(event: Emitted): readonly TopicEvent[] {
@@ -186,6 +229,10 @@ class TopicTimes {
     return [{ type: 'watermark', at: this.#watermark }, event];
   }
 }
+
+// A payload that says the same has no failure of this class.
+const isOfLibrary = (output: unknown): output is Disconnected | Stopped | Gap =>
+  isLifecycle(output) && 'failure' in output && output.failure instanceof TradeFeedError;
 
 const frameNotBefore = (frame: Frame, at: number): Frame =>
   frame.receivedAt >= at ? frame : new Frame(frame.feed, frame.data, frame.isBinary, at, frame.connection);

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from '@jest/globals';
 import * as t from 'io-ts';
-import { from, lastValueFrom, Observable, toArray } from 'rxjs';
+import { filter, from, lastValueFrom, map, Observable, toArray } from 'rxjs';
 import { type RelayedValue, relayFeed$ } from '../../src/browser/index.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { decodeWith } from '../../src/operators/decode-with.js';
@@ -60,6 +60,53 @@ it('decoded values of a topic come as values, with their times, through HTTP', a
   source.emit(opened(now), frame('{"n":1}', now + 1), frame('no JSON', now + 2), frame('{"n":2}', now + 3));
   await eventually(() => seen.filter(({ type }) => type === 'value').length === 2);
   expect(seen.filter(({ type }) => type !== 'watermark')).toEqual([opened(now), value(1, now + 1), value(2, now + 3)]);
+});
+
+it('values go on over a second relay, as they are and through a topic of it, through HTTP', async () => {
+  const serve = async (events$: Parameters<typeof createRelay>[0], topics: ReadonlyMap<string, RelayTopic>) => {
+    const relay = createRelay(events$, { batchMs: 0 });
+    const select = ({ url = '' }: { readonly url?: string | undefined }) => topics.get(url);
+    const web = await Web.start(relayHandler(relay, { authorize: () => true, select }));
+    closing.push(
+      () => web[Symbol.asyncDispose](),
+      () => relay.close(),
+    );
+    return { relay, base: `http://127.0.0.1:${web.port}` };
+  };
+  const source = new Source();
+  const first = await serve(source.events$, new Map([['/values', decodeWith(t.type({ n: t.number }))]]));
+  const numbers: RelayTopic = map((event: RelayedEvent | RelayedValue<Numbered>) =>
+    event.type === 'value' ? event.value.n : event,
+  );
+  const topics = new Map<string, RelayTopic>([
+    ['/same', (events$) => events$],
+    ['/odd', filter((event: RelayedEvent | RelayedValue<Numbered>) => event.type !== 'value' || event.value.n !== 2)],
+    ['/numbers', numbers],
+  ]);
+  const second = await serve(relayFeed$(`${first.base}/values`, quick), topics);
+  const paths = ['/whole', ...topics.keys()];
+  const seen = new Map(paths.map((path): [string, (RelayedEvent | RelayedValue<unknown>)[]] => [path, []]));
+  const failed: unknown[] = [];
+  for (const path of paths) {
+    const page = relayFeed$<unknown>(`${second.base}${path}`, quick).subscribe({
+      next: (event) => seen.get(path)?.push(event),
+      error: (error: unknown) => failed.push(error),
+    });
+    closing.push(() => page.unsubscribe());
+  }
+  await eventually(() => second.relay.status().clients.length === 4 && first.relay.status().clients.length === 1);
+  const now = Date.now();
+  source.emit(opened(now), frame('{"n":1}', now + 1), frame('{"n":2}', now + 2), frame('{"n":3}', now + 3));
+  source.emit({ ...disconnected(now + 4) });
+  const isOver = (path: string) => seen.get(path)?.some(({ type }) => type === 'disconnected') === true;
+  await eventually(() => failed.length > 0 || paths.every(isOver));
+  expect(failed).toEqual([]);
+  const valuesAt = (path: string) => seen.get(path)?.filter(({ type }) => type === 'value');
+  const all = [value(1, now + 1), value(2, now + 2), value(3, now + 3)];
+  expect(valuesAt('/whole')).toEqual(all);
+  expect(valuesAt('/same')).toEqual(all);
+  expect(valuesAt('/odd')).toEqual([all[0], all[2]]);
+  expect(valuesAt('/numbers')).toEqual(all.map((each) => ({ ...each, value: each.value.n })));
 });
 
 it('without a type the stream has no values: a switch over the events needs no case for them', () => {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { lastValueFrom, map, toArray } from 'rxjs';
 import { TradeFeed, TradeFeedModule, type TradeFeedModuleOptions } from '../../src/nestjs/index.js';
 import { plantedKey } from '../support/feed.js';
 import {
@@ -89,5 +90,26 @@ describe('the log', () => {
     const log = await run({ handshake: [accept(close(1001))] }, { classify });
     await log.line(/^Stopped: RangeError: of the application$/);
     expect(log.raw).toContain('feed-log.test');
+  });
+
+  it('reports the error of an operator of `select` with its place, and no stop of the feed', async () => {
+    const log = await run({ handshake: [accept(text('one'))] });
+    await log.line(/^Connected/);
+    const select = map((): unknown => {
+      throw new RangeError('of the operator');
+    });
+    const feed = app.get(TradeFeed);
+    const types = await lastValueFrom(
+      feed.relay.messages$({ select }).pipe(
+        map(({ type }) => type),
+        toArray(),
+      ),
+    );
+    expect(types.at(-1)).toBe('connect-again');
+    const stop = 'A topic of `select` stopped: RangeError: of the operator';
+    expect(log.ofFeeds.filter((line) => line.includes('stopped'))).toEqual([`error ${stop}`]);
+    expect(log.raw).toContain('feed-log.test');
+    expect(feed.status.state).not.toBe('stopped');
+    expectNoSecret(log.raw);
   });
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Frame } from '../../src/protocol/frame.js';
+import type { LoggedEvent } from '../../src/protocol/present.js';
 import { EventLog, type LogBounds, type Position } from '../../src/relay/event-log.js';
 import { publicEvent } from '../../src/relay/public-event.js';
 import { disconnected, gapOf, opened, watermark } from '../operators/stream.js';
@@ -45,6 +46,24 @@ describe('EventLog', () => {
       expect.objectContaining({ seq: 4, frames: 1, at: 20, present: [publicEvent(events[2]!)] }),
     ]);
     expect([log.positionAt(-1), log.positionAt(5), log.positionAt(1e15)]).toEqual([undefined, undefined, undefined]);
+  });
+
+  it.each<[string, LoggedEvent]>([
+    ['a value', { type: 'value', at: -Infinity, json: '0' }],
+    ['an event', opened(Infinity)],
+    ['a watermark', watermark(NaN)],
+    ['the end of a gap', gapOf(1, Infinity)],
+    ['the begin of a gap', { ...gapOf(1, 2), from: NaN }],
+    ['the length of a gap', { ...gapOf(1, 2), durationMs: NaN }],
+    ['a frame', frame('a', NaN)],
+  ])('takes in no time that JSON does not have, and is unchanged: of %s', (_what, event) => {
+    const log = logOf({}, ['before']);
+    const { newest } = log;
+    expect(() => log.append(event)).toThrow(TypeError);
+    expect([log.newest, log.size]).toEqual([newest, 1]);
+    expect(log.watermarkAt(newest)).toBe(1_000_000);
+    log.append(frame('after'));
+    expect(readFrom(log, log.oldest)).toEqual(['before', 'after']);
   });
 
   it('knows the watermark of each place: the time of its event, and at the newest one the clock', () => {

@@ -1,6 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
 import * as t from 'io-ts';
-import { concat, delay, filter, map, NEVER, of, scan, take, throwError } from 'rxjs';
+import {
+  concat,
+  delay,
+  filter,
+  map,
+  merge,
+  NEVER,
+  of,
+  range as numbers,
+  scan,
+  startWith,
+  take,
+  throwError,
+} from 'rxjs';
 import { conflate } from '../../src/operators/conflate.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { decodeWith } from '../../src/operators/decode-with.js';
@@ -296,6 +309,118 @@ describe('a topic of values', () => {
     clock.pass(2_000);
     expect(marksOf(client).at(-1)).toBeGreaterThanOrEqual(begin + 1_700);
     inOrder(marksOf(client));
+  });
+});
+
+describe('what an operator emits before the first event', () => {
+  const counting: RelayTopic = (events$) =>
+    events$.pipe(
+      frames(),
+      scan((count) => count + 1, 0),
+      startWith(0),
+    );
+
+  it.each([
+    ['in time', 0],
+    ['late', -500_000],
+    ['ahead', 3_000],
+  ])('waits for it, and has its time, when the source is %s', (_what, shift) => {
+    const { of: join, source, clock } = start();
+    const client = join(counting);
+    clock.pass(100);
+    expect(client.events).toEqual([]);
+    const at = begin + shift;
+    source.emit(opened(at), frame('a', at + 7));
+    clock.pass(0);
+    expect(client.events).toEqual([
+      { type: 'value', at, value: 0 },
+      opened(at),
+      { type: 'value', at: at + 7, value: 1 },
+    ]);
+    inOrder(marksOf(client));
+  });
+
+  it('stands before what the first event makes, whatever the order of the subscriptions', () => {
+    const { of: join, emit } = start();
+    const client = join((events$) => merge(events$.pipe(map(({ type }) => type)), of('at once', 'and more')));
+    emit(opened(begin));
+    expect(valuesOf(client).slice(0, 3)).toEqual(['at once', 'and more', 'watermark']);
+  });
+
+  it('is the newest 1,000 values', () => {
+    const { of: join, emit } = start();
+    const client = join((events$) => events$.pipe(frames(), startWith(...range(1, 1_003))));
+    emit(opened(begin));
+    expect(valuesOf(client)).toEqual(range(4, 1_003));
+  });
+
+  it('has the time of the clock when the operator completes without one', () => {
+    const { of: join, clock } = start();
+    const client = join(() => numbers(1, 2));
+    clock.pass(0);
+    expect(client.events).toEqual([1, 2].map((value) => ({ type: 'value', at: begin, value })));
+    expect(client.isComplete).toBe(true);
+  });
+
+  it('is not needed for its failure: clients receive that with the time of the clock', () => {
+    const { of: join, clock } = start();
+    const client = join(() => throwError(() => new Error('private text')));
+    clock.pass(0);
+    expect(client.events).toMatchObject([{ type: 'disconnected', at: begin, failure: { endedAt: begin } }]);
+    expect(client.types.at(-1)).toBe('connect-again');
+  });
+});
+
+describe('a value that looks like an event', () => {
+  const parsed: RelayTopic = (events$) =>
+    events$.pipe(map((event) => (event.type === 'frame' ? (JSON.parse(event.text()) as unknown) : event)));
+  const failure = { code: 'connection-lost', endedAt: 1 };
+  const payloads = [
+    { type: 'opened', at: 1, market: 'NYSE' },
+    { type: 'opened', at: 9e15 },
+    { type: 'watermark', at: 1 },
+    { type: 'watermark', at: 9e15 },
+    { type: 'ticket-requested', at: 9e15 },
+    { type: 'ticket-issued', at: 9e15 },
+    { type: 'reconnecting', at: 9e15 },
+    { type: 'disconnected', at: 9e15, failure },
+    { type: 'stopped', at: 9e15, failure },
+    { type: 'gap', from: 1, to: 9e15, failure },
+    { type: 'frame', receivedAt: 9e15, feed: 'market', data: 'x', connection: 1, isBinary: false },
+    { type: 'value', at: 9e15, value: 1 },
+    { type: 'value', at: 1, json: '}' },
+    { type: 'window', start: 1, end: 9e15, gaps: [] },
+    { type: 'window', start: 1, end: 1, gaps: [] },
+    { _tag: 'Left', left: { receivedAt: 'text' } },
+    { _tag: 'Left', left: { receivedAt: 9e15 } },
+    { _tag: 'Left', left: null },
+  ];
+
+  it.each(payloads.map((payload) => [JSON.stringify(payload), payload]))(
+    'is a value, and does not move the clock: %s',
+    (text, payload) => {
+      const { of: join, emit, clock } = start();
+      const client = join(parsed);
+      emit(opened(begin), frame(text as string, begin + 1), frame('5', begin + 2), disconnected(begin + 3));
+      expect(client.events.slice(0, 3)).toEqual([
+        opened(begin),
+        { type: 'value', at: expect.any(Number), value: payload },
+        { type: 'value', at: begin + 2, value: 5 },
+      ]);
+      expect(client.events[3]).toMatchObject({ type: 'disconnected', at: begin + 3 });
+      expect(client.events).toHaveLength(4);
+      inOrder(client.events.map(timeIn));
+      clock.pass(1_000);
+      inOrder(marksOf(client));
+      expect(Math.max(...marksOf(client))).toBeLessThanOrEqual(clock.now);
+    },
+  );
+
+  it('has the time of the frame that it was read in', () => {
+    const { of: join, emit } = start();
+    const client = join(parsed);
+    emit(opened(begin), frame('{"type":"opened","at":1}', begin + 50));
+    expect(client.events[1]).toMatchObject({ type: 'value', at: begin + 50 });
   });
 });
 
