@@ -177,7 +177,9 @@ describe('what a page receives has no text but the fixed words of the library', 
     await using wire = await startWire();
     const web = await relayed(tradeFeedEvents$('market', { ...throwingKey(wire), backoff: { maxAttempts: 0 } }));
     const bytes = await bytesUntil(web, 'event: connect-again');
-    const stop = JSON.parse(/event: connect-again\r?\nid: .*\r?\ndata: (.*)/.exec(bytes)?.[1] ?? '{}') as TradeFeedError;
+    const stop = JSON.parse(
+      /event: connect-again\r?\nid: .*\r?\ndata: (.*)/.exec(bytes)?.[1] ?? '{}',
+    ) as TradeFeedError;
     expect(stop).toMatchObject({ code: 'retries-exhausted', previous: { code: 'api-key-unavailable' } });
     expect(bytes).not.toMatch(isPrivate);
   });
