@@ -203,12 +203,12 @@ describe('ten tabs', { timeout: 120_000 }, () => {
 
 describe('a tab', { timeout: 120_000 }, () => {
   test('takes over from a leader that is held up, which follows afterwards', async () => {
-    const pages = await openTabs(3, { idleTimeoutMs: 1_000 });
+    const pages = await openTabs(3, { idleTimeoutMs: 2_000 });
     await after100Frames();
     const leader = await leaderOf(pages);
     const others = pages.filter((page) => page !== leader);
     const held = leader.evaluate(() => {
-      const until = performance.now() + 4_000;
+      const until = performance.now() + 7_000;
       while (performance.now() < until);
     });
     await eventually(

@@ -6,7 +6,9 @@ export const openPage = async () => {
   const browser = await browsers.launch({ executablePath: chromium(), args: chromiumArgs });
   const page = await browser.newPage();
   const errors = [];
-  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+  // Chromium writes a line for each 503, which is how a relay refuses while its feed is stopped.
+  const isComplaint = (message) => message.type() === 'error' && !/status of 503/.test(message.text());
+  page.on('console', (message) => isComplaint(message) && errors.push(message.text()));
   page.on('pageerror', (error) => errors.push(String(error)));
   return { page, errors, close: () => browser.close() };
 };
