@@ -85,7 +85,7 @@ const stopWords = (failure: Failure, now: number, look: string): StatusWords => 
 
 const stopReason = (failure: Failure): string => {
   // A connection that was open needs no other failure to explain its end; a refused ticket does.
-  const before = failure.stage === 'stream' ? undefined : failure.previous;
+  const before = failure.status === undefined ? undefined : failure.previous;
   return before && before.code !== failure.code ? `${headline(before)} ${headline(failure)}` : headline(failure);
 };
 
