@@ -143,7 +143,7 @@ export class TradeFeedError extends Error {
   declare readonly reason?: string;
   /** What the service asked for in `Retry-After`, in ms. */
   declare readonly retryAfterMs?: number;
-  /** The failure before this one, when a reconnect led here; of `retries-exhausted` the last one. One link: it has no `previous` of its own. */
+  /** The failure before this one, when a reconnect led here. One link: it has no `previous` of its own. */
   declare readonly previous?: TradeFeedError;
 
   constructor({ message, cause, stack, ...fields }: FailureFields) {
@@ -171,14 +171,15 @@ export class TradeFeedError extends Error {
    * Makes the failure that may leave the server: for a page, a health answer, a status for everybody.
    *
    * Keeps code, stage, verdict, status, close code, times and counts. Its message is the `meaning` with the `advice`, and nothing that was
-   * observed or thrown: no detail, no close reason, no cause, no stack. The same holds for `previous`. Without a `meaning` it says that the feed
-   * failed. The failure itself is for the log of the server.
+   * observed or thrown: no detail, no close reason, no cause, no stack. The same holds for `previous`; of `retries-exhausted` it is the last
+   * failure, which is its cause here. Without a `meaning` it says that the feed failed. The failure itself is for the log of the server.
    */
   toPublic(): TradeFeedError {
     const { meaning, advice } = this.meaning ? this : unknown;
     const message = `${meaning} ${advice}`;
     const known = knownFields({ ...(this as object), meaning, advice, message, reason: undefined });
-    return new TradeFeedError({ ...known, stack: `${this.name}: ${message}`, previous: this.previous?.toPublic() });
+    const before = this.cause instanceof TradeFeedError ? this.cause.with({ previous: undefined }) : this.previous;
+    return new TradeFeedError({ ...known, stack: `${this.name}: ${message}`, previous: before?.toPublic() });
   }
 
   /** Gives the error as plain data, without its cause and stack. */

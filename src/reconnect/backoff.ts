@@ -134,9 +134,8 @@ const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: Back
 };
 
 const exhausted = ({ maxAttempts }: BackoffPolicy, failure: TradeFeedError): TradeFeedError => {
-  const { stage, uptimeMs, framesReceived, endedAt } = failure;
+  const { stage, uptimeMs, framesReceived, endedAt, previous } = failure;
   const detail = `maxAttempts is ${maxAttempts}; the last failure was ${failure.code}`;
   const facts = { stage, uptimeMs, framesReceived, endedAt, detail, cause: failure };
-  // The cause does not leave this process: pages and recordings have the last failure as `previous`.
-  return errorBy(retriesExhausted, facts).with({ previous: failure.with({ previous: undefined }) });
+  return errorBy(retriesExhausted, facts).with({ previous });
 };

@@ -240,7 +240,7 @@ describe('functions of the user', () => {
     expect((error as TradeFeedError).advice).toContain('`classify` threw this');
   });
 
-  it('that give no key leave what they threw as the cause, also of the last failure', async () => {
+  it('that give no key leave what they threw as the cause, also of the failure before', async () => {
     await using wire = await startWire();
     const causes = [new Error('first'), thrown];
     let asked = 0;
@@ -250,7 +250,7 @@ describe('functions of the user', () => {
     const error = (await errorOf(inWorker(wire, { apiKey, backoff: { maxAttempts: 1 } }))) as TradeFeedError;
     expect(error.code).toBe('retries-exhausted');
     expect((error.cause as TradeFeedError).cause).toBe(thrown);
-    expect(error.previous).toMatchObject({ code: 'api-key-unavailable', cause: thrown });
+    expect(error.previous?.cause).toBe(causes[0]);
   });
 
   it('are asked on this thread: a key before every ticket, chance before every wait', async () => {
