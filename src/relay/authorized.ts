@@ -34,19 +34,21 @@ export const authorized$ = (
   request: IncomingMessage,
   timeoutMs: number,
 ): Observable<string | undefined> =>
-  defer(async (): Promise<unknown> => authorize(request)).pipe(
-    // What was thrown is for the app alone: it may say anything.
+  defer(async () => userIdIn(await authorize(request))).pipe(
+    // The error of the app may say anything: it does not leave the server.
     catchError(() => throwError(() => new NotAuthorizedError(500, 'The authorization failed.'))),
-    map((answer) => userIdIn(answer)),
+    map((id) => {
+      if (id === false) throw new NotAuthorizedError(403, 'This relay does not let you in.');
+      return id;
+    }),
     timeout({ first: clampMs(timeoutMs), with: () => throwError(tookTooLong) }),
   );
 
-/** Anything but `true` and a user with an id lets nobody in. */
-const userIdIn = (answer: unknown): string | undefined => {
+/** Returns the id of the user, `undefined` for `true`, and `false` for anything else. */
+const userIdIn = (answer: unknown): string | false | undefined => {
   if (answer === true) return undefined;
   const { id } = Object(answer) as Partial<Record<keyof RelayUser, unknown>>;
-  if (typeof id === 'string' && id !== '') return id;
-  throw new NotAuthorizedError(403, 'This relay does not let you in.');
+  return typeof id === 'string' && id !== '' && id;
 };
 
 const tookTooLong = () => new RelayFullError('The authorization took too long. Come back later.', 'authorize-timeout');

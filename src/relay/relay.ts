@@ -1,6 +1,7 @@
 import { defer, finalize, interval, map, merge, NEVER, type Observable, of, race, type SchedulerLike } from 'rxjs';
 import { share, Subject, switchMap, take, tap, throwError, timer } from 'rxjs';
 import type { RelayedEvent } from '../protocol/event.js';
+import type { RelayedValue } from '../protocol/relayed-value.js';
 import { clampMs } from '../protocol/rules.js';
 import { admission, type AskingReceiver, clientMessages$, type RelayReceiver, selection } from './client-messages.js';
 import type { SentAway } from './relay-client.js';
@@ -84,7 +85,7 @@ export interface Relay {
  * A source of another relay needs `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`. With the default it errors after five
  * stops of the feed behind it, and this relay does not subscribe to it again.
  *
- * @param source - of `tradeFeedEvents$`, `replay$` or `relayFeed$`
+ * @param source - of `tradeFeedEvents$`, `replay$` or `relayFeed$`, also with the values that another relay made
  * @param options - see {@link RelayOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
@@ -98,14 +99,18 @@ export interface Relay {
  * createServer(handler).listen(3000);
  * ```
  */
-export const createRelay = (source: Observable<RelayedEvent>, options?: RelayOptions): Relay => {
+export const createRelay = (
+  source: Observable<RelayedEvent | RelayedValue<unknown>>,
+  options?: RelayOptions,
+): Relay => {
   const settings = resolveRelayOptions(options);
   const { heartbeatMs, maxAgeMs, scheduler } = settings;
   const now = () => scheduler.now();
   const events = new Subject<RelayEvent>();
   const seats = new Seats(settings);
   const stopped = (error: unknown) => events.next({ type: 'source-stopped', at: now(), error });
-  const shared = shareSource(source, scheduler, stopped);
+  // A topic passes the values of another relay on like events.
+  const shared = shareSource(source as Observable<RelayedEvent>, scheduler, stopped);
   const unlessOfSource = (report: (error: unknown) => void) => (error: unknown) => {
     if (!shared.hasFailedWith(error)) report(error);
   };

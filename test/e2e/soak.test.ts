@@ -12,7 +12,7 @@ const soak = async (...args: readonly string[]) => {
 
 it('every frame is accounted for, through each kind of trouble, and nothing is held', async () => {
   expect(await soak('--reconnect-every', '0.7', '--exact')).toEqual({ code: 0, stderr: '', rules: 13, broken: [] });
-}, 30_000);
+}, 60_000);
 
 it('fails on what grows: heap, handles, file descriptors', async () => {
   const { code, broken } = await soak('--reconnect-every', '60', '--leak', 'heap,handle,fd');
@@ -25,4 +25,4 @@ it('fails on what grows: heap, handles, file descriptors', async () => {
     ]),
   );
   expect(code).toBe(1);
-}, 30_000);
+}, 60_000);

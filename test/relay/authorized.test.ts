@@ -71,6 +71,22 @@ describe('authorize: who it lets in', () => {
     expect(relay.status().authorizing).toBe(0);
   });
 
+  it('answers with 500 when `authorize` throws, or the `id` of its answer does, and gives no reason', async () => {
+    const throwing = {
+      get id(): string {
+        throw new Error('private');
+      },
+    };
+    const answers: Authorize[] = [() => throwing, () => Promise.reject(new Error('private'))];
+    for (const authorize of answers) {
+      const { port, relay } = await serve({ authorize });
+      const { status, body } = await ask(port);
+      expect({ status, body }).toEqual({ status: 500, body: expect.stringContaining('The authorization failed.') });
+      expect(body).not.toContain('private');
+      expect(relay.status()).toMatchObject({ authorizing: 0, clients: [] });
+    }
+  });
+
   it('refuses an `authorizeTimeoutMs` that is none', () => {
     for (const authorizeTimeoutMs of [0, -1, NaN, '5' as unknown as number])
       expect(() =>

@@ -40,8 +40,8 @@ export const onAny = (frame: Frame): AnyFrame => frame;
 // @ts-expect-error a frame of a relay has no Buffer
 export const onServer = (frame: AnyFrame): Frame => frame;
 
-// A relay takes the events of a feed, and those of another relay.
-export const relays = [createRelay(tradeFeedEvents$()), createRelay(feed$)];
+// A relay takes the events of a feed, and those of another relay, also with values.
+export const relays = [createRelay(tradeFeedEvents$()), createRelay(feed$), createRelay(relayFeed$<number>('/feed'))];
 // @ts-expect-error what is no event cannot be handed on
 createRelay(feed$.pipe(map(() => 1)));
 export const justFrames = createRelay(feed$.pipe(filter((event) => event.type === 'frame')));
