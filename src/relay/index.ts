@@ -1,4 +1,5 @@
-export { createRelay, type Relay, type RelayClientStatus, type RelayStatus } from './relay.js';
+export { createRelay, type Relay } from './relay.js';
+export type { RelayClientStatus, RelayStatus } from './relay-status.js';
 export { relayHandler, type RelayHandlerOptions } from './relay-handler.js';
 export type { Authorize, RelayUser } from './authorized.js';
 export type { Origins } from './cors.js';
@@ -6,8 +7,8 @@ export type { RelayTopic } from './topic.js';
 export type { RelayedEvent } from '../protocol/event.js';
 export type { RelayedValue } from '../protocol/relayed-value.js';
 export type { RelayOptions } from './relay-options.js';
-export type { RelayReceiver, RelayResponse } from './client-messages.js';
-export type { Joined } from './joining.js';
+export type { RelayReceiver, RelayResponse } from './relay-receiver.js';
+export type { Joined } from './start-position.js';
 export type { RelayEvent } from './relay-event.js';
 export type { RelayMessage } from './relay-message.js';
 export { RelayFullError, type RelayRefusal } from './relay-full-error.js';

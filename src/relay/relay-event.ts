@@ -1,27 +1,27 @@
-import type { Joined } from './joining.js';
 import type { RelayRefusal } from './relay-full-error.js';
+import type { Joined } from './start-position.js';
 
-/** What happens to the clients of a relay, for a log. Told apart by `type`. */
+/** What happens to the clients and the source of a relay, for the log of your app. Discriminated by `type`. */
 export type RelayEvent =
   | {
       readonly type: 'client-joined';
       /** When, in epoch ms. */
       readonly at: number;
-      /** Which client of this relay: 1, 2, … */
+      /** The number of the client: 1, 2, … */
       readonly client: number;
-      /** `new`: for the first time; `resumed`: back, and gets what it missed; `behind`: back too late for that, and is told of a gap. */
+      /** `new`: joined for the first time; `resumed`: receives every event since it left; `behind`: too late for that, so it receives a gap. */
       readonly joined: Joined;
     }
   | {
-      /** It does not read as fast as frames come: some are let go by, and it is told of gaps. Told once until it has caught up. */
+      /** The client reads too slowly: frames are skipped, and it receives gaps. Emitted once until it has caught up. */
       readonly type: 'client-behind';
       readonly at: number;
       readonly client: number;
-      /** How many frames it has missed since it joined. */
+      /** The number of frames that it has missed since it joined. */
       readonly missed: number;
     }
   | {
-      /** It read nothing for four heartbeats: its connection is ended. */
+      /** The client read nothing for four heartbeats: its connection is closed. */
       readonly type: 'client-stuck';
       readonly at: number;
       readonly client: number;
@@ -30,25 +30,25 @@ export type RelayEvent =
       readonly type: 'client-left';
       readonly at: number;
       readonly client: number;
-      /** How many frames it was sent. */
+      /** The number of frames that were sent. */
       readonly sent: number;
-      /** How many frames it was not sent, and told of. */
+      /** The number of frames that were not sent, and that a gap has reported. */
       readonly missed: number;
     }
   | {
-      /** The source has ended with an error: clients get its public words (`toPublic()`) and connect again, and only this has all of it. */
+      /** The source errored. Clients receive the public texts of the error (`toPublic()`) and connect again. Only this event has all of it. */
       readonly type: 'source-stopped';
       readonly at: number;
       readonly error: unknown;
     }
   | {
-      /** The operator of a topic has failed, or has emitted a value that is no JSON. Clients are not told what the error says. */
+      /** The operator of a topic failed, or emitted a value that has no JSON. Clients do not receive the text of the error. */
       readonly type: 'topic-stopped';
       readonly at: number;
       readonly error: unknown;
     }
   | {
-      /** There was no place for it. */
+      /** The relay had no room for a client. */
       readonly type: 'client-refused';
       readonly at: number;
       readonly reason: RelayRefusal;
