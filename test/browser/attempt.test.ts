@@ -13,7 +13,7 @@ const attemptAt = (at: number) => {
 
 describe('Attempt', () => {
   it.each(['relay-lost', 'relay-stalled', 'invalid-relay-data'] as const)(
-    'that never opened could not reach the relay: %s',
+    'without hello has the failure relay-unreachable: %s',
     (ending) => {
       const { attempt } = attemptAt(1_000);
       const cause = new Error('ECONNREFUSED');
@@ -29,7 +29,7 @@ describe('Attempt', () => {
     ['relay-stalled', 'relay-stalled', 5_000, 3_000],
     ['invalid-relay-data', 'invalid-relay-data', 9_000, 7_000],
   ] as const)(
-    'that was open tells how long, until when, and how many frames it had: %s',
+    'with hello has the failure with its uptime, its end and its frames: %s',
     (ending, code, endedAt, uptimeMs) => {
       const { clock, attempt } = attemptAt(1_000);
       clock.now = 2_000;
@@ -43,15 +43,15 @@ describe('Attempt', () => {
     },
   );
 
-  it('gives the failure that the relay has told of', () => {
+  it('returns a failure that is a TradeFeedError unchanged', () => {
     const { attempt } = attemptAt(1_000);
-    const told = relayError({ status: 503, retryAfterMs: 5_000 });
-    expect(attempt.failure('relay-lost', told)).toBe(told);
+    const sent = relayError({ status: 503, retryAfterMs: 5_000 });
+    expect(attempt.failure('relay-lost', sent)).toBe(sent);
     attempt.opened(1_000, 0);
-    expect(attempt.failure('invalid-relay-data', told)).toBe(told);
+    expect(attempt.failure('invalid-relay-data', sent)).toBe(sent);
   });
 
-  it('takes a failure that the relay sent with the stage, the uptime and the frames of this connection', () => {
+  it('uses a failure of the relay with the stage, the uptime and the frames of this connection', () => {
     const { clock, attempt } = attemptAt(1_000);
     attempt.opened(1_000, 0);
     for (const event of [opened(1_000), frame('a')]) attempt.received(event);
@@ -66,17 +66,17 @@ describe('Attempt', () => {
   });
 
   it.each<[string, (attempt: Attempt) => unknown, object]>([
-    ['that never opened', () => undefined, { isOfFeed: false, hasOpened: false }],
-    ['that was greeted', (attempt) => attempt.opened(1, 0), { isOfFeed: false, hasOpened: false }],
+    ['without hello', () => undefined, { isOfFeed: false, hasOpened: false }],
+    ['with hello', (attempt) => attempt.opened(1, 0), { isOfFeed: false, hasOpened: false }],
     [
-      'whose feed was opened',
+      'with an opened feed',
       (attempt) => {
         attempt.opened(1, 0);
         for (const event of [frame('a'), opened(1), frame('b')]) attempt.received(event);
       },
       { isOfFeed: false, hasOpened: true },
     ],
-  ])('%s says so at its end', (_what, happens, facts) => {
+  ])('%s reports that at its end', (_what, happens, facts) => {
     const { attempt } = attemptAt(1_000);
     happens(attempt);
     const cause = new Error('below');
@@ -84,14 +84,14 @@ describe('Attempt', () => {
     expect(attempt.ended(cause)).toMatchObject({ ...facts, failure: { code, cause } });
   });
 
-  it('knows by how much the clocks differ from the first message on', () => {
+  it('returns the difference of the clocks with the first message', () => {
     const { clock, attempt } = attemptAt(1_000_000);
     clock.now = 1_000_200;
     expect(attempt.opened(400_100, 0)).toBe(600_000);
     expect(attempt.opened(400_100, 600_900)).toBe(600_900);
   });
 
-  it('was not up for less than no time, when the clock was set back', () => {
+  it('has no negative uptime when the clock was set back', () => {
     const { clock, attempt } = attemptAt(1_000);
     attempt.opened(1_000, 0);
     clock.now = 500;

@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { takeBatch, takeWelcome } from '../../../src/browser/tabs/place.js';
 import type { Received } from '../../../src/browser/read-event.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
-import { eventId } from '../../../src/relay/event-id.js';
+import { formatEventId } from '../../../src/relay/event-id.js';
 import { disconnected, opened, reconnecting } from '../../operators/stream.js';
 import { frame, range } from '../../relay/support.js';
 
 /** The id of the place after so many events, as a relay writes it: the first is an `opened`, all others are frames. */
-const id = (seq: number, run = 'run_-1') => eventId(run, { seq, frames: Math.max(0, seq - 1), at: seq * 10 });
+const id = (seq: number, run = 'run_-1') => formatEventId(run, { seq, frames: Math.max(0, seq - 1), at: seq * 10 });
 
 const watermark = (at: number): RelayedEvent => ({ type: 'watermark', at });
 const frames = (from: number, to: number) => range(from, to).map((n) => frame(n));
