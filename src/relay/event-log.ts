@@ -1,7 +1,8 @@
-import { frameLine } from '../operators/node/recording-line.js';
+import { writeFrame } from '../operators/node/write-frame.js';
 import { EventTime } from '../operators/stream/event-time.js';
 import { timeOf } from '../operators/stream/item.js';
 import type { Watermark } from '../protocol/event.js';
+import { writeEventLine } from '../protocol/event-line.js';
 import { type LoggedEvent, nextPresent } from '../protocol/present.js';
 import { type EntryBounds, LogEntries, type Position } from './log-entries.js';
 import { publicEvent } from './public-json.js';
@@ -165,7 +166,5 @@ const checkTimes = (event: LoggedEvent, time: number): void => {
     );
 };
 
-const lineOf = (event: Exclude<LoggedEvent, Watermark>): string => {
-  if (event.type === 'value') return `{"type":"value","at":${event.at},"value":${event.json}}`;
-  return event.type === 'frame' ? frameLine(event).slice(0, -1) : JSON.stringify(event);
-};
+const lineOf = (event: Exclude<LoggedEvent, Watermark>): string =>
+  event.type === 'frame' ? writeFrame(event) : writeEventLine(event);

@@ -1,5 +1,5 @@
 import { identity } from 'rxjs';
-import { frameLine } from '../operators/node/recording-line.js';
+import { writeFrame } from '../operators/node/write-frame.js';
 import { Conflated } from '../operators/stream/conflated.js';
 import { Decoded } from '../operators/stream/decoded.js';
 import { isFrame } from '../operators/stream/item.js';
@@ -38,7 +38,7 @@ const publicValue = (value: unknown, key: string, jsonOf: (value: unknown, key: 
   if (value instanceof Conflated)
     return { key: value.key as unknown, value: value.value as unknown, count: value.count };
   if (value instanceof TradeFeedError) return publicFailure(value).toJSON();
-  if (isFrame(value)) return JSON.parse(frameLine(value));
+  if (isFrame(value)) return JSON.parse(writeFrame(value));
   const json = jsonOf(value, key);
   return json === value ? json : publicValue(json, key, identity);
 };

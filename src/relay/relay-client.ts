@@ -1,5 +1,6 @@
 import { gapOf } from '../protocol/catch-up.js';
-import type { RelayedEvent } from '../protocol/event.js';
+import type { LifecycleEvent } from '../protocol/event.js';
+import { writeEventLine } from '../protocol/event-line.js';
 import { errorBy } from '../protocol/meaning.js';
 import { openedIn } from '../protocol/present.js';
 import { relayTold } from '../protocol/relay-told.js';
@@ -24,7 +25,7 @@ export class RelayClient {
   readonly #requestId: string | undefined;
   #progress: ClientProgress;
   /** The events of the first message; `undefined` once it is sent. */
-  #firstEvents: readonly RelayedEvent[] | undefined;
+  #firstEvents: readonly LifecycleEvent[] | undefined;
   #isBehindReported = false;
   /** The last watermark that was sent, in epoch ms. */
   #watermark = -Infinity;
@@ -138,13 +139,13 @@ export class RelayClient {
     const opened = openedIn(one.end.present);
     if (opened === undefined) return this.#message(one.lines);
     this.#progress = { ...this.#progress, missingSince: undefined };
-    const gap = JSON.stringify(gapOf({ from, to: opened.at, frames: undefined }));
+    const gap = writeEventLine(gapOf({ from, to: opened.at, frames: undefined }));
     const isFrame = one.end.frames > position.frames;
     return this.#message(isFrame ? `${gap}\n${one.lines}` : `${one.lines}\n${gap}`);
   }
 
-  #messageOf(events: readonly RelayedEvent[]): RelayMessage {
-    const lines = events.map((event) => JSON.stringify(event)).join('\n');
+  #messageOf(events: readonly LifecycleEvent[]): RelayMessage {
+    const lines = events.map(writeEventLine).join('\n');
     this.#watermark = this.#watermarkHere();
     return this.#message(withWatermark(lines, this.#watermark));
   }

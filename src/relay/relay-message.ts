@@ -1,5 +1,16 @@
 import type { TradeFeedError } from '../protocol/failure.js';
 
+/**
+ * The types of the messages without events: the `event` field of Server-Sent Events (HTML, 9.2). A message with events has no type; its data are
+ * lines of JSON, one for each event: see `src/protocol/event-line.ts`.
+ *
+ * - `hello`: the first message, `{"at": …}`: the clock of the relay in epoch ms.
+ * - `heartbeat`: no data. It shows that the relay is alive.
+ * - `connect-again`: the relay ends this stream. The data is the failure; its verdict says when to connect again. The last message.
+ * - `complete`: the feed of the relay is complete. The last message.
+ */
+export type RelayMessageType = 'hello' | 'heartbeat' | 'connect-again' | 'complete';
+
 /** One message for one client: an event of Server-Sent Events, and the type that the `@Sse()` of NestJS takes. */
 export interface RelayMessage {
   /** The position of the client after this message. The client sends it as `Last-Event-ID`. */

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import type { Watermark } from '../protocol/event.js';
+import { writeEventLine } from '../protocol/event-line.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import type { LoggedValue } from '../protocol/present.js';
-import type { RelayMessageType } from '../protocol/relay-wire.js';
 import { isRelayedValue, type RelayedValue } from '../protocol/relayed-value.js';
 import { formatEventId } from './event-id.js';
 import { type Batch, EventLog, type LogBounds } from './event-log.js';
 import { publicFailure, publicJson } from './public-json.js';
-import type { RelayMessage } from './relay-message.js';
+import type { RelayMessage, RelayMessageType } from './relay-message.js';
 import type { TopicEvent } from './topic-output.js';
 
 /** One subscription of a source, shared by all clients: the log of the events, and how the source ended. */
@@ -73,8 +72,8 @@ export const lateRetryAfterMs = 5_000;
 /** Adds a watermark after lines, if there is one. A client closes its windows by it. */
 export const withWatermark = (lines: string, at: number): string => {
   if (at === -Infinity) return lines;
-  const watermark: Watermark = { type: 'watermark', at };
-  return lines === '' ? JSON.stringify(watermark) : `${lines}\n${JSON.stringify(watermark)}`;
+  const watermark = writeEventLine({ type: 'watermark', at });
+  return lines === '' ? watermark : `${lines}\n${watermark}`;
 };
 
 const loggedValue = ({ at, value }: RelayedValue<unknown>): LoggedValue => ({

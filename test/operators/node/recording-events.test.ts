@@ -66,7 +66,7 @@ describe('recordedEvents', () => {
         name: 'RecordingError',
         path: 'f.1',
         lineAt: line(1).length,
-        message: `The line at byte ${line(1).length} of f.1 is not readable as a recording: it is no JSON. To leave it out, go on from offset ${100 + line(1).length + 9}.`,
+        message: `The line at byte ${line(1).length} of f.1 is not readable as a recording: it is not JSON. To leave it out, go on from offset ${100 + line(1).length + 9}.`,
       }),
     );
   });
