@@ -1,25 +1,29 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
-import type { Ended } from '../../src/browser/attempt.js';
+import type { ConnectionEnd } from '../../src/browser/connection-facts.js';
 import { afterEnd, feedStops } from '../../src/browser/feed-stops.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import type { Verdict } from '../../src/protocol/failure.js';
 import { relayError } from '../../src/protocol/relay-failure.js';
 
 const replaced = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt: 1 });
-const stop: Ended = { failure: replaced, isOfFeed: true, hasOpened: false };
-const stopAfterOpened: Ended = { ...stop, hasOpened: true };
-const lost: Ended = { failure: relayError({ code: 'relay-lost' }), isOfFeed: true, hasOpened: false };
-const lostAfterOpened: Ended = { ...lost, hasOpened: true };
-const unreachable: Ended = { failure: relayError({ code: 'relay-unreachable' }), isOfFeed: false, hasOpened: false };
-const refused: Ended = { failure: relayError({ status: 401 }), isOfFeed: false, hasOpened: false };
+const stop: ConnectionEnd = { failure: replaced, isOfFeed: true, hasOpened: false };
+const stopAfterOpened: ConnectionEnd = { ...stop, hasOpened: true };
+const lost: ConnectionEnd = { failure: relayError({ code: 'relay-lost' }), isOfFeed: true, hasOpened: false };
+const lostAfterOpened: ConnectionEnd = { ...lost, hasOpened: true };
+const unreachable: ConnectionEnd = {
+  failure: relayError({ code: 'relay-unreachable' }),
+  isOfFeed: false,
+  hasOpened: false,
+};
+const refused: ConnectionEnd = { failure: relayError({ status: 401 }), isOfFeed: false, hasOpened: false };
 
-const verdictsOf = async (max: number, ends: readonly Ended[]): Promise<readonly Verdict[]> =>
+const verdictsOf = async (max: number, ends: readonly ConnectionEnd[]): Promise<readonly Verdict[]> =>
   (await lastValueFrom(from(ends).pipe(feedStops(max), toArray()))).map(({ verdict }) => verdict);
 
 describe('afterEnd', () => {
-  it.each<[string, number, Ended, number, Verdict]>([
+  it.each<[string, number, ConnectionEnd, number, Verdict]>([
     ['the first stop of the feed is retried', 0, stop, 1, 'backoff'],
     ['the last but one is retried', 1, stop, 2, 'backoff'],
     ['the last one stops', 2, stop, 3, 'stop'],
@@ -39,11 +43,11 @@ describe('afterEnd', () => {
 describe('feedStops', () => {
   it('stops at the first stop with 1, and never with Infinity', async () => {
     expect(await verdictsOf(1, [stop])).toEqual(['stop']);
-    expect(new Set(await verdictsOf(Infinity, Array<Ended>(100).fill(stop)))).toEqual(new Set(['backoff']));
+    expect(new Set(await verdictsOf(Infinity, Array<ConnectionEnd>(100).fill(stop)))).toEqual(new Set(['backoff']));
   });
 
   it('counts for each subscription', () => {
-    const ends = new Subject<Ended>();
+    const ends = new Subject<ConnectionEnd>();
     const counted$ = ends.pipe(feedStops(2));
     const [first, second]: [Verdict[], Verdict[]] = [[], []];
     counted$.subscribe(({ verdict }) => first.push(verdict));

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { Ended } from '../../src/browser/attempt.js';
+import type { ConnectionEnd } from '../../src/browser/connection-facts.js';
 import type { RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
 import type { Received } from '../../src/protocol/event-line.js';
 import { relayConnection$ } from '../../src/browser/relay-connection.js';
@@ -25,10 +25,10 @@ const connect = async (steps: Step | readonly Step[], options: RelayFeedOptions 
   const settings = resolveRelayFeed(server.url, { ...options, scheduler: clock.scheduler });
   const point = resumePoint(settings);
   const events: Received[] = [];
-  const seen: { error?: TradeFeedError; ended?: Ended; isComplete?: true } = {};
+  const seen: { error?: TradeFeedError; ended?: ConnectionEnd; isComplete?: true } = {};
   const subscription = relayConnection$(settings, point).subscribe({
     next: (event) => events.push(event),
-    error: (ended: Ended) => Object.assign(seen, { ended, error: ended.failure }),
+    error: (ended: ConnectionEnd) => Object.assign(seen, { ended, error: ended.failure }),
     complete: () => (seen.isComplete = true),
   });
   closing.push(() => subscription.unsubscribe());

@@ -288,7 +288,9 @@ describe('relayFeed$: a connection that ends', () => {
       'live',
       'reconnecting',
     ]);
-    expect((receiver.lifecycle[2] as { failure: TradeFeedError }).failure.previous).toMatchObject({ code: 'relay-lost' });
+    expect((receiver.lifecycle[2] as { failure: TradeFeedError }).failure.previous).toMatchObject({
+      code: 'relay-lost',
+    });
   });
 
   it.each<[string, Step, string]>([
@@ -440,7 +442,7 @@ describe('relayFeed$: `connect-again`', () => {
     const again = Array.from({ length: n - 1 }, () => ['invalid-api-key', 'reconnecting']).flat();
     expect([receiver.types, requests.length]).toEqual([[...again, 'stopped'], n]);
     expect(receiver.error).toBeInstanceOf(TradeFeedError);
-    const { uptimeMs: _, ...lifecycle } = receiver.error!.toJSON();
+    const { uptimeMs: _, ...received } = receiver.error!.toJSON();
     const { uptimeMs: __, ...sent } = JSON.parse(JSON.stringify(stop)) as Record<string, unknown>;
     expect(JSON.parse(JSON.stringify(received))).toEqual({ ...sent, stage: 'stream' });
     expect(receiver.lifecycle.at(-1)).toMatchObject({
@@ -452,7 +454,15 @@ describe('relayFeed$: `connect-again`', () => {
 
   it('an `opened` restarts the count, a lost connection does not', async () => {
     const openedThenStopped = stream(hello() + message('e.1.0.1', opened(5)) + connectAgain(stop));
-    const { url, requests } = await serve(stopped, ended(hello()), openedThenStopped, stopped, status(500), stopped, silence);
+    const { url, requests } = await serve(
+      stopped,
+      ended(hello()),
+      openedThenStopped,
+      stopped,
+      status(500),
+      stopped,
+      silence,
+    );
     const receiver = await receive(url, { maxFeedStops: 3 }).over();
     expect([requests.length, receiver.types.at(-1)]).toEqual([6, 'stopped']);
   });

@@ -26,7 +26,11 @@ describe('serverSentEvents', () => {
     ['no event from comments', ': heartbeat\n\n:\n\ndata: a\n: in between\ndata: b\n\n', [event(['a', 'b'])]],
     ['no event from other fields', 'retry: 5\ndata: a\ndatas: b\n data: c\nDATA: d\n\n', [event(['a'])]],
     ['no event without data', 'event: x\nid: 1\n\ndata: a\n\n', [event(['a'])]],
-    ['events with several blank lines between them', '\n\n\ndata: a\n\n\n\n\ndata: b\n\n', [event(['a']), event(['b'])]],
+    [
+      'events with several blank lines between them',
+      '\n\n\ndata: a\n\n\n\n\ndata: b\n\n',
+      [event(['a']), event(['b'])],
+    ],
     [
       'lines that end with CRLF',
       'event: x\r\ndata: a\r\n\r\ndata: b\r\n\r\n',
