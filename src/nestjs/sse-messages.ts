@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { catchError, defer, finalize, type Observable, tap, throwError } from 'rxjs';
 import { type Relay, RelayFullError, type RelayReceiver } from '../relay/index.js';
-import { closeConnectionAfter, responseClosed } from '../relay/http-response.js';
+import { closeConnectionAfter, waitForClose } from '../relay/http-response.js';
 import { noRoom } from '../relay/relay-full-error.js';
 import { isClosing, isConnectAgain } from '../relay/relay-message.js';
 import { lateRetryAfterMs } from '../relay/relay-run.js';
@@ -31,7 +31,7 @@ export const sseMessages$ = (
           target.handOver(message.data.length);
           if (response && isClosing(message)) closeConnectionAfter(response);
         },
-        complete: () => response && void responseClosed(response),
+        complete: () => response && void waitForClose(response),
       }),
       finalize(target.listen()),
     );

@@ -1,6 +1,6 @@
 import { BadRequestException, ForbiddenException } from '@nestjs/common';
 import { aFunction, checkGiven, oneOf, type Rule, validated } from '../protocol/rules.js';
-import { checkCors, type Origins, originsRule } from '../relay/cors.js';
+import { type AllowedOrigins, checkCors, originsRule } from '../relay/cors.js';
 import type { RelayTopic } from '../relay/index.js';
 import { isPipelined, type SseRequest } from './sse-request.js';
 
@@ -30,7 +30,7 @@ export interface SseOptions {
    *
    * @defaultValue none: the origin of the server alone
    */
-  readonly allowOrigins?: Origins | undefined;
+  readonly allowOrigins?: AllowedOrigins | undefined;
 }
 
 /**

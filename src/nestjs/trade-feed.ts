@@ -11,7 +11,7 @@ import type { FeedStats } from '../operators/stream/feed-tally.js';
 import { onRelease, resolveTicketOptions } from '../options.js';
 import type { FeedEvent } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
-import { responseClosed } from '../relay/http-response.js';
+import { waitForClose } from '../relay/http-response.js';
 import { createRelay, type Relay } from '../relay/index.js';
 import { tradeFeedEvents$ } from '../trade-feed.js';
 import { logClients, logFeed, loggerOf, logSameAccount } from './feed-log.js';
@@ -183,7 +183,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     this.relay.close();
     this.#closed$.next();
     this.#closed$.complete();
-    await Promise.all([...this.#releases, ...Array.from(this.#responses, responseClosed)]);
+    await Promise.all([...this.#releases, ...Array.from(this.#responses, waitForClose)]);
   }
 
   // Holds the connection open. After a stop there is none, and none is opened.

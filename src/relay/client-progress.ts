@@ -27,7 +27,7 @@ export interface Step {
 }
 
 /** Returns the first step of a client: the state of the feed, and a gap if the client has missed something. */
-export const startedAt = (log: EventLog, { joined, position, missed, seenUntil }: Start, now: number): Step => {
+export const firstStep = (log: EventLog, { joined, position, missed, seenUntil }: Start, now: number): Step => {
   const progress: ClientProgress = {
     ...{ position, sent: 0, missed: missed?.frames ?? 0, seenUntil },
     ...{ isSkipReported: false, missingSince: undefined },
@@ -40,14 +40,14 @@ export const startedAt = (log: EventLog, { joined, position, missed, seenUntil }
   return { progress, events };
 };
 
-/** Returns the step over events that the log has removed, or that another relay has sent. It may have no events. */
-export const skipped = (progress: ClientProgress, log: EventLog, now: number): Step => {
+/** Skips events that the log has removed, or that another relay has sent. The step may have no events. */
+export const skip = (progress: ClientProgress, log: EventLog, now: number): Step => {
   if (isBehind(progress, log)) return skipToOldest(progress, log);
   return progress.seenUntil === undefined ? { progress, events: [] } : skipSeen(progress, progress.seenUntil, log, now);
 };
 
 /** Returns the progress after the events up to a position were sent. */
-export const sentUntil = (progress: ClientProgress, end: Position): ClientProgress => ({
+export const advance = (progress: ClientProgress, end: Position): ClientProgress => ({
   ...progress,
   position: end,
   sent: progress.sent + end.frames - progress.position.frames,

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Rule } from '../protocol/rules.js';
 
 /** The origins whose pages may receive. */
-export type Origins = readonly string[] | '*';
+export type AllowedOrigins = readonly string[] | '*';
 
 /** The rule for the option `allowOrigins`. */
 export const originsRule: Rule = {
@@ -20,7 +20,7 @@ export interface Cors {
 }
 
 /** Checks the origin of a request. A request without an origin, or with the origin of the server, is allowed. */
-export const checkCors = ({ headers }: { readonly headers: IncomingHttpHeaders }, allowed: Origins): Cors => {
+export const checkCors = ({ headers }: { readonly headers: IncomingHttpHeaders }, allowed: AllowedOrigins): Cors => {
   const { origin, host } = headers;
   const varies = { vary: 'Origin' };
   if (origin === undefined || isSameHost(origin, host)) return { isAllowed: true, headers: varies };

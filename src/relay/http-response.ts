@@ -37,7 +37,7 @@ export const streamResponse = (response: ServerResponse): StreamResponse => {
 const graceMs = 1_000;
 
 /** Waits until a response closes that is not closed yet. Destroys it if the client does not read it to the end within 1 s. */
-export const responseClosed = async (response: Writable): Promise<void> => {
+export const waitForClose = async (response: Writable): Promise<void> => {
   try {
     // `finished` of node:stream resolves at once for a response that has ended, although the client has not read it.
     await once(response, 'close', { signal: AbortSignal.timeout(graceMs) });

@@ -23,7 +23,8 @@ export const publicFailure = (error: unknown): TradeFeedError =>
  */
 export const publicJson = (value: unknown): string => {
   const json = JSON.stringify(value, publicReplacer) as string | undefined;
-  if (json === undefined) throw new TypeError('The operator of a topic emitted a value that cannot be written as JSON.');
+  if (json === undefined)
+    throw new TypeError('The operator of a topic emitted a value that cannot be written as JSON.');
   return json;
 };
 

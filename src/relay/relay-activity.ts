@@ -1,8 +1,8 @@
 import type { RelayRefusal } from './relay-full-error.js';
-import type { Joined } from './start-position.js';
+import type { JoinKind } from './start-position.js';
 
 /** What happens to the clients and the source of a relay, for the log of your app. Discriminated by `type`. */
-export type RelayEvent =
+export type RelayActivity =
   | {
       readonly type: 'client-joined';
       /** When, in epoch ms. */
@@ -10,7 +10,7 @@ export type RelayEvent =
       /** The number of the client: 1, 2, … */
       readonly client: number;
       /** `new`: joined for the first time; `resumed`: receives every event since it left; `behind`: too late for that, so it receives a gap. */
-      readonly joined: Joined;
+      readonly joined: JoinKind;
     }
   | {
       /** The client reads too slowly: frames are skipped, and it receives gaps. Emitted once until it has caught up. */

@@ -4,18 +4,18 @@ import { writeEventLine } from '../protocol/event-line.js';
 import { errorBy } from '../protocol/meaning.js';
 import { openedIn } from '../protocol/present.js';
 import { relayTold } from '../protocol/relay-told.js';
-import { type ClientProgress, isBehind, sentUntil, skipped, startedAt } from './client-progress.js';
+import { advance, type ClientProgress, firstStep, isBehind, skip } from './client-progress.js';
 import { formatEventId } from './event-id.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayRun, withWatermark } from './relay-run.js';
-import { type Joined, startPosition } from './start-position.js';
+import { type JoinKind, startPosition } from './start-position.js';
 
 /** Why the relay ends a stream that could continue. */
 export type EndReason = 'closing' | 'sessionEnded';
 
 /** Creates the messages of one client, from its position in the log on. */
 export class RelayClient {
-  readonly joined: Joined;
+  readonly joined: JoinKind;
   readonly #run: RelayRun;
   /** Whether the source had ended when the client joined. */
   readonly #isLate: boolean;
@@ -36,7 +36,7 @@ export class RelayClient {
     this.#now = now;
     this.#onBehind = onBehind;
     const start = startPosition(run.log, run.epoch, lastEventId, now());
-    const { progress, events } = startedAt(run.log, start, now());
+    const { progress, events } = firstStep(run.log, start, now());
     this.joined = start.joined;
     this.#requestId = start.missed && lastEventId;
     this.#progress = progress;
@@ -98,15 +98,14 @@ export class RelayClient {
   #nextMessage(): RelayMessage | undefined {
     const { log } = this.#run;
     const wasBehind = isBehind(this.#progress, log);
-    const { progress, events } = skipped(this.#progress, log, this.#now());
+    const { progress, events } = skip(this.#progress, log, this.#now());
     this.#progress = progress;
     if (wasBehind) this.#reportBehind();
     if (events.length > 0) return this.#messageOf(events);
-    if (progress.missingSince !== undefined)
-      return this.#nextBeforeGap(progress.missingSince) ?? this.#lastMessage();
+    if (progress.missingSince !== undefined) return this.#nextBeforeGap(progress.missingSince) ?? this.#lastMessage();
     const batch = log.read(progress.position);
     if (batch === undefined) return this.#lastMessage();
-    this.#progress = sentUntil(progress, batch.end);
+    this.#progress = advance(progress, batch.end);
     this.#watermark = batch.watermark;
     return this.#run.messageOf(batch);
   }
@@ -135,7 +134,7 @@ export class RelayClient {
     const { position } = this.#progress;
     const one = this.#run.log.readOne(position);
     if (one === undefined) return undefined;
-    this.#progress = sentUntil(this.#progress, one.end);
+    this.#progress = advance(this.#progress, one.end);
     const opened = openedIn(one.end.present);
     if (opened === undefined) return this.#message(one.lines);
     this.#progress = { ...this.#progress, missingSince: undefined };

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { filter } from 'rxjs';
 import { aFunction, checkGiven, positiveMs, type Rule, validated } from '../protocol/rules.js';
 import { type Authorize, authorized$, NotAuthorizedError } from './authorized.js';
-import { checkCors, type Cors, type Origins, originsRule } from './cors.js';
-import { closeConnectionAfter, responseClosed, streamResponse } from './http-response.js';
+import { type AllowedOrigins, checkCors, type Cors, originsRule } from './cors.js';
+import { closeConnectionAfter, waitForClose, streamResponse } from './http-response.js';
 import type { Relay } from './relay.js';
 import { noRoom, RelayFullError } from './relay-full-error.js';
 import { isClosing, isConnectAgain, type RelayMessage, sseText } from './relay-message.js';
@@ -33,7 +33,7 @@ export interface RelayHandlerOptions {
    *
    * @defaultValue none: the origin of the server alone
    */
-  readonly allowOrigins?: Origins | undefined;
+  readonly allowOrigins?: AllowedOrigins | undefined;
 }
 
 /**
@@ -167,7 +167,7 @@ const stream = (
       } else target.destroy();
     },
     complete: () => {
-      void responseClosed(response);
+      void waitForClose(response);
       response.end();
     },
   });

@@ -29,8 +29,8 @@ export interface RelayClientStatus {
 /** Returns the status of a relay. */
 export const relayStatus = (topics: TopicRuns, slots: ClientSlots): RelayStatus => ({
   held: {
-    events: topics.held.reduce((sum, { log }) => sum + log.size, 0),
-    bytes: topics.held.reduce((sum, { log }) => sum + log.bytes, 0),
+    events: topics.runs.reduce((sum, { log }) => sum + log.size, 0),
+    bytes: topics.runs.reduce((sum, { log }) => sum + log.bytes, 0),
   },
   topics: topics.size,
   clients: slots.clients.map(({ client, user, since, state: { sent, missed } }) => ({

@@ -6,7 +6,7 @@ import { clampMs } from '../protocol/rules.js';
 import { clientMessages$ } from './client-messages.js';
 import { ClientSlots, closedError, type Slot } from './client-slots.js';
 import type { EndReason } from './relay-client.js';
-import type { RelayEvent } from './relay-event.js';
+import type { RelayActivity } from './relay-activity.js';
 import { RelayFullError } from './relay-full-error.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayOptions, resolveRelayOptions } from './relay-options.js';
@@ -27,7 +27,7 @@ export interface Relay {
    */
   messages$(receiver?: RelayReceiver): Observable<RelayMessage>;
   /** Emits what happens to the clients, from now on. Completes when the relay is closed and the last client has left. */
-  readonly events$: Observable<RelayEvent>;
+  readonly events$: Observable<RelayActivity>;
   /** Returns the current status. */
   status(): RelayStatus;
   /**
@@ -83,7 +83,7 @@ export const createRelay = (
   const settings = resolveRelayOptions(options);
   const { heartbeatMs, maxAgeMs, scheduler } = settings;
   const now = () => scheduler.now();
-  const events = new Subject<RelayEvent>();
+  const events = new Subject<RelayActivity>();
   const slots = new ClientSlots(settings);
   const onStop = (error: unknown) => events.next({ type: 'source-stopped', at: now(), error });
   // Topics forward the values of another relay like events.

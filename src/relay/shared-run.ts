@@ -13,7 +13,7 @@ export interface SharedRun {
    */
   readonly run$: Observable<RelayRun>;
   /** The runs that store events: the one that clients join, and those before a `restart` that clients still read. */
-  readonly held: ReadonlySet<RelayRun>;
+  readonly runs: ReadonlySet<RelayRun>;
   /** Makes the next client begin a new run, if the current one has ended. Current clients read their run to its end. */
   restart(): void;
   /** Ends the subscription of the source. Current clients can still read the stored events. */
@@ -35,7 +35,7 @@ export const shareRun = (
 ): SharedRun => {
   const { lingerMs, scheduler } = settings;
   const closed = new AsyncSubject<void>();
-  const held = new Set<RelayRun>();
+  const runs = new Set<RelayRun>();
   let current: CurrentRun | undefined;
 
   const begin = (): CurrentRun => {
@@ -51,11 +51,11 @@ export const shareRun = (
     const isOver = () => staysEnded && run.end !== undefined;
     const expired$ = staysEnded ? NEVER : lingered$.pipe(tap(detach), ignoreElements());
     const run$ = defer(() => {
-      held.add(run);
+      runs.add(run);
       return running$(source, run, settings, closed, onStop, expired$);
     }).pipe(
       finalize(() => {
-        held.delete(run);
+        runs.delete(run);
         detach();
       }),
       share({
@@ -72,7 +72,7 @@ export const shareRun = (
       current ??= begin();
       return current.run$;
     },
-    held,
+    runs,
     restart: () => {
       if (current?.run.end !== undefined) current.detach();
     },

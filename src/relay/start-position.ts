@@ -4,11 +4,11 @@ import type { EventLog } from './event-log.js';
 import type { Position } from './log-entries.js';
 
 /** How a client joined: for the first time, in time to resume, or too late to receive everything. */
-export type Joined = 'new' | 'resumed' | 'behind';
+export type JoinKind = 'new' | 'resumed' | 'behind';
 
 /** Where a client starts in a log. */
 export interface Start {
-  readonly joined: Joined;
+  readonly joined: JoinKind;
   readonly position: Position;
   /** What a client that is `behind` has missed. */
   readonly missed?: Missed;

@@ -1,4 +1,14 @@
-import { connect, defer, endWith, filter, ignoreElements, interval, merge, mergeMap, type OperatorFunction } from 'rxjs';
+import {
+  connect,
+  defer,
+  endWith,
+  filter,
+  ignoreElements,
+  interval,
+  merge,
+  mergeMap,
+  type OperatorFunction,
+} from 'rxjs';
 import { pipe, type SchedulerLike, takeUntil } from 'rxjs';
 import { EventTime } from '../operators/stream/event-time.js';
 import { timeOf } from '../operators/stream/item.js';

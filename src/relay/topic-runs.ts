@@ -37,8 +37,8 @@ export class TopicRuns {
   }
 
   /** All runs that store events. */
-  get held(): readonly RelayRun[] {
-    return [this.#whole, ...this.#topics.values()].flatMap(({ held }) => [...held]);
+  get runs(): readonly RelayRun[] {
+    return [this.#whole, ...this.#topics.values()].flatMap(({ runs }) => [...runs]);
   }
 
   /**
@@ -69,6 +69,6 @@ export class TopicRuns {
   }
 
   #removeReleased(): void {
-    for (const [topic, { held }] of this.#topics) if (held.size === 0) this.#topics.delete(topic);
+    for (const [topic, { runs }] of this.#topics) if (runs.size === 0) this.#topics.delete(topic);
   }
 }

@@ -1,4 +1,14 @@
-import { catchError, concat, connect, defer, endWith, filter, merge, mergeMap, type MonoTypeOperatorFunction } from 'rxjs';
+import {
+  catchError,
+  concat,
+  connect,
+  defer,
+  endWith,
+  filter,
+  merge,
+  mergeMap,
+  type MonoTypeOperatorFunction,
+} from 'rxjs';
 import { type Observable, type OperatorFunction, type SchedulerLike, Subject, takeLast, takeUntil } from 'rxjs';
 import { takeWhile, tap, throwError } from 'rxjs';
 import { isLifecycle } from '../operators/stream/item.js';

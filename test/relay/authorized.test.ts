@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import {
   type Authorize,
   createRelay,
-  type RelayEvent,
+  type RelayActivity,
   relayHandler,
   type RelayHandlerOptions,
   type RelayOptions,
@@ -20,7 +20,7 @@ afterEach(async () => {
 const serve = async (options: RelayHandlerOptions, relayOptions: RelayOptions = {}) => {
   const source = new Source();
   const relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0, ...relayOptions });
-  const reports: RelayEvent[] = [];
+  const reports: RelayActivity[] = [];
   relay.events$.subscribe((event) => reports.push(event));
   const web = await Web.start(relayHandler(relay, options));
   closing.push(

@@ -168,22 +168,19 @@ describe('clientMessages$', () => {
     expect([response.isDestroyed, end()]).toEqual([true, 'complete']);
   });
 
-  it.each(['connect-again', 'complete'] as const)(
-    'completes after the message `%s`, once it was sent',
-    (type) => {
-      const { beating, end, news, response, run, run$, push } = one();
-      run$.next(run);
-      full(response);
-      push('a');
-      if (type === 'connect-again') run.stop(new Error());
-      else run.complete();
-      run$.next(run);
-      expect([news(), end()]).toEqual([['hello'], undefined]);
-      response.drain();
-      expect([news(), end()]).toEqual([['events', type], 'complete']);
-      expect([beating(), response.listenerCount('drain'), run$.observed]).toEqual([0, 0, false]);
-    },
-  );
+  it.each(['connect-again', 'complete'] as const)('completes after the message `%s`, once it was sent', (type) => {
+    const { beating, end, news, response, run, run$, push } = one();
+    run$.next(run);
+    full(response);
+    push('a');
+    if (type === 'connect-again') run.stop(new Error());
+    else run.complete();
+    run$.next(run);
+    expect([news(), end()]).toEqual([['hello'], undefined]);
+    response.drain();
+    expect([news(), end()]).toEqual([['events', type], 'complete']);
+    expect([beating(), response.listenerCount('drain'), run$.observed]).toEqual([0, 0, false]);
+  });
 
   it('emits messages at once when there is no response', () => {
     const { clock, news, push, end } = one({});

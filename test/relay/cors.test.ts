@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { IncomingMessage } from 'node:http';
-import { type Cors, checkCors, type Origins } from '../../src/relay/cors.js';
+import { type AllowedOrigins, checkCors, type Cors } from '../../src/relay/cors.js';
 
 const app = 'https://app.example.com';
 const requested = {
@@ -8,7 +8,7 @@ const requested = {
   'access-control-request-headers': 'authorization, last-event-id',
 };
 
-const cors = (headers: Readonly<Record<string, string>>, allowed: Origins = []): Cors =>
+const cors = (headers: Readonly<Record<string, string>>, allowed: AllowedOrigins = []): Cors =>
   checkCors({ headers: { host: 'relay.example.com', ...headers } }, allowed);
 
 const basics = { 'access-control-allow-methods': 'GET', 'access-control-expose-headers': 'Retry-After' };
@@ -17,7 +17,7 @@ const preflight = { 'access-control-allow-headers': 'authorization, last-event-i
 const vary = { vary: 'Origin' };
 
 describe('checkCors', () => {
-  it.each<[string, Record<string, string>, Origins, boolean, Record<string, string>]>([
+  it.each<[string, Record<string, string>, AllowedOrigins, boolean, Record<string, string>]>([
     ['a request without an origin', {}, [], true, vary],
     ['a page of the server itself', { origin: 'https://relay.example.com' }, [], true, vary],
     ['a page of a server behind a proxy that terminates TLS', { origin: 'http://relay.example.com' }, [], true, vary],
@@ -44,13 +44,7 @@ describe('checkCors', () => {
       true,
       { 'access-control-allow-origin': '*', ...basics, ...preflight },
     ],
-    [
-      'a page with an opaque origin',
-      { origin: 'null' },
-      '*',
-      true,
-      { 'access-control-allow-origin': '*', ...basics },
-    ],
+    ['a page with an opaque origin', { origin: 'null' }, '*', true, { 'access-control-allow-origin': '*', ...basics }],
     ['a page with an opaque origin', { origin: 'null' }, [], false, vary],
     ['a page with an opaque origin', { origin: 'null' }, [app], false, vary],
     ['another page', { origin: 'https://evil.example' }, [], false, vary],

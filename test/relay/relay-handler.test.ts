@@ -7,7 +7,7 @@ import { TradeFeedError } from '../../src/protocol/failure.js';
 import {
   createRelay,
   type Relay,
-  type RelayEvent,
+  type RelayActivity,
   relayHandler,
   type RelayHandlerOptions,
   type RelayOptions,
@@ -33,7 +33,7 @@ const serve = async (
 ) => {
   const source = new Source();
   const relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0, ...relayOptions });
-  const reports: RelayEvent[] = [];
+  const reports: RelayActivity[] = [];
   relay.events$.subscribe((event) => reports.push(event));
   const web = await Web.start(around(relayHandler(relay, options)));
   closing.push(

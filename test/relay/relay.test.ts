@@ -362,7 +362,8 @@ describe('createRelay: the current state', () => {
     const { source, join } = virtualRelay();
     join();
     source.emit(...events);
-    const statusBy = (received: readonly unknown[]) => firstValueFrom(from(received).pipe(connectionStatus(), toArray()));
+    const statusBy = (received: readonly unknown[]) =>
+      firstValueFrom(from(received).pipe(connectionStatus(), toArray()));
     const [seen, newcomer] = [await statusBy(events.map(publicEvent)), await statusBy(join().events)];
     expect(newcomer.at(-1)).toEqual(JSON.parse(JSON.stringify(seen.at(-1))));
   });
@@ -419,29 +420,35 @@ describe('createRelay: status and events', () => {
     ]);
   });
 
-  it.each(['ends the streams', 'loses the clients'])('reports that each client has left, then completes, when the closing relay %s', (how) => {
-    const { clock, relay, source } = virtualRelay({ batchMs: 0 });
-    const reports: string[] = [];
-    relay.events$.subscribe({
-      next: (event) => {
-        if (event.type !== 'client-left') return;
-        reports.push(`${event.client}: ${event.sent} sent`);
-        expect(relay.status().clients.map(({ client }) => client)).not.toContain(event.client);
-      },
-      complete: () => reports.push('complete'),
-    });
-    // Over HTTP `authorize` resolves after the request.
-    const response = new Response();
-    const receiver: PendingReceiver = { response, [admission]: timer(10, clock.scheduler).pipe(map(() => undefined)) };
-    const clients = range(1, 3).map(() => new Client(relay, receiver));
-    clock.pass(10);
-    source.frames('a');
-    clock.pass(0);
-    response.writableNeedDrain = how === 'loses the clients';
-    relay.close();
-    for (const client of clients) client.leave();
-    expect(reports).toEqual(['1: 1 sent', '2: 1 sent', '3: 1 sent', 'complete']);
-  });
+  it.each(['ends the streams', 'loses the clients'])(
+    'reports that each client has left, then completes, when the closing relay %s',
+    (how) => {
+      const { clock, relay, source } = virtualRelay({ batchMs: 0 });
+      const reports: string[] = [];
+      relay.events$.subscribe({
+        next: (event) => {
+          if (event.type !== 'client-left') return;
+          reports.push(`${event.client}: ${event.sent} sent`);
+          expect(relay.status().clients.map(({ client }) => client)).not.toContain(event.client);
+        },
+        complete: () => reports.push('complete'),
+      });
+      // Over HTTP `authorize` resolves after the request.
+      const response = new Response();
+      const receiver: PendingReceiver = {
+        response,
+        [admission]: timer(10, clock.scheduler).pipe(map(() => undefined)),
+      };
+      const clients = range(1, 3).map(() => new Client(relay, receiver));
+      clock.pass(10);
+      source.frames('a');
+      clock.pass(0);
+      response.writableNeedDrain = how === 'loses the clients';
+      relay.close();
+      for (const client of clients) client.leave();
+      expect(reports).toEqual(['1: 1 sent', '2: 1 sent', '3: 1 sent', 'complete']);
+    },
+  );
 
   it('reports nothing about a client that leaves before it is authorized', () => {
     const { relay, reports } = virtualRelay();

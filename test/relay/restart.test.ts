@@ -49,24 +49,27 @@ describe('restart', () => {
   it.each([
     ['stopped', throwError(() => replaced), 'connect-again'],
     ['completed', of(), 'complete'],
-  ] as const)('makes the next client subscribe again to a source that has %s, and no client before', (_how, over$, last) => {
-    let subscriptions = 0;
-    const source$: Observable<RelayedEvent> = defer(() => {
-      subscriptions += 1;
-      return subscriptions === 1 ? over$ : concat(of(opened), NEVER);
-    });
-    const relay = createRelay(source$, { scheduler });
-    expect(typesFor(relay)).toEqual(['hello', last]);
-    // A client that joins after a stop gets no stream.
-    expect(typesFor(relay)).toEqual(last === 'complete' ? ['hello', last] : [last]);
-    expect(subscriptions).toBe(1);
+  ] as const)(
+    'makes the next client subscribe again to a source that has %s, and no client before',
+    (_how, over$, last) => {
+      let subscriptions = 0;
+      const source$: Observable<RelayedEvent> = defer(() => {
+        subscriptions += 1;
+        return subscriptions === 1 ? over$ : concat(of(opened), NEVER);
+      });
+      const relay = createRelay(source$, { scheduler });
+      expect(typesFor(relay)).toEqual(['hello', last]);
+      // A client that joins after a stop gets no stream.
+      expect(typesFor(relay)).toEqual(last === 'complete' ? ['hello', last] : [last]);
+      expect(subscriptions).toBe(1);
 
-    relay.restart();
-    expect(subscriptions).toBe(1);
-    expect(typesFor(relay)).not.toContain(last);
-    expect(subscriptions).toBe(2);
-    relay.close();
-  });
+      relay.restart();
+      expect(subscriptions).toBe(1);
+      expect(typesFor(relay)).not.toContain(last);
+      expect(subscriptions).toBe(2);
+      relay.close();
+    },
+  );
 
   it('changes nothing while the source is active', () => {
     const source = new Subject<RelayedEvent>();

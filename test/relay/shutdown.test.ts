@@ -104,37 +104,34 @@ describe('a relay that is closed', () => {
   it.each<[string, RelayOptions, boolean]>([
     ['after the grace period', {}, false],
     ['when it is stuck', { heartbeatMs: 20 }, true],
-  ])(
-    'lets `server.close()` finish over HTTP/2 even if a client does not read: %s',
-    async (_when, options, isStuck) => {
-      const source = new Source();
-      const relay = createRelay(source.events$, { batchMs: 0, ...options });
-      const types: string[] = [];
-      relay.events$.subscribe(({ type }) => types.push(type));
-      const handler = relayHandler(relay, { authorize: () => true });
-      const server = createHttp2Server((request: Http2ServerRequest, response) =>
-        handler(request as never, response as never),
-      ).listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      const session = connect(`http://127.0.0.1:${portOf(server)}`);
-      closing.push(() => session.destroy());
-      const stream = session.request({ ':path': '/feed' });
-      const isOver = once(stream, 'close');
-      await once(stream, 'response');
-      await eventually(() => source.active === 1);
-      // More than the flow-control window of the stream.
-      for (let n = 0; n < 100; n += 1) source.frames('x'.repeat(5_000));
-      await eventually(() => (isStuck ? types.includes('client-left') : relay.status().clients[0]!.sent > 0));
-      const closed = once(server, 'close');
-      relay.close();
-      session.close();
-      server.close();
-      await closed;
-      await isOver;
-      expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL);
-      expect(types).toEqual(['client-joined', ...(isStuck ? ['client-stuck'] : []), 'client-left']);
-    },
-  );
+  ])('lets `server.close()` finish over HTTP/2 even if a client does not read: %s', async (_when, options, isStuck) => {
+    const source = new Source();
+    const relay = createRelay(source.events$, { batchMs: 0, ...options });
+    const types: string[] = [];
+    relay.events$.subscribe(({ type }) => types.push(type));
+    const handler = relayHandler(relay, { authorize: () => true });
+    const server = createHttp2Server((request: Http2ServerRequest, response) =>
+      handler(request as never, response as never),
+    ).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const session = connect(`http://127.0.0.1:${portOf(server)}`);
+    closing.push(() => session.destroy());
+    const stream = session.request({ ':path': '/feed' });
+    const isOver = once(stream, 'close');
+    await once(stream, 'response');
+    await eventually(() => source.active === 1);
+    // More than the flow-control window of the stream.
+    for (let n = 0; n < 100; n += 1) source.frames('x'.repeat(5_000));
+    await eventually(() => (isStuck ? types.includes('client-left') : relay.status().clients[0]!.sent > 0));
+    const closed = once(server, 'close');
+    relay.close();
+    session.close();
+    server.close();
+    await closed;
+    await isOver;
+    expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL);
+    expect(types).toEqual(['client-joined', ...(isStuck ? ['client-stuck'] : []), 'client-left']);
+  });
 
   it('over HTTP/2 allows no further stream on the connection', async () => {
     const source = new Source();

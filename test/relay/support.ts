@@ -9,7 +9,7 @@ import type { RelayedValue } from '../../src/protocol/relayed-value.js';
 import {
   createRelay,
   type Relay,
-  type RelayEvent,
+  type RelayActivity,
   type RelayMessage,
   type RelayOptions,
   type RelayReceiver,
@@ -101,7 +101,8 @@ export class Client {
 export type WireEvent = Readonly<Record<string, unknown>> & { readonly type: string };
 
 /** Reads the events of a message, without the watermark. */
-export const eventsIn = (message: RelayMessage): WireEvent[] => linesIn(message).filter(({ type }) => type !== 'watermark');
+export const eventsIn = (message: RelayMessage): WireEvent[] =>
+  linesIn(message).filter(({ type }) => type !== 'watermark');
 
 /** Reads the watermark of a message. */
 export const watermarkIn = (message: RelayMessage): unknown =>
@@ -136,7 +137,7 @@ export const virtualRelay = (options: RelayOptions = {}) => {
   const clock = new Clock();
   const source = new Source();
   const relay = createRelay(source.events$, { ...options, scheduler: clock.scheduler });
-  const reports: RelayEvent[] = [];
+  const reports: RelayActivity[] = [];
   relay.events$.subscribe((event) => reports.push(event));
   const join = (receiver?: RelayReceiver) => new Client(relay, receiver);
   return { clock, source, relay, reports, join };
