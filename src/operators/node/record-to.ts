@@ -7,9 +7,9 @@ import { afterEvent, afterItem, noOutages, stoppedAt } from '../../protocol/outa
 import { type Rule, validated } from '../../protocol/rules.js';
 import { Decoded } from '../stream/decoded.js';
 import { isLifecycle, isWatermark, timeOf } from '../stream/item.js';
-import type { RecordingError } from './recording-error.js';
-import { absolutePath, checkPath } from './recording-files.js';
-import { type RecordingWriter, recordingWriter } from './recording-writer.js';
+import type { RecordingError } from './recording/recording-error.js';
+import { absolutePath, checkPath } from './recording/recording-path.js';
+import { type RecordingWriter, createRecordingWriter } from './recording/recording-writer.js';
 
 /** What {@link recordTo} is told. */
 export interface RecordOptions {
@@ -80,7 +80,7 @@ export const recordTo = (path: string, options: RecordOptions = {}): (<E>(source
     defer(() => {
       const failed = new Subject<never>();
       let tell = (error: unknown): void => failed.error(error);
-      const writer = recordingWriter(absolutePath(path), bounds, (error) => {
+      const writer = createRecordingWriter(absolutePath(path), bounds, (error) => {
         try {
           if (onError === 'error') throw error;
           onError(error);

@@ -1,9 +1,9 @@
 import { asyncScheduler, noop, type Observable, type SchedulerLike, using } from 'rxjs';
 import { aFunction, objectWith, type Rule, validated } from '../../protocol/rules.js';
-import { absolutePath, checkPath } from './recording-files.js';
+import { absolutePath, checkPath } from './recording/recording-path.js';
 import type { Replayed } from '../stream/replayed.js';
-import { recordingReader, type RecordingReader } from './recording-reader.js';
-import { type ReplayProgress, replayRounds, type ReplaySettings } from './replay-rounds.js';
+import { createRecordingReader, type RecordingReader } from './recording/recording-reader.js';
+import { type ReplayProgress, replayRounds, type ReplaySettings } from './recording/replay-rounds.js';
 
 /** What {@link replay$} is told. */
 export interface ReplayOptions {
@@ -68,7 +68,7 @@ export const replay$ = (path: string, options: ReplayOptions = {}): Observable<R
   checkPath(path);
   const settings: ReplaySettings = { ...defaults, ...validated(options, rules) };
   return using(
-    () => recordingReader(absolutePath(path), settings.offset),
+    () => createRecordingReader(absolutePath(path), settings.offset),
     (reader) => replayRounds(reader as RecordingReader, settings),
   );
 };

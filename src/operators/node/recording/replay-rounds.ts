@@ -9,9 +9,9 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import { clampMs } from '../../protocol/rules.js';
-import { recordedEvents } from './recording-events.js';
-import type { Replayed } from '../stream/replayed.js';
+import { clampMs } from '../../../protocol/rules.js';
+import { createEventReader } from './event-reader.js';
+import type { Replayed } from '../../stream/replayed.js';
 import type { RecordedLines } from './recording-reader.js';
 
 /** How far a replay is. */
@@ -56,7 +56,7 @@ export const replayRounds = (
   { speed, offset, onProgress, scheduler }: ReplaySettings,
 ): Observable<Replayed> =>
   defer(() => {
-    const events = recordedEvents();
+    const events = createEventReader();
     const dueMs = schedule(speed);
     let isOpen = false;
     let startedAt: number | undefined;

@@ -1,8 +1,8 @@
 import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, readSync, type Stats } from 'node:fs';
 import { cannot, RecordingError } from './recording-error.js';
-import { fileOf, newline } from './recording-files.js';
-import { isRecordingStart, startBytes, timeIn } from './recording-line.js';
-import { refuseSpecial } from './refuse-special.js';
+import { fileOf, newline } from './recording-path.js';
+import { isRecordingStart, startBytes, timeIn } from '../recording-line.js';
+import { refuseSpecial } from './file-checks.js';
 
 /** The file that a recording goes on with. */
 export interface OpenRecording {

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { appendFileSync, existsSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
-import type { RecordingError } from '../../../src/index.js';
-import { frameLine } from '../../../src/operators/node/recording-line.js';
-import { type RecordingWriter, recordingWriter } from '../../../src/operators/node/recording-writer.js';
-import { tempFolder } from '../../cli/support/temp-folder.js';
-import { openFiles } from './support/open-files.js';
-import { frameAt } from './support/recorded.js';
-import { type SlowDisk, slowDisk } from './support/slow-disk.js';
+import type { RecordingError } from '../../../../src/index.js';
+import { frameLine } from '../../../../src/operators/node/recording-line.js';
+import { type RecordingWriter, createRecordingWriter } from '../../../../src/operators/node/recording/recording-writer.js';
+import { tempFolder } from '../../../cli/support/temp-folder.js';
+import { openFiles } from '../support/open-files.js';
+import { frameAt } from '../support/recorded.js';
+import { type SlowDisk, slowDisk } from '../support/slow-disk.js';
 
 const folder = tempFolder();
 let count = 0;
@@ -23,7 +23,7 @@ afterEach(() => {
 });
 
 const writerTo = ({ maxFileBytes = Infinity, maxWaitingBytes = 1e6 } = {}): RecordingWriter =>
-  recordingWriter(path, { maxFileBytes, maxWaitingBytes }, (error) => failures.push(error), disk);
+  createRecordingWriter(path, { maxFileBytes, maxWaitingBytes }, (error) => failures.push(error), disk);
 
 const lines = (...times: number[]): string => times.map((ms) => frameLine(frameAt(ms))).join('');
 const add = (writer: RecordingWriter, ...times: number[]): void => {
@@ -32,7 +32,7 @@ const add = (writer: RecordingWriter, ...times: number[]): void => {
 const text = (file = path): string => readFileSync(file, 'utf8');
 const turn = (): Promise<void> => Promise.resolve();
 
-describe('recordingWriter', () => {
+describe('createRecordingWriter', () => {
   it('writes what comes in a turn at once, and what comes meanwhile as soon as that is written', async () => {
     const writer = writerTo();
     add(writer, 1, 2);

@@ -2,8 +2,8 @@ const smallest = 64 * 1024;
 /** A buffer that has grown beyond it is not kept, in bytes. */
 const largestKept = 1024 * 1024;
 
-/** Lines that wait to be written, as bytes in one buffer that grows. */
-export class Lines {
+/** LineBuffer that wait to be written, as bytes in one buffer that grows. */
+export class LineBuffer {
   bytes = Buffer.allocUnsafeSlow(smallest);
   /** How many bytes there are. */
   length = 0;
@@ -31,8 +31,8 @@ export class Lines {
   }
 
   /** Gives an empty one to use again. */
-  cleared(): Lines {
-    if (this.bytes.length > largestKept) return new Lines();
+  cleared(): LineBuffer {
+    if (this.bytes.length > largestKept) return new LineBuffer();
     this.clear();
     return this;
   }

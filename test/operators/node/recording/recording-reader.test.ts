@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { type RecordingReader, recordingReader } from '../../../src/operators/node/recording-reader.js';
-import { tempFolder } from '../../cli/support/temp-folder.js';
-import { openFiles } from './support/open-files.js';
+import { type RecordingReader, createRecordingReader } from '../../../../src/operators/node/recording/recording-reader.js';
+import { tempFolder } from '../../../cli/support/temp-folder.js';
+import { openFiles } from '../support/open-files.js';
 
 const folder = tempFolder();
 let count = 0;
@@ -20,7 +20,7 @@ afterEach(() => {
   for (const reader of readers.splice(0)) reader.unsubscribe();
 });
 const readerOf = (path: string, offset = 0, piece?: number): RecordingReader => {
-  const reader = recordingReader(path, offset, piece);
+  const reader = createRecordingReader(path, offset, piece);
   readers.push(reader);
   return reader;
 };
@@ -43,7 +43,7 @@ const piecesOf = async (reader: RecordingReader, path: string): Promise<Piece[]>
 
 const [one, two, three] = ['{"n":1}\n', '{"n":"two"}\n', '{"n":"three"}\n'];
 
-describe('recordingReader', () => {
+describe('createRecordingReader', () => {
   it('gives whole lines, whatever the size of a piece, with their places in the file and the recording', async () => {
     const lines = fc.array(
       fc.string({ unit: fc.constantFrom('a', 'é', '🚀'), maxLength: 40 }).map((text) => `{${text}\n`),
@@ -211,11 +211,11 @@ describe('recordingReader', () => {
   it('does not take a file without a newline into memory', async () => {
     const long = `{"n":"${'x'.repeat(92)}"}\n`;
     const path = recording(one + long);
-    const reader = recordingReader(path, 0, 10, 101);
+    const reader = createRecordingReader(path, 0, 10, 101);
     readers.push(reader);
     expect((await reader.read())?.bytes.toString()).toBe(one);
     expect((await reader.read())?.bytes.toString()).toBe(long);
-    const short = recordingReader(path, 0, 10, 100);
+    const short = createRecordingReader(path, 0, 10, 100);
     readers.push(short);
     await short.read();
     await expect(short.read()).rejects.toMatchObject({

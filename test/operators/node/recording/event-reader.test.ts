@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { recordedEvents } from '../../../src/operators/node/recording-events.js';
-import { frameLine } from '../../../src/operators/node/recording-line.js';
-import { frameAt } from './support/recorded.js';
+import { createEventReader } from '../../../../src/operators/node/recording/event-reader.js';
+import { frameLine } from '../../../../src/operators/node/recording-line.js';
+import { frameAt } from '../support/recorded.js';
 
 const lines = (text: string, offset = 0) => ({
   bytes: Buffer.from(text),
@@ -11,9 +11,9 @@ const lines = (text: string, offset = 0) => ({
 });
 const line = (ms: number): string => frameLine(frameAt(ms));
 
-describe('recordedEvents', () => {
+describe('createEventReader', () => {
   it('gives the events of lines with the offset behind each, then nothing', () => {
-    const events = recordedEvents();
+    const events = createEventReader();
     expect(events.next()).toBeUndefined();
     events.take(lines(line(1) + '{"type":"opened"}\n' + line(2)));
     expect(events.next()).toMatchObject({ receivedAt: 1, offset: 100 + line(1).length });
@@ -24,7 +24,7 @@ describe('recordedEvents', () => {
   });
 
   it('leaves empty lines out, wherever they are', () => {
-    const events = recordedEvents();
+    const events = createEventReader();
     events.take(lines(`\n${line(1)}\n\r\n${line(2)}\n`));
     expect(events.next()).toMatchObject({ receivedAt: 1, offset: 101 + line(1).length });
     expect(events.next()).toMatchObject({ receivedAt: 2, offset: 104 + line(1).length * 2 });
@@ -34,13 +34,13 @@ describe('recordedEvents', () => {
   });
 
   it.each(['x\n', '\rx\n', 'xx\n'])('takes no short line for an empty one: %j', (bad) => {
-    const events = recordedEvents();
+    const events = createEventReader();
     events.take(lines(bad + line(1)));
     expect(() => events.next()).toThrow('The line at byte 0 of f.1 is not readable');
   });
 
   it('leaves a last line out that is not readable', () => {
-    const events = recordedEvents();
+    const events = createEventReader();
     events.take(lines(`${line(1)}\0\0}\n`));
     expect(events.next()).toMatchObject({ receivedAt: 1 });
     expect(events.next()).toBeUndefined();
@@ -51,7 +51,7 @@ describe('recordedEvents', () => {
     ['in the same piece', ['{"secret\n', line(2)]],
     ['in the next piece', ['{"secret\n', '', line(2)]],
   ])('throws for a line that is not readable when another one follows %s', (_where, [bad = '', ...more]) => {
-    const events = recordedEvents();
+    const events = createEventReader();
     const pieces = more.length > 1 ? [line(1) + bad, ...more] : [line(1) + bad + more.join('')];
     const all = (): unknown[] => {
       const seen: unknown[] = [];
@@ -72,7 +72,7 @@ describe('recordedEvents', () => {
   });
 
   it('throws for a first line that is not readable, whether or not another one follows', () => {
-    const events = recordedEvents();
+    const events = createEventReader();
     events.take({ ...lines('{"batch":1}\n'), offset: 0 });
     expect(() => events.next()).toThrow(
       'The line at byte 0 of f.1 is not readable as a recording: it has no `type`. To leave it out, go on from offset 12.',
@@ -80,7 +80,7 @@ describe('recordedEvents', () => {
   });
 
   it('tells where the last line begins that is not readable, also when a replay begins with it', () => {
-    const events = recordedEvents();
+    const events = createEventReader();
     expect(events.unreadableAt).toBeUndefined();
     events.take(lines('\0\n', 7));
     expect(events.next()).toBeUndefined();

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { cannot, RecordingError } from '../../../src/operators/node/recording-error.js';
+import { cannot, RecordingError } from '../../../../src/operators/node/recording/recording-error.js';
 
 it('has no property for what is not known', () => {
   const error = new RecordingError('words', { path: 'f' });

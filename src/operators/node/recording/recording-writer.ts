@@ -1,14 +1,14 @@
 import * as fs from 'node:fs';
-import type { Gap } from '../../protocol/event.js';
-import type { AnyFrame } from '../../protocol/frame.js';
+import type { Gap } from '../../../protocol/event.js';
+import type { AnyFrame } from '../../../protocol/frame.js';
 import { atExit } from './at-exit.js';
-import { claimRecording } from './recording-claim.js';
+import { claimRecording } from './claim-recording.js';
 import { cannot, RecordingError } from './recording-error.js';
-import { type Disk, recordingFile } from './recording-file.js';
-import { fileOf } from './recording-files.js';
-import { frameLine, gapLine } from './recording-line.js';
-import { Lines } from './recording-lines.js';
-import { openRecording } from './recording-open.js';
+import { type Disk, createFileWriter } from './file-writer.js';
+import { fileOf } from './recording-path.js';
+import { frameLine, gapLine } from '../recording-line.js';
+import { LineBuffer } from './line-buffer.js';
+import { openRecording } from './open-recording.js';
 
 /** Writes lines to a recording, behind the stream's back. */
 export interface RecordingWriter {
@@ -38,7 +38,7 @@ const lookEveryMs = 1_000;
  * @param fail - told once, when a line cannot be written: nothing is written any more
  * @throws RecordingError when the file cannot be opened, or another recorder writes to it
  */
-export const recordingWriter = (
+export const createRecordingWriter = (
   path: string,
   { maxFileBytes, maxWaitingBytes }: RecordingBounds,
   fail: (error: RecordingError) => void,
@@ -47,12 +47,12 @@ export const recordingWriter = (
   const { release, fd, number: first, length: before, stoppedAt } = claimedRecording(path);
   let number = first;
   // The claim has created the first file, if anybody has, and removes it.
-  let file = recordingFile(fd, fileOf(path, number), before, disk, false);
+  let file = createFileWriter(fd, fileOf(path, number), before, disk, false);
   // How long the file will be when all is written, and how much of that is lines that wait or are under way.
   let length = before;
-  let waiting = new Lines();
-  let spare = new Lines();
-  let underWay: Lines | undefined;
+  let waiting = new LineBuffer();
+  let spare = new LineBuffer();
+  let underWay: LineBuffer | undefined;
   let isScheduled = false;
   let lookedAt = -Infinity;
   let isOver = false;
@@ -99,7 +99,7 @@ export const recordingWriter = (
     }
     const last = file;
     number += 1;
-    [file, length, lookedAt] = [recordingFile(fd, next, 0, disk, true), 0, -Infinity];
+    [file, length, lookedAt] = [createFileWriter(fd, next, 0, disk, true), 0, -Infinity];
     last.close();
   };
 

@@ -2,7 +2,7 @@ import { constants } from 'node:buffer';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { noop } from 'rxjs';
 import { cannot, RecordingError } from './recording-error.js';
-import { carriageReturn, fileOf, newline } from './recording-files.js';
+import { carriageReturn, fileOf, newline } from './recording-path.js';
 
 /** Lines that were read, whole ones. They are overwritten by the next read. */
 export interface RecordedLines {
@@ -38,7 +38,7 @@ const longestLine = constants.MAX_STRING_LENGTH;
  * @param piece - how much is read at a time, in bytes
  * @param longest - how long a line may be, in bytes
  */
-export const recordingReader = (
+export const createRecordingReader = (
   path: string,
   offset: number,
   piece = pieceBytes,

@@ -13,10 +13,10 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { lockFile } from '../../../src/operators/node/advisory-lock.js';
-import { claimRecording } from '../../../src/operators/node/recording-claim.js';
-import { tempFolder } from '../../cli/support/temp-folder.js';
-import { openFiles } from './support/open-files.js';
+import { lockFile } from '../../../../src/operators/node/recording/advisory-lock.js';
+import { claimRecording } from '../../../../src/operators/node/recording/claim-recording.js';
+import { tempFolder } from '../../../cli/support/temp-folder.js';
+import { openFiles } from '../support/open-files.js';
 
 const folder = tempFolder();
 let count = 0;

@@ -1,11 +1,11 @@
 import { RecordingError } from './recording-error.js';
-import { carriageReturn, newline } from './recording-files.js';
-import type { Replayed } from '../stream/replayed.js';
-import { readLine } from './recording-line.js';
+import { carriageReturn, newline } from './recording-path.js';
+import type { Replayed } from '../../stream/replayed.js';
+import { readLine } from '../recording-line.js';
 import type { RecordedLines } from './recording-reader.js';
 
 /** Makes events of lines, one at a time. */
-export interface RecordedEvents {
+export interface EventReader {
   /** The offset of an unreadable line that no other line follows so far, in bytes of the recording. */
   readonly unreadableAt: number | undefined;
   /** Takes the next lines, when those before are used up. */
@@ -19,7 +19,7 @@ export interface RecordedEvents {
 }
 
 /** Makes the events of a recording. */
-export const recordedEvents = (): RecordedEvents => {
+export const createEventReader = (): EventReader => {
   let lines: RecordedLines | undefined;
   let start = 0;
   let isFirst = true;

@@ -1,9 +1,8 @@
 import { closeSync, constants, existsSync, fstatSync, openSync } from 'node:fs';
 import { type LockFile, lockFile } from './advisory-lock.js';
 import { cannot, RecordingError } from './recording-error.js';
-import { fileOf } from './recording-files.js';
-import { refuseSpecial } from './refuse-special.js';
-import { isSameFile, removeIfEmpty } from './same-file.js';
+import { fileOf } from './recording-path.js';
+import { isSameFile, refuseSpecial, removeIfEmpty } from './file-checks.js';
 
 /** How often a file that is replaced while it is locked is opened again. */
 const mostAttempts = 10;

@@ -1,5 +1,5 @@
 import { isAbsolute, sep } from 'node:path';
-import { invalidOption } from '../../protocol/rules.js';
+import { invalidOption } from '../../../protocol/rules.js';
 
 /** Names the files of a recording, in the order in which they were written: `feed.ndjson`, `feed.ndjson.1`, `feed.ndjson.2`, … */
 export const fileOf = (path: string, number: number): string => (number === 0 ? path : `${path}.${number}`);

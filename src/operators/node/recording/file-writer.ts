@@ -1,23 +1,23 @@
 import type * as fs from 'node:fs';
 import { noop } from 'rxjs';
 import { cannot, RecordingError } from './recording-error.js';
-import type { Lines } from './recording-lines.js';
-import { removeIfEmpty } from './same-file.js';
+import type { LineBuffer } from './line-buffer.js';
+import { removeIfEmpty } from './file-checks.js';
 
 /** What it needs of the file system: a test may give a disk of its own. */
 export type Disk = Pick<typeof fs, 'openSync' | 'closeSync' | 'write' | 'writeSync' | 'fstatSync'>;
 
 /** One file of a recording that is open. */
-export interface RecordingFile {
+export interface FileWriter {
   /**
    * Writes lines behind what is written, one call at a time.
    *
    * @param done - told once, when the disk is done with them: they were written, written again by `writeNow`, given up by `close`, or
    * there was an error
    */
-  write(lines: Lines, done: (error?: RecordingError) => void): void;
+  write(lines: LineBuffer, done: (error?: RecordingError) => void): void;
   /** Writes what `write` has not written yet, and then these lines. Does not return before. */
-  writeNow(lines: Lines): void;
+  writeNow(lines: LineBuffer): void;
   /**
    * Looks whether somebody else has changed the file.
    *
@@ -42,10 +42,10 @@ export interface RecordingFile {
  * @param length - how much of it is written already, in bytes
  * @param isNew - whether this recording has created it: then it is removed if nothing is ever written to it
  */
-export const recordingFile = (fd: number, path: string, length: number, disk: Disk, isNew: boolean): RecordingFile => {
+export const createFileWriter = (fd: number, path: string, length: number, disk: Disk, isNew: boolean): FileWriter => {
   let written = length;
   /** What the disk writes, unless somebody has written it again. */
-  let flight: Lines | undefined;
+  let flight: LineBuffer | undefined;
   let isBusy = false;
   let isClosing = false;
   let freed = noop;
@@ -58,13 +58,13 @@ export const recordingFile = (fd: number, path: string, length: number, disk: Di
     }
   };
 
-  const land = (lines: Lines, bytes: number): void => {
+  const land = (lines: LineBuffer, bytes: number): void => {
     if (bytes === 0) throw new RecordingError(`Cannot write the recording ${path}: the disk took nothing.`, { path });
     lines.done += bytes;
     written += bytes;
   };
 
-  const writeSync = (lines: Lines): void => {
+  const writeSync = (lines: LineBuffer): void => {
     while (lines.done < lines.length)
       land(lines, disk.writeSync(fd, lines.bytes, lines.done, lines.length - lines.done, written));
   };
