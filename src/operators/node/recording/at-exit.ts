@@ -1,19 +1,19 @@
-/** The functions to call when the process exits. They share one listener: Node warns of a leak when there are more than ten. */
-const acts = new Set<() => void>();
+/** The functions to call when the process exits. They share one listener, because Node warns of a leak at more than ten listeners. */
+const callbacks = new Set<() => void>();
 
-const actAll = (): void => {
-  for (const act of [...acts]) act();
+const callAll = (): void => {
+  for (const callback of [...callbacks]) callback();
 };
 
 /**
- * Calls a function when the process exits, with one listener for all functions.
+ * Calls a function when the process exits.
  *
- * @returns a function that removes it again
+ * @returns a function that removes the callback
  */
-export const atExit = (act: () => void): (() => void) => {
-  if (acts.size === 0) process.on('exit', actAll);
-  acts.add(act);
+export const atExit = (callback: () => void): (() => void) => {
+  if (callbacks.size === 0) process.on('exit', callAll);
+  callbacks.add(callback);
   return () => {
-    if (acts.delete(act) && acts.size === 0) process.off('exit', actAll);
+    if (callbacks.delete(callback) && callbacks.size === 0) process.off('exit', callAll);
   };
 };

@@ -1,60 +1,60 @@
-import { RecordingError } from './recording-error.js';
-import { carriageReturn, newline } from './recording-path.js';
 import type { Replayed } from '../../stream/replayed.js';
 import { readLine } from '../recording-line.js';
+import { carriageReturn, newline } from './line-buffer.js';
+import { RecordingError } from './recording-error.js';
 import type { RecordedLines } from './recording-reader.js';
 
-/** Makes events of lines, one at a time. */
+/** Reads events from lines, one at a time. */
 export interface EventReader {
-  /** The offset of an unreadable line that no other line follows so far, in bytes of the recording. */
-  readonly unreadableAt: number | undefined;
-  /** Takes the next lines, when those before are used up. */
-  take(lines: RecordedLines): void;
+  /** The offset of an invalid line that no line follows so far, in bytes of the recording. */
+  readonly invalidAt: number | undefined;
+  /** Sets the next lines. Call it when `next` has returned `undefined`. */
+  push(lines: RecordedLines): void;
   /**
-   * Gives the next event; nothing when the lines are used up.
+   * Returns the next event; `undefined` at the end of the lines.
    *
-   * @throws RecordingError for a line that is not readable, once another one follows it: the last one may be torn
+   * @throws RecordingError for an invalid line, but only when another line follows it, because a crash may have torn the last line
    */
   next(): Replayed | undefined;
 }
 
-/** Makes the events of a recording. */
+/** Creates a reader of the events of a recording. */
 export const createEventReader = (): EventReader => {
   let lines: RecordedLines | undefined;
   let start = 0;
   let isFirst = true;
-  let unreadable: RecordingError | undefined;
-  let unreadableAt: number | undefined;
+  let failure: RecordingError | undefined;
+  let invalidAt: number | undefined;
 
   const read = (lines: RecordedLines, end: number): Replayed | undefined => {
     try {
       return readLine(lines.bytes.subarray(start, end), lines.offset + end + 1);
     } catch (error) {
-      unreadable = errorAt(lines, start, error as Error);
-      unreadableAt = lines.offset + start;
-      // The first line of a recording is always readable; the first line after an offset may be torn.
-      if (isFirst && lines.offset === 0) throw unreadable;
+      failure = invalidLine(lines, start, error as Error);
+      invalidAt = lines.offset + start;
+      // The first line of a recording is never torn. The first line after an offset may be.
+      if (isFirst && lines.offset === 0) throw failure;
       return undefined;
     }
   };
 
   return {
-    get unreadableAt() {
-      return unreadableAt;
+    get invalidAt() {
+      return invalidAt;
     },
-    take: (next) => {
+    push: (next) => {
       lines = next;
       start = 0;
     },
     next: () => {
       while (lines !== undefined && start < lines.bytes.length) {
         const end = lines.bytes.indexOf(newline, start);
-        // An editor may have left an empty line, at the end above all.
+        // An editor may add an empty line, usually at the end.
         if (isEmpty(lines.bytes, start, end)) {
           start = end + 1;
           continue;
         }
-        if (unreadable !== undefined) throw unreadable;
+        if (failure !== undefined) throw failure;
         const event = read(lines, end);
         start = end + 1;
         isFirst = false;
@@ -68,7 +68,7 @@ export const createEventReader = (): EventReader => {
 const isEmpty = (bytes: Buffer, start: number, end: number): boolean =>
   start === end || (end - start === 1 && bytes[start] === carriageReturn);
 
-const errorAt = (
+const invalidLine = (
   { path, fileOffset, offset, bytes }: RecordedLines,
   start: number,
   { message }: Error,
@@ -76,7 +76,7 @@ const errorAt = (
   const lineAt = fileOffset + start;
   const next = offset + bytes.indexOf(newline, start) + 1;
   return new RecordingError(
-    `The line at byte ${lineAt} of ${path} is not readable as a recording: ${message}. To leave it out, go on from offset ${next}.`,
+    `The line at byte ${lineAt} of ${path} is not a valid line of a recording: ${message}. To skip it, continue from offset ${next}.`,
     { path, lineAt },
   );
 };

@@ -1,78 +1,78 @@
 import type * as fs from 'node:fs';
 import { noop } from 'rxjs';
-import { cannot, RecordingError } from './recording-error.js';
-import type { LineBuffer } from './line-buffer.js';
 import { removeIfEmpty } from './file-checks.js';
+import type { LineBuffer } from './line-buffer.js';
+import { RecordingError, toRecordingError } from './recording-error.js';
 
-/** What it needs of the file system: a test may give a disk of its own. */
+/** The functions of `node:fs` that a writer uses. A test may pass a fake disk. */
 export type Disk = Pick<typeof fs, 'openSync' | 'closeSync' | 'write' | 'writeSync' | 'fstatSync'>;
 
-/** One file of a recording that is open. */
+/** Writes one open file of a recording. All methods but `write` throw a RecordingError when the disk fails. */
 export interface FileWriter {
   /**
-   * Writes lines behind what is written, one call at a time.
+   * Appends lines asynchronously. Only one call may be in progress.
    *
-   * @param done - told once, when the disk is done with them: they were written, written again by `writeNow`, given up by `close`, or
-   * there was an error
+   * @param done - called once, when the disk has finished: the lines were written, `writeNow` wrote them first, `close` discarded them, or
+   * the disk failed
    */
   write(lines: LineBuffer, done: (error?: RecordingError) => void): void;
-  /** Writes what `write` has not written yet, and then these lines. Does not return before. */
+  /** Writes synchronously: first the lines of a `write` in progress, then these lines. */
   writeNow(lines: LineBuffer): void;
   /**
-   * Looks whether somebody else has changed the file.
+   * Checks that no other program has changed the file.
    *
-   * @throws RecordingError when it was cut, grew or was removed
+   * @throws RecordingError when the file was truncated, extended or removed
    */
   check(): void;
   /**
-   * Closes the file, when the disk is done with it. What is not written yet is given up. A new file that is still empty is removed.
+   * Closes the file when the disk has finished, and discards lines that are not written. Removes a new file that is still empty.
    *
-   * @param free - called once, when the recording may have another writer: at once, or when an empty file has been closed, since
-   * it can be removed until then
+   * @param release - called once, when another recorder may use the recording: immediately, or for an empty file after it is closed,
+   * because the file may be removed until then
    */
-  close(free?: () => void): void;
+  close(release?: () => void): void;
 }
 
 /**
- * Makes a file of a recording, of one that is open. All but `write` throw a RecordingError for what the disk refuses.
+ * Creates a writer of an open file.
  *
- * Each write goes to its own position of the file, so it can be done again: whoever cannot wait writes synchronously what is not known
- * to be written, whatever the other write has done of it by then.
+ * Each write names its position in the file, so the same bytes can be written twice. `writeNow` relies on this: it writes all bytes that are
+ * not confirmed, even if the asynchronous write has already stored some of them.
  *
- * @param length - how much of it is written already, in bytes
- * @param isNew - whether this recording has created it: then it is removed if nothing is ever written to it
+ * @param length - the current length of the file, in bytes
+ * @param isNew - whether this recording created the file; a new file that stays empty is removed
  */
 export const createFileWriter = (fd: number, path: string, length: number, disk: Disk, isNew: boolean): FileWriter => {
-  let written = length;
-  /** What the disk writes, unless somebody has written it again. */
-  let flight: LineBuffer | undefined;
-  let isBusy = false;
+  let position = length;
+  /** The lines of the write in progress, until they are written or discarded. */
+  let inFlight: LineBuffer | undefined;
+  let isWriting = false;
   let isClosing = false;
-  let freed = noop;
+  let onClosed = noop;
 
-  const trying = (act: () => void): void => {
+  const wrapErrors = (action: () => void): void => {
     try {
-      act();
+      action();
     } catch (cause) {
-      throw cannot('write', path, cause);
+      throw toRecordingError('write', path, cause);
     }
   };
 
-  const land = (lines: LineBuffer, bytes: number): void => {
-    if (bytes === 0) throw new RecordingError(`Cannot write the recording ${path}: the disk took nothing.`, { path });
-    lines.done += bytes;
-    written += bytes;
+  const confirm = (lines: LineBuffer, bytes: number): void => {
+    if (bytes === 0) throw new RecordingError(`Cannot write the recording ${path}: the disk wrote 0 bytes.`, { path });
+    lines.written += bytes;
+    position += bytes;
   };
 
   const writeSync = (lines: LineBuffer): void => {
-    while (lines.done < lines.length)
-      land(lines, disk.writeSync(fd, lines.bytes, lines.done, lines.length - lines.done, written));
+    while (lines.written < lines.length)
+      confirm(lines, disk.writeSync(fd, lines.bytes, lines.written, lines.length - lines.written, position));
   };
 
-  const arrive = (error: unknown, done: (error?: RecordingError) => void): void => {
-    flight = undefined;
-    isBusy = false;
-    let failure = error ? cannot('write', path, error) : undefined;
+  const finish = (error: unknown, done: (error?: RecordingError) => void): void => {
+    inFlight = undefined;
+    isWriting = false;
+    let failure = error ? toRecordingError('write', path, error) : undefined;
     try {
       if (isClosing) closeNow();
     } catch (closing) {
@@ -84,62 +84,62 @@ export const createFileWriter = (fd: number, path: string, length: number, disk:
   const closeNow = (): void => {
     if (isNew) removeIfEmpty(path, fd);
     try {
-      trying(() => disk.closeSync(fd));
+      wrapErrors(() => disk.closeSync(fd));
     } finally {
-      freed();
+      onClosed();
     }
-  };
-
-  const close = (free: () => void = noop): void => {
-    // A second call must not release what another recorder may have claimed by now.
-    if (isClosing) return;
-    flight = undefined;
-    isClosing = true;
-    if (written > 0) free();
-    else freed = free;
-    if (!isBusy) closeNow();
   };
 
   return {
     write: (lines, done) => {
-      isBusy = true;
-      flight = lines;
-      const go = (): void =>
-        disk.write(fd, lines.bytes, lines.done, lines.length - lines.done, written, (error, bytes) => {
-          // Nobody waits for it any more.
-          if (flight !== lines) return arrive(undefined, done);
-          if (error) return arrive(error, done);
+      isWriting = true;
+      inFlight = lines;
+      const writeRest = (): void =>
+        disk.write(fd, lines.bytes, lines.written, lines.length - lines.written, position, (error, bytes) => {
+          // `writeNow` has written these lines, or `close` has discarded them.
+          if (inFlight !== lines) return finish(undefined, done);
+          if (error) return finish(error, done);
           try {
-            land(lines, bytes);
+            confirm(lines, bytes);
           } catch (cause) {
-            return arrive(cause, done);
+            return finish(cause, done);
           }
-          if (lines.done < lines.length) go();
-          else arrive(undefined, done);
+          if (lines.written < lines.length) writeRest();
+          else finish(undefined, done);
         });
-      go();
+      writeRest();
     },
     writeNow: (lines) =>
-      trying(() => {
-        const again = flight;
-        flight = undefined;
-        if (again !== undefined) writeSync(again);
+      wrapErrors(() => {
+        const unconfirmed = inFlight;
+        inFlight = undefined;
+        if (unconfirmed !== undefined) writeSync(unconfirmed);
         writeSync(lines);
       }),
     check: () =>
-      trying(() => {
+      wrapErrors(() => {
         const { size, nlink } = disk.fstatSync(fd);
-        // A write that is under way may have written already.
-        if (!isBusy && size !== written) throw changed(path);
+        // A write in progress may have stored bytes that are not confirmed yet.
+        if (!isWriting && size !== position) throw changedError(path);
         if (nlink === 0)
-          throw new RecordingError(`Cannot write the recording ${path}: it was removed meanwhile.`, { path });
+          throw new RecordingError(`Cannot write the recording ${path}: the file was removed during the recording.`, {
+            path,
+          });
       }),
-    close,
+    close: (release = noop) => {
+      // A second call must not release a claim that another recorder may have by now.
+      if (isClosing) return;
+      inFlight = undefined;
+      isClosing = true;
+      if (position > 0) release();
+      else onClosed = release;
+      if (!isWriting) closeNow();
+    },
   };
 };
 
-const changed = (path: string): RecordingError =>
+const changedError = (path: string): RecordingError =>
   new RecordingError(
-    `Cannot write the recording ${path}: somebody else has changed it meanwhile. Let one process record to a path, and move or cut a recording when none does.`,
+    `Cannot write the recording ${path}: another program changed the file during the recording. Record to a path from one process only, and move or truncate a recording only after it has ended.`,
     { path },
   );

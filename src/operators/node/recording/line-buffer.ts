@@ -1,25 +1,30 @@
-const smallest = 64 * 1024;
-/** A buffer that has grown beyond it is not kept, in bytes. */
-const largestKept = 1024 * 1024;
+/** The byte that ends a line. */
+export const newline = 0x0a;
+/** The byte that an editor may write before a newline. */
+export const carriageReturn = 0x0d;
 
-/** LineBuffer that wait to be written, as bytes in one buffer that grows. */
+const initialBytes = 64 * 1024;
+/** A buffer that has grown larger than this is not reused, in bytes. */
+const maxReusedBytes = 1024 * 1024;
+
+/** Stores lines that are not written yet, as bytes in one buffer that grows. */
 export class LineBuffer {
-  bytes = Buffer.allocUnsafeSlow(smallest);
-  /** How many bytes there are. */
+  bytes = Buffer.allocUnsafeSlow(initialBytes);
+  /** The number of bytes in use. */
   length = 0;
-  /** How many of them are written. */
-  done = 0;
+  /** The number of bytes that are written. */
+  written = 0;
 
-  /** Adds a line and says how many bytes it has. */
+  /** Adds a line and returns its length in bytes. */
   add(line: string): number {
-    // No character of UTF-16 takes more than three bytes of UTF-8; only a line that may not fit is measured.
-    if (this.length + line.length * 3 > this.bytes.length) this.#makeRoom(Buffer.byteLength(line));
+    // A UTF-16 code unit takes at most 3 bytes of UTF-8, so only a line that may not fit is measured.
+    if (this.length + line.length * 3 > this.bytes.length) this.#reserve(Buffer.byteLength(line));
     const added = this.bytes.write(line, this.length);
     this.length += added;
     return added;
   }
 
-  /** Takes the last bytes away again. */
+  /** Removes the last bytes. */
   drop(bytes: number): void {
     this.length -= bytes;
   }
@@ -27,17 +32,17 @@ export class LineBuffer {
   /** Removes all lines. */
   clear(): void {
     this.length = 0;
-    this.done = 0;
+    this.written = 0;
   }
 
-  /** Gives an empty one to use again. */
-  cleared(): LineBuffer {
-    if (this.bytes.length > largestKept) return new LineBuffer();
+  /** Returns an empty buffer: this one, or a new one if this one has grown too large. */
+  recycle(): LineBuffer {
+    if (this.bytes.length > maxReusedBytes) return new LineBuffer();
     this.clear();
     return this;
   }
 
-  #makeRoom(more: number): void {
+  #reserve(more: number): void {
     let size = this.bytes.length;
     while (size < this.length + more) size *= 2;
     if (size === this.bytes.length) return;

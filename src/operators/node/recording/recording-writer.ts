@@ -1,85 +1,86 @@
 import * as fs from 'node:fs';
 import type { Gap } from '../../../protocol/event.js';
 import type { AnyFrame } from '../../../protocol/frame.js';
+import { frameLine, gapLine } from '../recording-line.js';
 import { atExit } from './at-exit.js';
 import { claimRecording } from './claim-recording.js';
-import { cannot, RecordingError } from './recording-error.js';
-import { type Disk, createFileWriter } from './file-writer.js';
-import { fileOf } from './recording-path.js';
-import { frameLine, gapLine } from '../recording-line.js';
+import { createFileWriter, type Disk } from './file-writer.js';
 import { LineBuffer } from './line-buffer.js';
 import { openRecording } from './open-recording.js';
+import { type RecordingError, toRecordingError } from './recording-error.js';
+import { fileOf } from './recording-path.js';
 
-/** Writes lines to a recording, behind the stream's back. */
+/** Writes a recording in the background. */
 export interface RecordingWriter {
-  /** When the recording stopped that the file held already, in epoch ms. */
+  /** When the existing recording stopped, in epoch ms; `undefined` for a new recording. */
   readonly stoppedAt: number | undefined;
-  /** Writes the line of a frame or a gap. Does not wait for the disk, unless too much waits for it already. */
+  /** Writes the line of a frame or a gap. Waits for the disk only when more than `maxWaitingBytes` are not written. */
   add(event: AnyFrame | Gap): void;
-  /** Writes all that waits, and does not return before. The file is closed; a later `add` does nothing. */
+  /** Writes all waiting lines synchronously and closes the file. Later calls of `add` do nothing. */
   end(): void;
 }
 
-/** How a recording is written. */
-export interface RecordingBounds {
-  /** A line that would make a file larger goes into the next one, in bytes. */
+/** The limits of a recording. */
+export interface RecordingLimits {
+  /** A line that would make the file larger is written to the next file, in bytes. */
   readonly maxFileBytes: number;
-  /** How much may wait for the disk, in bytes. */
+  /** How many bytes may wait for the disk. */
   readonly maxWaitingBytes: number;
 }
 
-/** How often it looks whether somebody else has changed or removed the file, in ms. */
-const lookEveryMs = 1_000;
+/** How often the writer checks whether another program has changed or removed the file, in ms. */
+const checkIntervalMs = 1_000;
 
 /**
- * Opens a recording to write to. One asynchronous write is under way at a time, and what comes meanwhile makes up the next one.
+ * Opens a recording for writing. One asynchronous write is in progress at a time; lines that are added meanwhile form the next write.
  *
  * @param path - an absolute path
- * @param fail - told once, when a line cannot be written: nothing is written any more
+ * @param fail - called once, when a line cannot be written; the recording has ended then
  * @throws RecordingError when the file cannot be opened, or another recorder writes to it
  */
 export const createRecordingWriter = (
   path: string,
-  { maxFileBytes, maxWaitingBytes }: RecordingBounds,
+  { maxFileBytes, maxWaitingBytes }: RecordingLimits,
   fail: (error: RecordingError) => void,
   disk: Disk = fs,
 ): RecordingWriter => {
-  const { release, fd, number: first, length: before, stoppedAt } = claimedRecording(path);
+  const { release, fd, number: first, length: existing, stoppedAt } = claimAndOpen(path);
   let number = first;
-  // The claim has created the first file, if anybody has, and removes it.
-  let file = createFileWriter(fd, fileOf(path, number), before, disk, false);
-  // How long the file will be when all is written, and how much of that is lines that wait or are under way.
-  let length = before;
+  // The claim may have created the first file, and then removes it if it stays empty.
+  let file = createFileWriter(fd, fileOf(path, number), existing, disk, false);
+  // The length of the file once all lines are written.
+  let length = existing;
   let waiting = new LineBuffer();
   let spare = new LineBuffer();
-  let underWay: LineBuffer | undefined;
+  let inFlight: LineBuffer | undefined;
   let isScheduled = false;
-  let lookedAt = -Infinity;
-  let isOver = false;
+  let checkedAt = -Infinity;
+  let hasEnded = false;
   let hasFailed = false;
 
   const stop = (error: RecordingError): void => {
     if (hasFailed) return;
     hasFailed = true;
-    leave();
+    close();
     fail(error);
   };
 
-  const leave = (): void => {
-    isOver = true;
-    forgetExit();
-    tryTo(() => file.close(release));
+  const close = (): void => {
+    hasEnded = true;
+    removeExitListener();
+    orStop(() => file.close(release));
   };
 
-  const tryTo = (act: () => void): void => {
+  const orStop = (action: () => void): void => {
     try {
-      act();
+      action();
     } catch (cause) {
-      stop(cannot('write', fileOf(path, number), cause));
+      stop(toRecordingError('write', fileOf(path, number), cause));
     }
   };
 
-  const unwritten = (): number => waiting.length + (underWay === undefined ? 0 : underWay.length - underWay.done);
+  const unwrittenBytes = (): number =>
+    waiting.length + (inFlight === undefined ? 0 : inFlight.length - inFlight.written);
 
   const writeNow = (): void => {
     file.check();
@@ -92,59 +93,59 @@ export const createRecordingWriter = (
     const next = fileOf(path, number + 1);
     let fd: number;
     try {
-      // Whatever is there already is left as it is.
+      // `wx` fails if the file exists, so no file is overwritten.
       fd = disk.openSync(next, 'wx+');
     } catch (cause) {
-      throw cannot('write', next, cause);
+      throw toRecordingError('write', next, cause);
     }
     const last = file;
     number += 1;
-    [file, length, lookedAt] = [createFileWriter(fd, next, 0, disk, true), 0, -Infinity];
+    [file, length, checkedAt] = [createFileWriter(fd, next, 0, disk, true), 0, -Infinity];
     last.close();
   };
 
   const schedule = (): void => {
-    if (isScheduled || underWay !== undefined) return;
+    if (isScheduled || inFlight !== undefined) return;
     isScheduled = true;
-    // Behind what comes in this turn: a read of the socket holds many frames.
-    queueMicrotask(() => tryTo(depart));
+    // One read of the socket contains many frames, so the write waits for all frames of this turn.
+    queueMicrotask(() => orStop(writeWaiting));
   };
 
-  const depart = (): void => {
+  const writeWaiting = (): void => {
     isScheduled = false;
-    if (isOver || waiting.length === 0) return;
+    if (hasEnded || waiting.length === 0) return;
     const now = performance.now();
-    if (now - lookedAt >= lookEveryMs) {
-      lookedAt = now;
+    if (now - checkedAt >= checkIntervalMs) {
+      checkedAt = now;
       file.check();
     }
     const lines = waiting;
-    [underWay, waiting] = [lines, spare];
+    [inFlight, waiting] = [lines, spare];
     file.write(lines, (error) => {
-      underWay = undefined;
-      spare = lines.cleared();
+      inFlight = undefined;
+      spare = lines.recycle();
       if (error) stop(error);
-      else tryTo(depart);
+      else orStop(writeWaiting);
     });
   };
 
   const end = (): void => {
-    if (isOver) return;
-    tryTo(() => {
-      if (unwritten() > 0) writeNow();
+    if (hasEnded) return;
+    orStop(() => {
+      if (unwrittenBytes() > 0) writeNow();
     });
-    // A failure has left already: to leave again does nothing.
-    leave();
+    // After a failure the file is closed already, and closing it again does nothing.
+    close();
   };
 
-  // A program may end itself while lines wait.
-  const forgetExit = atExit(end);
+  // A program may call `process.exit` while lines wait.
+  const removeExitListener = atExit(end);
 
   return {
     stoppedAt,
     add: (event) => {
-      if (isOver) return;
-      tryTo(() => {
+      if (hasEnded) return;
+      orStop(() => {
         const line = event.type === 'frame' ? frameLine(event) : gapLine(event);
         const bytes = waiting.add(line);
         if (length > 0 && length + bytes > maxFileBytes) {
@@ -153,7 +154,7 @@ export const createRecordingWriter = (
           waiting.add(line);
         }
         length += bytes;
-        if (unwritten() > maxWaitingBytes) writeNow();
+        if (unwrittenBytes() > maxWaitingBytes) writeNow();
         else schedule();
       });
     },
@@ -161,7 +162,7 @@ export const createRecordingWriter = (
   };
 };
 
-const claimedRecording = (path: string) => {
+const claimAndOpen = (path: string) => {
   const release = claimRecording(path);
   try {
     return { release, ...openRecording(path) };

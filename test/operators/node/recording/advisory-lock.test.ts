@@ -80,7 +80,7 @@ describe('advisoryLock', () => {
     expect(warn.mock.calls).toEqual([
       [
         expect.stringMatching(
-          /^Recordings are not locked, because .*\. Let one recorder use each path; in a bundle, leave that package out\.$/,
+          /^Recordings are not locked, because .*\. Use each path in one recorder only; in a bundle, mark that package as external\.$/,
         ),
         { type: 'RecordingWarning', code: 'RX_TRADE_FEED_NO_LOCK', detail },
       ],

@@ -28,9 +28,9 @@ it('takes the last line away again', () => {
 it('is used again, unless it has grown large', () => {
   const lines = new LineBuffer();
   lines.add('one');
-  lines.done = 3;
-  expect(lines.cleared()).toBe(lines);
+  lines.written = 3;
+  expect(lines.recycle()).toBe(lines);
   expect(lines).toMatchObject({ length: 0, done: 0 });
   lines.add('x'.repeat(2_000_000));
-  expect(lines.cleared()).not.toBe(lines);
+  expect(lines.recycle()).not.toBe(lines);
 });

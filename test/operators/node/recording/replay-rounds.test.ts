@@ -14,7 +14,11 @@ import {
 import { TestScheduler } from 'rxjs/testing';
 import type { ReplayProgress } from '../../../../src/index.js';
 import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
-import { type LineSource, replayRounds, type ReplaySettings } from '../../../../src/operators/node/recording/replay-rounds.js';
+import {
+  type LineSource,
+  replayRounds,
+  type ReplaySettings,
+} from '../../../../src/operators/node/recording/replay-rounds.js';
 import { frameAt, gapBetween } from '../support/recorded.js';
 
 type Run = Parameters<Parameters<TestScheduler['run']>[0]>[0];
