@@ -60,8 +60,8 @@ export { gaps } from './operators/gaps.js';
 export { type RecordOptions, recordTo } from './operators/node/record-to.js';
 export { replay$, type ReplayOptions } from './operators/node/replay.js';
 export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/stream/replayed.js';
-export { RecordingError, type RecordingErrorFields } from './operators/node/recording-error.js';
-export type { ReplayProgress } from './operators/node/replay-rounds.js';
+export { RecordingError, type RecordingErrorFields } from './operators/node/recording/recording-error.js';
+export type { ReplayProgress } from './operators/node/recording/replay-rounds.js';
 
 // What it is told
 export type { TlsOptions, TradeFeedOptions } from './options.js';

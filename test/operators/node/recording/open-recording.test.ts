@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { closeSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
-import { type OpenRecording, openRecording } from '../../../src/operators/node/recording-open.js';
-import { frameLine, gapLine } from '../../../src/operators/node/recording-line.js';
-import { tempFolder } from '../../cli/support/temp-folder.js';
-import { openFiles } from './support/open-files.js';
-import { frameAt, gapBetween } from './support/recorded.js';
+import { type OpenRecording, openRecording } from '../../../../src/operators/node/recording/open-recording.js';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import { tempFolder } from '../../../cli/support/temp-folder.js';
+import { openFiles } from '../support/open-files.js';
+import { frameAt, gapBetween } from '../support/recorded.js';
 
 const folder = tempFolder();
 let count = 0;
@@ -100,7 +100,7 @@ describe('openRecording', () => {
         expect.objectContaining({
           name: 'RecordingError',
           path,
-          message: `The file ${path} is there already, and is no recording: nothing was written to it. Give another path.`,
+          message: `The file ${path} already exists and is not a recording. Nothing was written to it. Use another path.`,
         }),
       );
       expect(readFileSync(path, 'utf8')).toBe(text);
@@ -111,7 +111,7 @@ describe('openRecording', () => {
   it('refuses a pipe, for whose reader it would wait', () => {
     const path = fresh();
     execFileSync('mkfifo', [path]);
-    expect(() => open(path)).toThrow(`Cannot write the recording ${path}: it is a pipe or a socket, not a file.`);
+    expect(() => open(path)).toThrow(`Cannot write the recording ${path}: the path is a pipe or a socket, not a file.`);
   });
 
   it('says in plain words what the file system refuses, with its error as the cause', () => {
@@ -124,9 +124,9 @@ describe('openRecording', () => {
         cause: expect.objectContaining({ code: 'ENOENT' }),
       }),
     );
-    expect(() => open(folder.path('.'))).toThrow(/it is a directory/);
+    expect(() => open(folder.path('.'))).toThrow(/the path is a directory/);
     expect(() => open(folder.path('x'.repeat(300)))).toThrow(
-      /Cannot write the recording .*: its name or its path is too long/,
+      /Cannot write the recording .*: the name or the path is too long/,
     );
   });
 });

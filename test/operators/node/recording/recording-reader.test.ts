@@ -3,9 +3,12 @@ import fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { type RecordingReader, recordingReader } from '../../../src/operators/node/recording-reader.js';
-import { tempFolder } from '../../cli/support/temp-folder.js';
-import { openFiles } from './support/open-files.js';
+import {
+  type RecordingReader,
+  createRecordingReader,
+} from '../../../../src/operators/node/recording/recording-reader.js';
+import { tempFolder } from '../../../cli/support/temp-folder.js';
+import { openFiles } from '../support/open-files.js';
 
 const folder = tempFolder();
 let count = 0;
@@ -20,7 +23,7 @@ afterEach(() => {
   for (const reader of readers.splice(0)) reader.unsubscribe();
 });
 const readerOf = (path: string, offset = 0, piece?: number): RecordingReader => {
-  const reader = recordingReader(path, offset, piece);
+  const reader = createRecordingReader(path, offset, piece);
   readers.push(reader);
   return reader;
 };
@@ -43,7 +46,7 @@ const piecesOf = async (reader: RecordingReader, path: string): Promise<Piece[]>
 
 const [one, two, three] = ['{"n":1}\n', '{"n":"two"}\n', '{"n":"three"}\n'];
 
-describe('recordingReader', () => {
+describe('createRecordingReader', () => {
   it('gives whole lines, whatever the size of a piece, with their places in the file and the recording', async () => {
     const lines = fc.array(
       fc.string({ unit: fc.constantFrom('a', 'é', '🚀'), maxLength: 40 }).map((text) => `{${text}\n`),
@@ -94,10 +97,10 @@ describe('recordingReader', () => {
     for (const offset of [1, one.length - 1, (one + two).length + 3, (one + two + three).length + 5])
       await expect(readerOf(path, offset).read()).rejects.toMatchObject({
         name: 'RecordingError',
-        message: `The offset ${offset} is inside a line of the recording ${path}. Give one that a replay has told, or 0.`,
+        message: `The offset ${offset} is inside a line of the recording ${path}. Use an offset that a replay reported, or 0.`,
       });
     await expect(readerOf(path, 1_000).read()).rejects.toMatchObject({
-      message: `There is no offset 1000 in the recording ${path}: it has ${(one + two + three).length + 5} bytes.`,
+      message: `The offset 1000 is after the end of the recording ${path}, which has ${(one + two + three).length + 5} bytes.`,
     });
   });
 
@@ -150,7 +153,7 @@ describe('recordingReader', () => {
     symlinkSync(`${path}.1`, `${path}.1`);
     await expect(reader.read()).rejects.toMatchObject({
       name: 'RecordingError',
-      message: `Cannot read the recording ${path}.1: its symbolic links lead in a circle.`,
+      message: `Cannot read the recording ${path}.1: the symbolic links form a loop.`,
     });
   });
 
@@ -175,7 +178,7 @@ describe('recordingReader', () => {
     await expect(reader.read()).rejects.toMatchObject({
       path,
       lineAt: one.length,
-      message: `The file ${path} ends inside a line, at byte ${one.length}, but the recording goes on in ${path}.1. To leave it out, go on from offset ${one.length + 8}.`,
+      message: `The file ${path} ends inside a line, at byte ${one.length}, but the recording continues in ${path}.1. To skip that line, continue from offset ${one.length + 8}.`,
     });
     const rest = await piecesOf(readerOf(path, one.length + 8), path);
     expect(rest).toMatchObject([{ text: two, file: '.1', offset: one.length + 8 }]);
@@ -190,13 +193,13 @@ describe('recordingReader', () => {
       message: `Cannot read the recording ${missing}: there is no such file or folder.`,
       cause: { code: 'ENOENT' },
     });
-    await expect(read(folder.path('.'))).rejects.toThrow(/: it is a directory\.$/);
+    await expect(read(folder.path('.'))).rejects.toThrow(/: the path is a directory\.$/);
     const pipe = folder.path('pipe');
     execFileSync('mkfifo', [pipe]);
-    await expect(read(pipe)).rejects.toThrow(`Cannot read the recording ${pipe}: it is no file.`);
+    await expect(read(pipe)).rejects.toThrow(`Cannot read the recording ${pipe}: the path is not a file.`);
     const path = recording(one);
     execFileSync('mkfifo', [`${path}.1`]);
-    await expect(read(path)).rejects.toThrow(`Cannot read the recording ${path}.1: it is no file.`);
+    await expect(read(path)).rejects.toThrow(`Cannot read the recording ${path}.1: the path is not a file.`);
   });
 
   it('does not search a file for lines that is of another kind', async () => {
@@ -204,24 +207,24 @@ describe('recordingReader', () => {
     await expect(readerOf(path, 0, 10).read()).rejects.toMatchObject({
       path,
       lineAt: 0,
-      message: `The file ${path} is no recording: it does not begin with a line that recordTo or \`rx-trade-feed listen --json\` writes.`,
+      message: `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes.`,
     });
   });
 
   it('does not take a file without a newline into memory', async () => {
     const long = `{"n":"${'x'.repeat(92)}"}\n`;
     const path = recording(one + long);
-    const reader = recordingReader(path, 0, 10, 101);
+    const reader = createRecordingReader(path, 0, 10, 101);
     readers.push(reader);
     expect((await reader.read())?.bytes.toString()).toBe(one);
     expect((await reader.read())?.bytes.toString()).toBe(long);
-    const short = recordingReader(path, 0, 10, 100);
+    const short = createRecordingReader(path, 0, 10, 100);
     readers.push(short);
     await short.read();
     await expect(short.read()).rejects.toMatchObject({
       path,
       lineAt: one.length,
-      message: `The line at byte ${one.length} of ${path} is too long: is it a recording?`,
+      message: `The line at byte ${one.length} of ${path} is too long. Check that the file is a recording.`,
     });
   });
 

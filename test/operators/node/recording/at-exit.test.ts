@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { atExit } from '../../../src/operators/node/at-exit.js';
+import { atExit } from '../../../../src/operators/node/recording/at-exit.js';
 
 it('atExit calls every function when the process exits, through one listener, and keeps none behind', () => {
   const before = process.listeners('exit');

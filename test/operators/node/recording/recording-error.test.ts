@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { cannot, RecordingError } from '../../../src/operators/node/recording-error.js';
+import { RecordingError, toRecordingError } from '../../../../src/operators/node/recording/recording-error.js';
 
 it('has no property for what is not known', () => {
   const error = new RecordingError('words', { path: 'f' });
@@ -13,8 +13,8 @@ it.each([
   [Object.assign(new Error('strange'), { code: 'ESTRANGE' }), 'strange'],
   [new Error('it is no file'), 'it is no file'],
 ])('says in plain words what the file system refused: %p', (cause, words) => {
-  const error = cannot('read', 'a/b', cause);
+  const error = toRecordingError('read', 'a/b', cause);
   expect(error.message).toBe(`Cannot read the recording a/b: ${words}.`);
   expect(error.cause).toBe(cause);
-  expect(cannot('write', 'c', error)).toBe(error);
+  expect(toRecordingError('write', 'c', error)).toBe(error);
 });

@@ -13,10 +13,10 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { lockFile } from '../../../src/operators/node/advisory-lock.js';
-import { claimRecording } from '../../../src/operators/node/recording-claim.js';
-import { tempFolder } from '../../cli/support/temp-folder.js';
-import { openFiles } from './support/open-files.js';
+import { lockFile } from '../../../../src/operators/node/recording/advisory-lock.js';
+import { claimRecording } from '../../../../src/operators/node/recording/claim-recording.js';
+import { tempFolder } from '../../../cli/support/temp-folder.js';
+import { openFiles } from '../support/open-files.js';
 
 const folder = tempFolder();
 let count = 0;
@@ -34,7 +34,7 @@ describe('claimRecording', () => {
       expect.objectContaining({
         name: 'RecordingError',
         path,
-        message: `Cannot write the recording ${path}: another recorder, in this program or in another one, writes to it. Give another path, or end that recorder.`,
+        message: `Cannot write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.`,
       }),
     );
     release();
@@ -143,7 +143,9 @@ describe('claimRecording', () => {
         replace(path);
         return true;
       };
-      expect(() => claimRecording(path, lock)).toThrow(/replaces the file again and again\. Give another path, or/);
+      expect(() => claimRecording(path, lock)).toThrow(
+        /another program keeps replacing the file\. Use another path, or/,
+      );
       expect(attempts).toBe(10);
     });
   });
@@ -158,22 +160,22 @@ describe('claimRecording', () => {
   it('refuses a pipe without waiting for its reader', () => {
     const path = fresh();
     execFileSync('mkfifo', [path]);
-    expect(() => claimRecording(path)).toThrow(/: it is a pipe or a socket, not a file\.$/);
+    expect(() => claimRecording(path)).toThrow(/: the path is a pipe or a socket, not a file\.$/);
   });
 
   it('refuses to begin before files that belong behind it', () => {
     const path = fresh();
     writeFileSync(`${path}.1`, '');
-    expect(() => claimRecording(path)).toThrow(/: it is not there, but .*\.1 is, which belongs behind it\./);
+    expect(() => claimRecording(path)).toThrow(/: the file does not exist, but its continuation .*\.1 does\./);
     expect(existsSync(path)).toBe(false);
   });
 
   it('says what the file system refuses', () => {
     expect(() => claimRecording(folder.path('missing/feed'))).toThrow(/feed: there is no such file or folder\.$/);
-    expect(() => claimRecording(folder.path('x'.repeat(300)))).toThrow(/: its name or its path is too long\.$/);
-    expect(() => claimRecording(folder.path('.'))).toThrow(/: it is a directory\.$/);
+    expect(() => claimRecording(folder.path('x'.repeat(300)))).toThrow(/: the name or the path is too long\.$/);
+    expect(() => claimRecording(folder.path('.'))).toThrow(/: the path is a directory\.$/);
     const path = fresh();
     symlinkSync(path, path);
-    expect(() => claimRecording(path)).toThrow(/: its symbolic links lead in a circle\.$/);
+    expect(() => claimRecording(path)).toThrow(/: the symbolic links form a loop\.$/);
   });
 });

@@ -9,29 +9,29 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import { clampMs } from '../../protocol/rules.js';
-import { recordedEvents } from './recording-events.js';
-import type { Replayed } from '../stream/replayed.js';
+import { clampMs } from '../../../protocol/rules.js';
+import type { Replayed } from '../../stream/replayed.js';
+import { createEventReader } from './event-reader.js';
 import type { RecordedLines } from './recording-reader.js';
 
-/** How far a replay is. */
+/** The progress of a replay. */
 export interface ReplayProgress {
-  /** How much of the recording is behind it, in bytes. */
+  /** The bytes of the recording that are replayed. */
   readonly bytes: number;
   /** The length of the recording when it was opened, all files together, in bytes. */
   readonly totalBytes: number;
-  /** Frames emitted so far. */
+  /** The number of emitted frames. */
   readonly frames: number;
   /** The recorded time of the last frame or gap, in epoch ms. */
   readonly at: number | undefined;
   /**
-   * The last line, when it is torn: where it begins and how many bytes it has. A crash tears a line, so does a full disk, and a line that is
-   * still being written looks the same. The frame or gap in it is lost to this replay. Only the last report has it.
+   * The last line, if it is torn: its position and its length in bytes. A crash or a full disk tears a line, and a line that is still being
+   * written looks the same. The replay does not emit its frame or gap. Only the last report contains this.
    */
   readonly torn: { readonly at: number; readonly bytes: number } | undefined;
 }
 
-/** How a replay goes. */
+/** The options of a replay, with defaults. */
 export interface ReplaySettings {
   readonly speed: number;
   readonly offset: number;
@@ -39,24 +39,24 @@ export interface ReplaySettings {
   readonly scheduler: SchedulerLike;
 }
 
-/** Where the lines come from. */
+/** The source of the lines. */
 export interface LineSource {
   readonly totalBytes: number;
-  /** How many bytes follow the last line, at the end. */
+  /** The number of bytes after the last line, once `read` has reached the end. */
   readonly tornBytes: number;
   read(): ObservableInput<RecordedLines | undefined>;
 }
 
 /**
- * Replays what a source of lines gives, in rounds: all that is due is emitted, then it waits for the next one or reads on, until there
- * is nothing more.
+ * Replays the events of a source in rounds. Each round emits all events that are due, then waits for the next event or reads more lines.
+ * Completes at the end of the source.
  */
 export const replayRounds = (
   source: LineSource,
   { speed, offset, onProgress, scheduler }: ReplaySettings,
 ): Observable<Replayed> =>
   defer(() => {
-    const events = recordedEvents();
+    const reader = createEventReader();
     const dueMs = schedule(speed);
     let isOpen = false;
     let startedAt: number | undefined;
@@ -65,12 +65,12 @@ export const replayRounds = (
     let [bytes, frames] = [offset, 0];
     let at: number | undefined;
 
-    // What is not due yet is kept for a later round.
+    // An event that is not due yet stays in `next` for a later round.
     function* due(): Generator<Replayed> {
       const now = scheduler.now();
       for (;;) {
         if (next === undefined) {
-          next = events.next();
+          next = reader.next();
           if (next === undefined) return;
           startedAt ??= now;
           at = next.type === 'gap' ? next.to : next.receivedAt;
@@ -88,12 +88,12 @@ export const replayRounds = (
       onProgress({ bytes, totalBytes: source.totalBytes, frames, at, torn });
 
     const reportTorn = (): void => {
-      const tornAt = events.unreadableAt ?? bytes;
+      const tornAt = reader.invalidAt ?? bytes;
       const tornBytes = bytes + source.tornBytes - tornAt;
       if (tornBytes > 0) report({ at: tornAt, bytes: tornBytes });
     };
 
-    const readOn = defer(() => {
+    const readMore = defer(() => {
       if (isOpen) report();
       return source.read();
     }).pipe(
@@ -102,17 +102,17 @@ export const replayRounds = (
         isOpen = true;
         if (lines === undefined) return reportTorn();
         bytes = lines.offset + lines.bytes.length;
-        events.take(lines);
+        reader.push(lines);
       }),
       filter((lines) => lines !== undefined),
     );
 
-    const wait = (): Observable<unknown> => timer(clampMs(nextAt - scheduler.now()), scheduler);
+    const waitForNext = (): Observable<unknown> => timer(clampMs(nextAt - scheduler.now()), scheduler);
 
-    return defer(() => from(due())).pipe(repeat({ delay: () => (next === undefined ? readOn : wait()) }));
+    return defer(() => from(due())).pipe(repeat({ delay: () => (next === undefined ? readMore : waitForNext()) }));
   });
 
-/** Makes the plan of a replay: when each recorded time is due, in ms after the first one. A clock that was set back adds nothing. */
+/** Creates the schedule of a replay. It returns when a recorded time is due, in ms after the first one. A clock that was set back adds no delay. */
 const schedule = (speed: number): ((time: number) => number) => {
   if (speed === Infinity) return () => -Infinity;
   let [last, recordedMs] = [Infinity, 0];

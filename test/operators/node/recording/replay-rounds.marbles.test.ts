@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { map, noop, take } from 'rxjs';
-import { frameLine, gapLine } from '../../../src/operators/node/recording-line.js';
-import type { RecordedLines } from '../../../src/operators/node/recording-reader.js';
-import { replayRounds } from '../../../src/operators/node/replay-rounds.js';
-import { marbles } from '../stream.js';
-import { frameAt, gapBetween } from './support/recorded.js';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import type { RecordedLines } from '../../../../src/operators/node/recording/recording-reader.js';
+import { replayRounds } from '../../../../src/operators/node/recording/replay-rounds.js';
+import { marbles } from '../../stream.js';
+import { frameAt, gapBetween } from '../support/recorded.js';
 
 const failure = new Error('of the disk');
 

@@ -12,10 +12,14 @@ import {
   throwError,
 } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import type { ReplayProgress } from '../../../src/index.js';
-import { frameLine, gapLine } from '../../../src/operators/node/recording-line.js';
-import { type LineSource, replayRounds, type ReplaySettings } from '../../../src/operators/node/replay-rounds.js';
-import { frameAt, gapBetween } from './support/recorded.js';
+import type { ReplayProgress } from '../../../../src/index.js';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import {
+  type LineSource,
+  replayRounds,
+  type ReplaySettings,
+} from '../../../../src/operators/node/recording/replay-rounds.js';
+import { frameAt, gapBetween } from '../support/recorded.js';
 
 type Run = Parameters<Parameters<TestScheduler['run']>[0]>[0];
 

@@ -1,12 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { appendFileSync, existsSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
-import type { RecordingError } from '../../../src/index.js';
-import { frameLine } from '../../../src/operators/node/recording-line.js';
-import { type RecordingWriter, recordingWriter } from '../../../src/operators/node/recording-writer.js';
-import { tempFolder } from '../../cli/support/temp-folder.js';
-import { openFiles } from './support/open-files.js';
-import { frameAt } from './support/recorded.js';
-import { type SlowDisk, slowDisk } from './support/slow-disk.js';
+import type { RecordingError } from '../../../../src/index.js';
+import { frameLine } from '../../../../src/operators/node/recording-line.js';
+import {
+  type RecordingWriter,
+  createRecordingWriter,
+} from '../../../../src/operators/node/recording/recording-writer.js';
+import { tempFolder } from '../../../cli/support/temp-folder.js';
+import { openFiles } from '../support/open-files.js';
+import { frameAt } from '../support/recorded.js';
+import { type SlowDisk, slowDisk } from '../support/slow-disk.js';
 
 const folder = tempFolder();
 let count = 0;
@@ -23,7 +26,7 @@ afterEach(() => {
 });
 
 const writerTo = ({ maxFileBytes = Infinity, maxWaitingBytes = 1e6 } = {}): RecordingWriter =>
-  recordingWriter(path, { maxFileBytes, maxWaitingBytes }, (error) => failures.push(error), disk);
+  createRecordingWriter(path, { maxFileBytes, maxWaitingBytes }, (error) => failures.push(error), disk);
 
 const lines = (...times: number[]): string => times.map((ms) => frameLine(frameAt(ms))).join('');
 const add = (writer: RecordingWriter, ...times: number[]): void => {
@@ -32,7 +35,7 @@ const add = (writer: RecordingWriter, ...times: number[]): void => {
 const text = (file = path): string => readFileSync(file, 'utf8');
 const turn = (): Promise<void> => Promise.resolve();
 
-describe('recordingWriter', () => {
+describe('createRecordingWriter', () => {
   it('writes what comes in a turn at once, and what comes meanwhile as soon as that is written', async () => {
     const writer = writerTo();
     add(writer, 1, 2);
@@ -196,7 +199,7 @@ describe('recordingWriter', () => {
       writeFileSync(`${path}.1`, 'mine');
       add(writer, 2);
       expect(failures).toMatchObject([
-        { path: `${path}.1`, message: `Cannot write the recording ${path}.1: it is there already.` },
+        { path: `${path}.1`, message: `Cannot write the recording ${path}.1: the file already exists.` },
       ]);
       expect([text(), text(`${path}.1`)]).toEqual([lines(1), 'mine']);
     });
@@ -230,7 +233,7 @@ describe('recordingWriter', () => {
       add(writer, 1);
       await turn();
       disk.waiting[0]?.land(0);
-      expect(failures).toMatchObject([{ message: `Cannot write the recording ${path}: the disk took nothing.` }]);
+      expect(failures).toMatchObject([{ message: `Cannot write the recording ${path}: the disk wrote 0 bytes.` }]);
     });
 
     it('tells what the last write met', () => {
@@ -303,11 +306,11 @@ describe('recordingWriter', () => {
   });
 
   describe('sharing a file with somebody else', () => {
-    const changed: unknown = expect.stringMatching(/somebody else has changed it meanwhile/);
+    const changed: unknown = expect.stringMatching(/another program changed the file during the recording/);
 
     it('is refused to a second recorder, until the first one has ended', () => {
       const first = writerTo();
-      expect(() => writerTo()).toThrow(/another recorder, in this program or in another one, writes to it/);
+      expect(() => writerTo()).toThrow(/another recorder, in this process or another one, is writing to it/);
       add(first, 1);
       first.end();
       const second = writerTo();
@@ -341,7 +344,7 @@ describe('recordingWriter', () => {
 
     it('is allowed again when the file was refused, and when the recording has failed', () => {
       writeFileSync(path, 'mine');
-      expect(() => writerTo()).toThrow(/is no recording/);
+      expect(() => writerTo()).toThrow(/is not a recording/);
       writeFileSync(path, '');
       const failed = writerTo();
       disk.failSync = 'EIO';
@@ -391,7 +394,9 @@ describe('recordingWriter', () => {
       unlinkSync(path);
       add(removed, 2);
       removed.end();
-      expect(failures[1]).toMatchObject({ message: expect.stringMatching(/it was removed meanwhile/) });
+      expect(failures[1]).toMatchObject({
+        message: expect.stringMatching(/the file was removed during the recording/),
+      });
     });
 
     it('does not look before each write', async () => {

@@ -1,7 +1,7 @@
 /**
- * A recording that cannot be written or read: the message says which file, what is wrong and what to do.
+ * Reports a recording that cannot be written or read. The message names the file, the problem and what to do.
  *
- * It shows no payload. A failure of the file system is its `cause`.
+ * The message never contains a payload. A failure of the file system is the `cause`.
  *
  * @example
  * ```ts
@@ -16,9 +16,9 @@
  */
 export class RecordingError extends Error {
   override readonly name = 'RecordingError';
-  /** The file that it is about. */
+  /** The file with the problem. */
   readonly path: string;
-  /** The byte in that file at which the line in question begins, when it is about a line. */
+  /** The byte in that file at which the line with the problem begins, if the problem is a line. */
   declare readonly lineAt?: number;
 
   constructor(message: string, { path, lineAt, cause }: RecordingErrorFields) {
@@ -35,25 +35,28 @@ export interface RecordingErrorFields {
   readonly cause?: unknown;
 }
 
-const systemWords: Readonly<Record<string, string>> = {
+const systemErrors: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or folder',
-  EEXIST: 'it is there already',
+  EEXIST: 'the file already exists',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the disk is read-only',
-  EISDIR: 'it is a directory',
-  ENOTDIR: 'a part of the path is no directory',
+  EISDIR: 'the path is a directory',
+  ENOTDIR: 'a part of the path is not a directory',
   ENOSPC: 'no space is left on the disk',
   EDQUOT: 'the disk quota is used up',
-  EFBIG: 'it is larger than this system allows',
-  ENAMETOOLONG: 'its name or its path is too long',
-  ELOOP: 'its symbolic links lead in a circle',
+  EFBIG: 'the file is larger than this operating system allows',
+  ENAMETOOLONG: 'the name or the path is too long',
+  ELOOP: 'the symbolic links form a loop',
   EMFILE: 'too many files are open in this process',
 };
 
-/** Makes the error for what the file system refused, in plain words. */
-export const cannot = (what: 'write' | 'read', path: string, cause: unknown): RecordingError => {
+/** Converts an error of the file system to a {@link RecordingError} that explains it. Returns a RecordingError unchanged. */
+export const toRecordingError = (action: 'write' | 'read', path: string, cause: unknown): RecordingError => {
   if (cause instanceof RecordingError) return cause;
   const { code = '', message } = cause as NodeJS.ErrnoException;
-  return new RecordingError(`Cannot ${what} the recording ${path}: ${systemWords[code] ?? message}.`, { path, cause });
+  return new RecordingError(`Cannot ${action} the recording ${path}: ${systemErrors[code] ?? message}.`, {
+    path,
+    cause,
+  });
 };

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
-import { advisoryLock, lockFile } from '../../../src/operators/node/advisory-lock.js';
-import { tempFolder } from '../../cli/support/temp-folder.js';
+import { advisoryLock, lockFile } from '../../../../src/operators/node/recording/advisory-lock.js';
+import { tempFolder } from '../../../cli/support/temp-folder.js';
 
 const folder = tempFolder();
 const opened = new Set<number>();
@@ -80,7 +80,7 @@ describe('advisoryLock', () => {
     expect(warn.mock.calls).toEqual([
       [
         expect.stringMatching(
-          /^Recordings are not locked, because .*\. Let one recorder use each path; in a bundle, leave that package out\.$/,
+          /^Recordings are not locked, because .*\. Use each path in one recorder only; in a bundle, mark that package as external\.$/,
         ),
         { type: 'RecordingWarning', code: 'RX_TRADE_FEED_NO_LOCK', detail },
       ],
