@@ -1,6 +1,6 @@
 import { RecordingError } from './recording-error.js';
 import { carriageReturn, newline } from './recording-files.js';
-import type { Replayed } from '../stream/replayed.js';
+import type { Replayed } from '../items/replayed.js';
 import { readLine } from './recording-line.js';
 import type { RecordedLines } from './recording-reader.js';
 

@@ -11,7 +11,7 @@ import {
 } from 'rxjs';
 import { clampMs } from '../../protocol/rules.js';
 import { recordedEvents } from './recording-events.js';
-import type { Replayed } from '../stream/replayed.js';
+import type { Replayed } from '../items/replayed.js';
 import type { RecordedLines } from './recording-reader.js';
 
 /** How far a replay is. */

@@ -1,7 +1,7 @@
 import { asyncScheduler, noop, type Observable, type SchedulerLike, using } from 'rxjs';
 import { aFunction, objectWith, type Rule, validated } from '../../protocol/rules.js';
 import { absolutePath, checkPath } from './recording-files.js';
-import type { Replayed } from '../stream/replayed.js';
+import type { Replayed } from '../items/replayed.js';
 import { recordingReader, type RecordingReader } from './recording-reader.js';
 import { type ReplayProgress, replayRounds, type ReplaySettings } from './replay-rounds.js';
 
