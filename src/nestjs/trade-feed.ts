@@ -7,7 +7,7 @@ import { callPlace } from '../accounts/call-place.js';
 import { feedStats } from '../operators/feed-stats.js';
 import { frames } from '../operators/frames.js';
 import { shareFeed } from '../operators/share-feed.js';
-import type { FeedStats } from '../operators/stream/feed-tally.js';
+import type { FeedStats } from '../operators/items/feed-tally.js';
 import { onRelease, resolveTicketOptions } from '../options.js';
 import type { FeedEvent } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';

@@ -1,7 +1,7 @@
 import { Ring } from '../operators/bounded/ring.js';
 import { frameLine } from '../operators/node/recording-line.js';
-import { EventTime } from '../operators/stream/event-time.js';
-import { timeOf } from '../operators/stream/item.js';
+import { EventTime } from '../operators/timing/event-time.js';
+import { timeOf } from '../operators/items/item.js';
 import type { Watermark } from '../protocol/event.js';
 import { type LoggedEvent, nextPresent, type Present } from '../protocol/present.js';
 import { publicEvent } from './public-event.js';

@@ -1,8 +1,8 @@
 import { identity } from 'rxjs';
 import { frameLine } from '../operators/node/recording-line.js';
-import { Conflated } from '../operators/stream/conflated.js';
-import { Decoded } from '../operators/stream/decoded.js';
-import { isFrame, isLifecycle, timeOf } from '../operators/stream/item.js';
+import { Conflated } from '../operators/items/conflated.js';
+import { Decoded } from '../operators/items/decoded.js';
+import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
 import type { WindowFacts } from '../operators/window/feed-window.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import type { LoggedValue } from '../protocol/present.js';

@@ -11,8 +11,8 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { EventTime } from '../operators/stream/event-time.js';
-import { isFrame, isLifecycle, timeOf } from '../operators/stream/item.js';
+import { EventTime } from '../operators/timing/event-time.js';
+import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
 import type { Disconnected, Gap, LifecycleEvent, RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import { Frame } from '../protocol/frame.js';

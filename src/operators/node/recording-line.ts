@@ -3,7 +3,7 @@ import type { Gap } from '../../protocol/event.js';
 import { readFailure } from '../../protocol/read-failure.js';
 import { type Feed, feeds } from '../../protocol/feed.js';
 import type { AnyFrame } from '../../protocol/frame.js';
-import { type Replayed, ReplayedFrame, type ReplayedGap } from '../stream/replayed.js';
+import { type Replayed, ReplayedFrame, type ReplayedGap } from '../items/replayed.js';
 
 /**
  * Makes the line of a frame, newline included: the one that `rx-trade-feed listen --json` writes. The payload stands there as text,

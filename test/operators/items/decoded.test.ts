@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Decoded } from '../../../src/operators/stream/decoded.js';
+import { Decoded } from '../../../src/operators/items/decoded.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { frameOf } from '../stream.js';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { Conflated } from '../../../src/operators/stream/conflated.js';
-import { Decoded } from '../../../src/operators/stream/decoded.js';
-import { FeedTally } from '../../../src/operators/stream/feed-tally.js';
+import { Conflated } from '../../../src/operators/items/conflated.js';
+import { Decoded } from '../../../src/operators/items/decoded.js';
+import { FeedTally } from '../../../src/operators/items/feed-tally.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { binaryFrame, disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../stream.js';
 

@@ -1,4 +1,4 @@
-import { frameOf } from './item.js';
+import { frameOf } from '../items/item.js';
 
 /** Returns the view of a buffer that a value holds: that of its frame, or the byte array itself. */
 export const viewOf = (value: unknown): Uint8Array | undefined =>

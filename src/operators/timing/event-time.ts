@@ -1,5 +1,5 @@
 import type { LifecycleEvent } from '../../protocol/event.js';
-import { isReplayed } from './item.js';
+import { isReplayed } from '../items/item.js';
 
 /**
  * Says how far the time of a stream has come: no event before it is expected.

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { right } from 'fp-ts/lib/Either.js';
 import { Frame } from '../../../src/protocol/frame.js';
-import { Conflated } from '../../../src/operators/stream/conflated.js';
-import { Decoded } from '../../../src/operators/stream/decoded.js';
-import { isSparse, slackOf, viewOf, withOwnBytes } from '../../../src/operators/stream/own-bytes.js';
-import { ReplayedFrame } from '../../../src/operators/stream/replayed.js';
+import { Conflated } from '../../../src/operators/items/conflated.js';
+import { Decoded } from '../../../src/operators/items/decoded.js';
+import { isSparse, slackOf, viewOf, withOwnBytes } from '../../../src/operators/memory/own-bytes.js';
+import { ReplayedFrame } from '../../../src/operators/items/replayed.js';
 import { bufferSizes, chunk, fullChunk } from './views.js';
 
 describe('viewOf', () => {

@@ -2,7 +2,7 @@ import { type Either, isRight, left, right } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
 import { changesNothing } from './changes-nothing.js';
 import { compiledGuard, type Guard } from './compiled-guard.js';
-import { type DecodeIssue, jsonPointer } from './decode-failure.js';
+import { type DecodeIssue, jsonPointer } from '../decode-failure.js';
 import { unwrapped } from './tagged.js';
 
 /** Checks a document. The issues of a refused document are collected only when the function on the left is called. */

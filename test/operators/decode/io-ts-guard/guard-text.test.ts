@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { literal, type Writer } from '../../../src/operators/decode/guard-text.js';
+import { literal, type Writer } from '../../../../src/operators/decode/io-ts-guard/guard-text.js';
 
 const writer: Writer = {
   capture: (value) => `captured ${String(value)}`,

@@ -1,9 +1,9 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import * as t from 'io-ts';
-import { compiledGuard } from '../../../src/operators/decode/compiled-guard.js';
-import { guardSource } from '../../../src/operators/decode/guard-source.js';
-import type { Tagged } from '../../../src/operators/decode/tagged.js';
-import { runBundled } from './run-bundled.js';
+import { compiledGuard } from '../../../../src/operators/decode/io-ts-guard/compiled-guard.js';
+import { guardSource } from '../../../../src/operators/decode/io-ts-guard/guard-source.js';
+import type { Tagged } from '../../../../src/operators/decode/io-ts-guard/tagged.js';
+import { runBundled } from '../run-bundled.js';
 
 const guard = (codec: t.Mixed): ((value: unknown) => boolean) => compiledGuard(codec)!;
 const keyed = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, null]));
@@ -172,7 +172,7 @@ describe('where code generation is disallowed', () => {
       import { Subject } from 'rxjs';
       import { Frame } from './src/protocol/frame.js';
       import { decodeWith } from './src/operators/decode-with.js';
-      import { compiledGuard } from './src/operators/decode/compiled-guard.js';
+      import { compiledGuard } from './src/operators/decode/io-ts-guard/compiled-guard.js';
       const codec = t.type({ n: t.number });
       const frames = new Subject();
       const seen = [];

@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import * as t from 'io-ts';
-import { changesNothing } from '../../../src/operators/decode/changes-nothing.js';
-import { unionTags } from '../../../src/operators/decode/union-tags.js';
+import { changesNothing } from '../../../../src/operators/decode/io-ts-guard/changes-nothing.js';
+import { unionTags } from '../../../../src/operators/decode/io-ts-guard/union-tags.js';
 
 const copy = (codec: t.Mixed, changes: Partial<t.Mixed> = {}): t.Mixed =>
   Object.assign(Object.create(Object.getPrototypeOf(codec) as object) as t.Mixed, codec, changes);

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { isRight } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
 import { isDeepStrictEqual } from 'node:util';
-import { changesNothing } from '../../../src/operators/decode/changes-nothing.js';
-import { compiledGuard, type Guard } from '../../../src/operators/decode/compiled-guard.js';
-import { ioTsCheck } from '../../../src/operators/decode/io-ts-check.js';
+import { changesNothing } from '../../../../src/operators/decode/io-ts-guard/changes-nothing.js';
+import { compiledGuard, type Guard } from '../../../../src/operators/decode/io-ts-guard/compiled-guard.js';
+import { ioTsCheck } from '../../../../src/operators/decode/io-ts-guard/io-ts-check.js';
 import { cases, documentsFor, plainCases, valuesFor } from './random-codecs.js';
 
 const numRuns = Number(process.env['GUARD_RUNS'] ?? 1_000);

@@ -3,9 +3,9 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Frame } from '../../../src/protocol/frame.js';
-import { Conflated } from '../../../src/operators/stream/conflated.js';
-import { Decoded } from '../../../src/operators/stream/decoded.js';
-import { type Held, Holding } from '../../../src/operators/stream/holding.js';
+import { Conflated } from '../../../src/operators/items/conflated.js';
+import { Decoded } from '../../../src/operators/items/decoded.js';
+import { type Held, Holding } from '../../../src/operators/memory/holding.js';
 import { bufferSizes, chunk, endOfTurn, fullChunk } from './views.js';
 
 const holdAll = (holding: Holding<Frame>, frames: readonly Frame[]): Held<Frame>[] =>
@@ -232,7 +232,7 @@ const withoutSetImmediate = async (): Promise<Holding<Uint8Array>> => {
   Reflect.deleteProperty(globalThis, 'setImmediate');
   try {
     jest.resetModules();
-    const browser = await import('../../../src/operators/stream/holding.js');
+    const browser = await import('../../../src/operators/memory/holding.js');
     return new browser.Holding<Uint8Array>();
   } finally {
     globalThis.setImmediate = own;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { left, right } from 'fp-ts/lib/Either.js';
-import { Conflated } from '../../../src/operators/stream/conflated.js';
-import { Decoded } from '../../../src/operators/stream/decoded.js';
+import { Conflated } from '../../../src/operators/items/conflated.js';
+import { Decoded } from '../../../src/operators/items/decoded.js';
 import {
   bytesOf,
   frameOf as frameIn,
@@ -9,9 +9,9 @@ import {
   isLifecycle,
   isReplayed,
   timeOf,
-} from '../../../src/operators/stream/item.js';
+} from '../../../src/operators/items/item.js';
 import { Frame } from '../../../src/protocol/frame.js';
-import { ReplayedFrame } from '../../../src/operators/stream/replayed.js';
+import { ReplayedFrame } from '../../../src/operators/items/replayed.js';
 import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../stream.js';
 
 const relayed = new Frame('raw', new Uint8Array(3), true, 9, 1);

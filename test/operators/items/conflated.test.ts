@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { Conflated } from '../../../src/operators/stream/conflated.js';
+import { Conflated } from '../../../src/operators/items/conflated.js';
 
 it('Conflated says which key, its newest value, and how many it stands for', () => {
   expect({ ...new Conflated('EURUSD', { price: 1.1 }, 3) }).toEqual({

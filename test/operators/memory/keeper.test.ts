@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Frame } from '../../../src/protocol/frame.js';
-import { Decoded } from '../../../src/operators/stream/decoded.js';
-import { keeper } from '../../../src/operators/stream/keeper.js';
+import { Decoded } from '../../../src/operators/items/decoded.js';
+import { keeper } from '../../../src/operators/memory/keeper.js';
 import { bufferSizes, chunk, endOfTurn } from './views.js';
 
 describe('keeper', () => {

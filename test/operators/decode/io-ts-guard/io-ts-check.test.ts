@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { isRight, right, type Right } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
-import { ioTsCheck } from '../../../src/operators/decode/io-ts-check.js';
+import { ioTsCheck } from '../../../../src/operators/decode/io-ts-guard/io-ts-check.js';
 
 interface Tree {
   readonly value: number;

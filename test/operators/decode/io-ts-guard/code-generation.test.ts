@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { runBundled } from './run-bundled.js';
+import { runBundled } from '../run-bundled.js';
 
 /** Counts how often a function is made of text, while frames are decoded by each way that there is. */
 const program = `

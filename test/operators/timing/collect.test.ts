@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { EMPTY, interval, of, Subject, tap, throwError } from 'rxjs';
-import { type Gatherer, gathered } from '../../../src/operators/window/gathered.js';
+import { type Gatherer, gathered } from '../../../src/operators/timing/collect.js';
 import { marbles } from '../stream.js';
 
 /** Lets out what it has at a capital letter, at a tick and at the end. */
