@@ -19,7 +19,7 @@ import {
   validated,
 } from './protocol/rules.js';
 import { isCredential, Secret } from './protocol/secret.js';
-import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from './reconnect/backoff.js';
+import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from './reconnect/policy.js';
 
 /**
  * TLS of a private service, for the ticket request and the handshake alike. Any other name is `invalid-options`: where to connect is

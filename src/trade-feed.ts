@@ -7,7 +7,7 @@ import type { FeedEvent, LifecycleEvent } from './protocol/event.js';
 import type { Feed } from './protocol/feed.js';
 import type { Frame } from './protocol/frame.js';
 import type { Ticket } from './protocol/ticket.js';
-import { backoff } from './reconnect/reconnect.js';
+import { backoff } from './reconnect/backoff.js';
 import { reportReconnect } from './reconnect/report-reconnect.js';
 import { withGaps } from './reconnect/with-gaps.js';
 import { reportStop } from './reconnect/report-stop.js';

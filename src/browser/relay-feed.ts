@@ -1,7 +1,7 @@
 import { defer, map, merge, mergeAll, type Observable, retryWhen, Subject, tap } from 'rxjs';
 import type { LifecycleEvent, RelayedEvent } from '../protocol/event.js';
 import { judged } from '../protocol/judged.js';
-import { backoff } from '../reconnect/reconnect.js';
+import { backoff } from '../reconnect/backoff.js';
 import type { RelayedValue } from '../protocol/relayed-value.js';
 import { reportReconnect } from '../reconnect/report-reconnect.js';
 import { reportStop } from '../reconnect/report-stop.js';

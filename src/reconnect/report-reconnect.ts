@@ -1,5 +1,5 @@
 import type { Disconnected, Reconnecting } from '../protocol/event.js';
-import type { Reconnect } from './backoff.js';
+import type { Reconnect } from './policy.js';
 
 /** Reports the decision to try again as two events: why the attempt before it ended, and how long the wait is. */
 export const reportReconnect =
