@@ -6,7 +6,7 @@ import { noop, VirtualTimeScheduler } from 'rxjs';
 import { Agent, Client } from 'undici';
 import { type FeedEvent, tradeFeedError, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { resolveOptions } from '../../src/options.js';
-import { keepSockets } from '../../src/transport/kept-sockets.js';
+import { reusableSockets } from '../../src/transport/reusable-sockets.js';
 import { certificateFor } from '../support/certificate.js';
 import { closed, optionsFor, until } from '../support/feed.js';
 import { type Fate, startGate } from '../support/gate.js';
@@ -45,16 +45,16 @@ describe('what is kept', () => {
       destroy: () => void dispatcher.destroy(),
     };
   };
-  const kept = () => keepSockets(resolveOptions());
+  const kept = () => reusableSockets(resolveOptions());
 
   it('is given away once, and not if it is over', () => {
     const [sockets, client] = [kept(), clientOf()];
     expect(sockets.takeClient()).toBeUndefined();
-    sockets.keepClient(client);
+    sockets.storeClient(client);
     expect(sockets.takeClient()).toBe(client);
     expect(sockets.takeClient()).toBeUndefined();
     client.destroy();
-    sockets.keepClient(client);
+    sockets.storeClient(client);
     expect(sockets.takeClient()).toBeUndefined();
   });
 
@@ -63,28 +63,28 @@ describe('what is kept', () => {
     ['connection-lost', false],
   ] as const)('is trusted no more after %s: %s', (code, isDestroyed) => {
     const [sockets, client] = [kept(), clientOf()];
-    sockets.keepClient(client);
-    sockets.follow({ type: 'disconnected', at: 0, failure: tradeFeedError({ stage: 'stream', code }) });
+    sockets.storeClient(client);
+    sockets.attemptFailed(tradeFeedError({ stage: 'stream', code }));
     expect(client.isDestroyed).toBe(isDestroyed);
     expect(sockets.takeClient() === undefined).toBe(isDestroyed);
   });
 
   it('goes with the subscription, also what is given back later', () => {
     const [sockets, idle, late] = [kept(), clientOf(), clientOf()];
-    sockets.keepClient(idle);
+    sockets.storeClient(idle);
     sockets.release();
     expect(idle.isDestroyed).toBe(true);
-    sockets.keepClient(late);
+    sockets.storeClient(late);
     expect(late.isDestroyed).toBe(true);
   });
 
   it('is made no more once it is released', async () => {
     await using gate = await startGate(['silence']);
-    const sockets = keepSockets(resolveOptions({ standby: true }));
-    const socket = sockets.connect(new URL(`ws://127.0.0.1:${gate.port}`));
+    const sockets = reusableSockets(resolveOptions({ standby: true }));
+    const socket = sockets.connectStream(new URL(`ws://127.0.0.1:${gate.port}`));
     sockets.release();
-    sockets.follow({ type: 'ticket-requested', at: 0, feed: 'market' });
-    sockets.follow({ type: 'opened', at: 0, feed: 'market', connection: 1 });
+    sockets.openSpare();
+    sockets.standBy();
     await when(() => gate.connections === 1);
     await turns();
     expect(gate.connections).toBe(1);

@@ -5,7 +5,7 @@ import { type Connect, whenReady } from './connect-socket.js';
 import { MAX_IDLE_MS } from './kept-ready.js';
 
 /** An undici Client with one connection, and hold of its socket. */
-export interface OwnClient {
+export interface TicketClient {
   readonly dispatcher: Client;
   /** The socket that was made last. */
   readonly socket: () => Socket | undefined;
@@ -14,7 +14,7 @@ export interface OwnClient {
 }
 
 /** Makes a Client for the origin of an address; it connects when there is a request. */
-export const ownClient = (url: URL, connect: Connect): OwnClient => {
+export const createTicketClient = (url: URL, connect: Connect): TicketClient => {
   let socket: Socket | undefined;
   const dispatcher = new Client(url.origin, {
     headersTimeout: 0,
