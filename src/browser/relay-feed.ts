@@ -7,7 +7,7 @@ import { reconnecting, withLifecycle } from '../reconnect/lifecycle.js';
 import type { Ended } from './attempt.js';
 import { feedStops } from './feed-stops.js';
 import { pageWakes$ } from './page-wakes.js';
-import type { Received } from './read-event.js';
+import type { Received } from '../protocol/event-line.js';
 import { relayConnection$ } from './relay-connection.js';
 import { type RelayFeedOptions, type RelayFeedSettings, resolveRelayFeed } from './relay-feed-options.js';
 import { type ResumePoint, resumePoint } from './resume-point.js';
