@@ -13,7 +13,7 @@ import {
 } from '../protocol/rules.js';
 import type { TradeFeedError, Verdict } from '../protocol/failure.js';
 import { tried } from '../protocol/tried.js';
-import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reconnect/backoff.js';
+import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reconnect/policy.js';
 import { pageGlobals } from './page-globals.js';
 
 /** Stores the id of the last message: `sessionStorage` implements it. */

@@ -1,10 +1,9 @@
-import { defer, map, merge, mergeAll, type Observable, retryWhen, Subject, tap } from 'rxjs';
-import type { LifecycleEvent, RelayedEvent } from '../protocol/event.js';
+import { defer, map, mergeAll, type Observable, retryWhen } from 'rxjs';
+import type { RelayedEvent } from '../protocol/event.js';
 import { judged } from '../protocol/judged.js';
-import { backoff } from '../reconnect/reconnect.js';
+import { backoff } from '../reconnect/backoff.js';
 import type { RelayedValue } from '../protocol/relayed-value.js';
-import { reportReconnect } from '../reconnect/report-reconnect.js';
-import { reportStop } from '../reconnect/report-stop.js';
+import { reconnecting, withLifecycle } from '../reconnect/lifecycle.js';
 import type { ConnectionEnd } from './connection-facts.js';
 import { feedStops } from './feed-stops.js';
 import { pageWakes$ } from './page-wakes.js';
@@ -62,21 +61,14 @@ export const relayFeed$ = <T = never>(
 
 /** Receives over a separate stream. Resumes at a point: by default at the one of the settings. */
 const ownFeed$ = (settings: RelayFeedSettings, point?: ResumePoint): Observable<Received> =>
-  defer(() => {
-    const lifecycle = new Subject<LifecycleEvent>();
-    const emit = (event: LifecycleEvent) => lifecycle.next(event);
-    const reconnects = backoff(settings.backoff, reportReconnect(emit), pageWakes$);
-    return merge(
-      lifecycle,
-      relayConnection$(settings, point ?? resumePoint(settings)).pipe(
-        retryWhen((ends: Observable<ConnectionEnd>) =>
-          ends.pipe(
-            feedStops(settings.maxFeedStops),
-            map((failure) => judged(settings, failure)),
-            reconnects,
-          ),
+  withLifecycle<Received>((emit) =>
+    relayConnection$(settings, point ?? resumePoint(settings)).pipe(
+      retryWhen((ends: Observable<ConnectionEnd>) =>
+        ends.pipe(
+          feedStops(settings.maxFeedStops),
+          map((failure) => judged(settings, failure)),
+          backoff(settings.backoff, reconnecting(emit), pageWakes$),
         ),
-        tap({ error: reportStop(emit), complete: () => lifecycle.complete() }),
       ),
-    );
-  });
+    ),
+  );

@@ -1,6 +1,6 @@
 import { writeFrame } from '../operators/node/write-frame.js';
-import { EventTime } from '../operators/stream/event-time.js';
-import { timeOf } from '../operators/stream/item.js';
+import { EventTime } from '../operators/timing/event-time.js';
+import { timeOf } from '../operators/items/item.js';
 import type { Watermark } from '../protocol/event.js';
 import { writeEventLine } from '../protocol/event-line.js';
 import { type LoggedEvent, nextPresent } from '../protocol/present.js';

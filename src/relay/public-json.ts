@@ -1,8 +1,8 @@
 import { identity } from 'rxjs';
 import { writeFrame } from '../operators/node/write-frame.js';
-import { Conflated } from '../operators/stream/conflated.js';
-import { Decoded } from '../operators/stream/decoded.js';
-import { isFrame } from '../operators/stream/item.js';
+import { Conflated } from '../operators/items/conflated.js';
+import { Decoded } from '../operators/items/decoded.js';
+import { isFrame } from '../operators/items/item.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import { errorBy } from '../protocol/meaning.js';
 import { relayTold } from '../protocol/relay-told.js';

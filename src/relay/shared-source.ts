@@ -1,5 +1,5 @@
 import { defer, finalize, merge, type Observable, type SchedulerLike, share, Subject, tap } from 'rxjs';
-import { isReplayed, timeOf } from '../operators/stream/item.js';
+import { isReplayed, timeOf } from '../operators/items/item.js';
 import { presentSince } from '../protocol/catch-up.js';
 import type { RelayedEvent, Watermark } from '../protocol/event.js';
 import { nextPresent, type Present } from '../protocol/present.js';

@@ -10,8 +10,8 @@ import {
   type OperatorFunction,
 } from 'rxjs';
 import { pipe, type SchedulerLike, takeUntil } from 'rxjs';
-import { EventTime } from '../operators/stream/event-time.js';
-import { timeOf } from '../operators/stream/item.js';
+import { EventTime } from '../operators/timing/event-time.js';
+import { timeOf } from '../operators/items/item.js';
 import type { RelayedEvent } from '../protocol/event.js';
 import { nextPresent, openedIn, type Present } from '../protocol/present.js';
 

@@ -1,4 +1,4 @@
-import { isFrame, isLifecycle, timeOf } from '../operators/stream/item.js';
+import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
 import type { WindowFacts } from '../operators/window/feed-window.js';
 import { notBefore } from '../protocol/catch-up.js';
 import type { Disconnected, Gap, LifecycleEvent, RelayedEvent, Stopped, Watermark } from '../protocol/event.js';

@@ -11,7 +11,7 @@ import {
 } from 'rxjs';
 import { type Observable, type OperatorFunction, type SchedulerLike, Subject, takeLast, takeUntil } from 'rxjs';
 import { takeWhile, tap, throwError } from 'rxjs';
-import { isLifecycle } from '../operators/stream/item.js';
+import { isLifecycle } from '../operators/items/item.js';
 import type { LifecycleEvent, RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
 import { errorBy } from '../protocol/meaning.js';
 import { relayTold } from '../protocol/relay-told.js';

@@ -18,7 +18,7 @@ import { relayTold } from '../../src/protocol/relay-told.js';
 import { resolveRelayOptions } from '../../src/relay/relay-options.js';
 import { meanings } from '../../src/protocol/classify.js';
 import type { Meaning } from '../../src/protocol/meaning.js';
-import { defaultBackoff } from '../../src/reconnect/backoff.js';
+import { defaultBackoff } from '../../src/reconnect/policy.js';
 import { filesIn, read, root } from './fences.js';
 import { type Row, tablesUnder } from './tables.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { Conflated } from '../../src/operators/stream/conflated.js';
-import { Decoded } from '../../src/operators/stream/decoded.js';
+import { Conflated } from '../../src/operators/items/conflated.js';
+import { Decoded } from '../../src/operators/items/decoded.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import { publicJson } from '../../src/relay/public-json.js';
 import { frame } from './support.js';

@@ -10,7 +10,7 @@ import {
 } from '../../protocol/event-line.js';
 import { feeds } from '../../protocol/feed.js';
 import type { AnyFrame } from '../../protocol/frame.js';
-import { type Replayed, ReplayedFrame, type ReplayedGap } from '../stream/replayed.js';
+import { type Replayed, ReplayedFrame, type ReplayedGap } from '../items/replayed.js';
 import { writeFrame } from './write-frame.js';
 
 /** Makes the line of a frame, newline included. */
