@@ -30,9 +30,7 @@ const ofNode = ['src/operators/node/replay.ts', 'src/relay/relay.ts'];
 const cases = [
   ...Object.values(newer).map((text) => [page, text] as const),
   [page, old] as const,
-  ...[...loaded, 'src/reconnect/backoff.ts', ...ofNode].map(
-    (path) => [path, Object.values(newer).join('\n')] as const,
-  ),
+  ...[...loaded, 'src/reconnect/backoff.ts', ...ofNode].map((path) => [path, Object.values(newer).join('\n')] as const),
 ];
 
 // Lints each text as a file that is there, so that its types are known. In a process: types take seconds under jest.
