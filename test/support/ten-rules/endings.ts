@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { TradeFeedError } from 'rx-trade-feed';
+import { expectedFailure, stoppingCodes } from '../failure-table.js';
 import { failuresOf, of } from './of.js';
 import type { Seen } from './seen.js';
 
@@ -23,22 +24,9 @@ export const afterTheEnd = (log: readonly Seen[]): readonly string[] => {
   return [...told, ...late, ...(open.size > 0 ? [`${open.size} sockets are left`] : [])];
 };
 
-const stops: readonly string[] = [
-  'invalid-api-key',
-  'not-entitled',
-  'invalid-ticket-request',
-  'ticket-request-rejected',
-  'untrusted-certificate',
-  'invalid-ticket',
-  'handshake-rejected',
-  'subprotocol-mismatch',
-  'connection-replaced',
-  'policy-violation',
-];
-
 export const verdicts = (log: readonly Seen[], isOwnError: (error: unknown) => boolean): readonly string[] => [
   ...failuresOf(log)
-    .filter(({ failure }) => stops.includes(failure.code) || failure.verdict === 'stop')
+    .filter(({ failure }) => stoppingCodes.includes(failure.code) || failure.verdict === 'stop')
     .map(({ failure }) => `went on after ${failure.code}`),
   ...of(log, 'errored')
     .filter(({ error }) => !isOwnError(error))
@@ -46,7 +34,6 @@ export const verdicts = (log: readonly Seen[], isOwnError: (error: unknown) => b
     .map(({ error }) => `stopped with ${error instanceof TradeFeedError ? error.code : inspect(error)}`),
 ];
 
-const mayStop = ({ code, status = 0 }: TradeFeedError): boolean =>
-  stops.includes(code) ||
-  code === 'retries-exhausted' ||
-  (code === 'handshake-failed' && status !== 408 && status !== 429 && (status < 500 || status > 599));
+// The options of these feeds are valid, so `invalid-options` must not occur.
+const mayStop = (failure: TradeFeedError): boolean =>
+  failure.code !== 'invalid-options' && expectedFailure(failure).verdict === 'stop';
