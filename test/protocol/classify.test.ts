@@ -4,6 +4,7 @@ import { classify, meanings, tradeFeedError } from '../../src/protocol/classify.
 import type { FailureFacts, Stage } from '../../src/protocol/failure.js';
 import type { Meaning } from '../../src/protocol/meaning.js';
 import { failureCodes, type FailureRow, failureTable } from '../support/failure-table.js';
+import { cases } from '../support/cases.js';
 
 const answers = (stage: Stage, ...statuses: readonly number[]): FailureFacts[] =>
   statuses.map((status) => ({ stage, status }));
@@ -55,7 +56,7 @@ const factsOf = (row: FailureRow): readonly FailureFacts[] => {
   return samples[keyOf(row)] ?? stages.map((each) => ({ stage: each, ...facts }) as FailureFacts);
 };
 
-const cases = failureTable.flatMap((row) =>
+const examples = failureTable.flatMap((row) =>
   factsOf(row).map((each) => ({
     ...{ row: keyOf(row), code: row.code, verdict: row.verdict, each },
     what: JSON.stringify(each),
@@ -63,7 +64,7 @@ const cases = failureTable.flatMap((row) =>
 );
 
 describe('classify', () => {
-  it.each(cases)('$what is $code: $verdict', ({ row, each, code, verdict }) => {
+  it.each(examples)('$what is $code: $verdict', ({ row, each, code, verdict }) => {
     expect(classify(each)).toBe(verdict);
     expect(tradeFeedError(each)).toMatchObject({ code, verdict, stage: each.stage });
     const { meaning, advice } = meanings.find((candidate) => keyOf(candidate) === row)!;
@@ -73,7 +74,7 @@ describe('classify', () => {
     });
   });
 
-  it.each(cases)('$what is the same when it is asked again as an error', ({ each, verdict, code }) => {
+  it.each(examples)('$what is the same when it is asked again as an error', ({ each, verdict, code }) => {
     const error = tradeFeedError(each);
     expect(classify(error)).toBe(verdict);
     expect(tradeFeedError({ ...error }).code).toBe(code);
@@ -124,6 +125,7 @@ describe('classify', () => {
           if (!named) expect(classify({ stage, status })).toBe(server ? 'backoff' : 'stop');
         },
       ),
+      { numRuns: cases(100) },
     );
   });
 
@@ -136,6 +138,7 @@ describe('classify', () => {
           expect(error).toMatchObject({ code: 'connection-closed', verdict: 'backoff' });
         }
       }),
+      { numRuns: cases(100) },
     );
   });
 });
