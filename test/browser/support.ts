@@ -4,7 +4,8 @@ import { relayFeed$, type RelayFeedOptions } from '../../src/browser/index.js';
 import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
 import type { TradeFeedError } from '../../src/protocol/failure.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
-import { eventually, isFrame, isTold, Web } from '../relay/support.js';
+import { isFrame, isTold, Web } from '../relay/support.js';
+import { waitFor } from '../support/wait-for.js';
 
 /** Answers one request. */
 export type Step = (response: ServerResponse, request: IncomingMessage) => void;
@@ -103,7 +104,7 @@ export class Receiver {
   }
 
   async until(holds: (receiver: this) => boolean): Promise<this> {
-    await eventually(() => holds(this));
+    await waitFor(() => holds(this));
     return this;
   }
 

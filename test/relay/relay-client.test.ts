@@ -6,6 +6,7 @@ import type { RelayMessage } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
 import { disconnected, gapOf, opened, reconnecting } from '../operators/stream.js';
 import { eventsIn, frame, range, type Told } from './support.js';
+import { cases } from '../support/cases.js';
 
 const runOf = (bounds: { capacity?: number; capacityBytes?: number; maxReplayBytes?: number } = {}) =>
   new RelayRun({ capacity: 1_000, capacityBytes: 1e6, maxReplayBytes: 1e6, ...bounds }, () => 500);
@@ -281,7 +282,7 @@ describe('RelayClient', () => {
           expect(expected - 1).toBe(emitted);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 });

@@ -255,8 +255,3 @@ export class Raw {
     for (const resolve of waiting) resolve();
   }
 }
-
-/** Waits until something holds, turn by turn of the event loop. */
-export const eventually = async (holds: () => boolean): Promise<void> => {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-};
