@@ -11,7 +11,7 @@ import type { FeedStats } from '../operators/items/feed-tally.js';
 import { resolveTicketOptions } from '../options.js';
 import type { FeedEvent } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
-import { answerEnd } from '../relay/answer-end.js';
+import { waitForClose } from '../relay/http-response.js';
 import { createRelay, type Relay } from '../relay/index.js';
 import { feedEvents$ } from '../trade-feed.js';
 import { logClients, logFeed, loggerOf, logSameAccount } from './feed-log.js';
@@ -179,7 +179,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     this.relay.close();
     this.#closed$.next();
     this.#closed$.complete();
-    await Promise.all([...this.#releases, ...Array.from(this.#responses, answerEnd)]);
+    await Promise.all([...this.#releases, ...Array.from(this.#responses, waitForClose)]);
   }
 
   // Holds the connection open. After a stop there is none, and none is opened.

@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { LineBuffer } from '../../../../src/operators/node/recording/line-buffer.js';
-import { Lines } from '../../../src/operators/node/recording-lines.js';
 import { cases } from '../../../support/cases.js';
 
 const textOf = ({ bytes, length }: LineBuffer): string => bytes.toString('utf8', 0, length);

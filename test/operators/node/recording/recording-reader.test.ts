@@ -6,7 +6,6 @@ import { open } from 'node:fs/promises';
 import { type RecordingReader, createRecordingReader } from '../../../../src/operators/node/recording/recording-reader.js';
 import { tempFolder } from '../../../cli/support/temp-folder.js';
 import { openFiles } from '../support/open-files.js';
-import { recordingReader } from '../../../src/operators/node/recording-reader.js';
 import { cases } from '../../../support/cases.js';
 import { waitFor } from '../../../support/wait-for.js';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Conflated } from '../../src/operators/items/conflated.js';
 import { Decoded } from '../../src/operators/items/decoded.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
-import { valueJson } from '../../src/relay/topic-value.js';
+import { publicJson } from '../../src/relay/public-json.js';
 import { frame } from './support.js';
 
 const mark = 'private text';
@@ -20,8 +20,8 @@ const line = {
   data: 'a',
 };
 
-/** Has private fields, and says what may be seen of it. */
-class Shown {
+/** Has private fields, and a `toJSON` that returns the public part. */
+class WithJson {
   readonly internal = mark;
   readonly #json: unknown;
   calls = 0;
@@ -38,7 +38,7 @@ class Shown {
 
 const decoded = (value: unknown): Decoded<unknown> => new Decoded(value, frame(mark));
 
-/** The ways in which something can be in a value, and what the JSON has there. */
+/** The places where an object can be in a value, and the expected JSON. */
 const places: readonly (readonly [string, (value: unknown) => unknown, (json: unknown) => unknown])[] = [
   ['alone', (value) => value, (json) => json],
   ['in an object', (value) => ({ deep: [value] }), (json) => ({ deep: [json] })],
@@ -50,57 +50,57 @@ const places: readonly (readonly [string, (value: unknown) => unknown, (json: un
     (value) => new Conflated('k', decoded(value), 2),
     (json) => ({ key: 'k', value: json, count: 2 }),
   ],
-  ['in the result of a toJSON', (value) => new Shown({ deep: value }), (json) => ({ deep: json })],
-  ['as the result of a toJSON', (value) => new Shown(decoded(value)), (json) => json],
-  ['as the result of a toJSON in a Decoded', (value) => decoded(new Shown([decoded(value)])), (json) => [json]],
+  ['in the result of a toJSON', (value) => new WithJson({ deep: value }), (json) => ({ deep: json })],
+  ['as the result of a toJSON', (value) => new WithJson(decoded(value)), (json) => json],
+  ['as the result of a toJSON in a Decoded', (value) => decoded(new WithJson([decoded(value)])), (json) => [json]],
 ];
 
-describe.each(places)('valueJson of what stands %s', (_where, put, expected) => {
+describe.each(places)('publicJson of a value %s', (_where, put, expected) => {
   it.each<[string, () => unknown, unknown]>([
     ['a plain object', () => ({ n: 1, none: undefined, list: [null, 'x'] }), { n: 1, list: [null, 'x'] }],
-    ['an object with toJSON', () => new Shown('price 1.5'), 'price 1.5'],
+    ['an object with toJSON', () => new WithJson('price 1.5'), 'price 1.5'],
     ['a Date', () => new Date(0), '1970-01-01T00:00:00.000Z'],
     ['a frame', () => frame('a', 7), line],
     ['a Decoded', () => decoded({ n: 1 }), { n: 1 }],
     ['a Conflated', () => new Conflated('k', frame('a', 7), 3), { key: 'k', value: line, count: 3 }],
   ])('writes %s', (_what, make, json) => {
-    expect(JSON.parse(valueJson(put(make())))).toEqual(expected(json));
+    expect(JSON.parse(publicJson(put(make())))).toEqual(expected(json));
   });
 
   it.each([
     ['a failure', failure],
-    ['a failure that a toJSON gives', new Shown(failure)],
-  ])('writes %s with its public words, and nothing private', (_what, value) => {
-    const text = valueJson(put(value));
+    ['a failure that a toJSON returns', new WithJson(failure)],
+  ])('writes %s with its public text only', (_what, value) => {
+    const text = publicJson(put(value));
     expect(text).not.toContain(mark);
     expect(JSON.parse(text)).toEqual(expected(JSON.parse(JSON.stringify(failure.toPublic()))));
     expect(text).toContain(JSON.stringify(failure.toPublic().message));
   });
 });
 
-describe('valueJson', () => {
+describe('publicJson', () => {
   it('calls toJSON once, with its key', () => {
     const keys: unknown[] = [];
     const shown = { toJSON: (key: unknown) => keys.push(key) };
-    valueJson({ a: shown, b: decoded(shown), c: [shown] });
+    publicJson({ a: shown, b: decoded(shown), c: [shown] });
     expect(keys).toEqual(['a', 'b', '0']);
   });
 
-  it('does not call the toJSON of what a toJSON gives, as JSON.stringify', () => {
-    const inner = new Shown('inner');
+  it('does not call the toJSON of the result of a toJSON, like JSON.stringify', () => {
+    const inner = new WithJson('inner');
     const value = { toJSON: () => inner };
-    expect(valueJson(value)).toBe(JSON.stringify(value));
-    expect(valueJson(decoded(value))).toBe(JSON.stringify(value));
+    expect(publicJson(value)).toBe(JSON.stringify(value));
+    expect(publicJson(decoded(value))).toBe(JSON.stringify(value));
     expect(inner.calls).toBe(0);
   });
 
   it.each([
     ['undefined', undefined],
     ['a Decoded of undefined', decoded(undefined)],
-    ['a toJSON of undefined', new Shown(undefined)],
+    ['a toJSON of undefined', new WithJson(undefined)],
     ['a function', () => 1],
     ['a BigInt', decoded(5n)],
   ])('throws for %s', (_what, value) => {
-    expect(() => valueJson(value)).toThrow(TypeError);
+    expect(() => publicJson(value)).toThrow(TypeError);
   });
 });

@@ -6,8 +6,9 @@ import { RelayClient } from '../../src/relay/relay-client.js';
 import { sseText } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
 import { disconnected, gapOf, opened, reconnecting } from '../operators/stream.js';
-import { eventsIn, frame, isFrame, range, type Told, watermarkIn } from './support.js';
+import { eventsIn, frame, isFrame, range, watermarkIn } from './support.js';
 import { cases } from '../support/cases.js';
+import { type WireEvent } from './support.js';
 
 const begin = 1_000_000;
 
@@ -37,54 +38,54 @@ class Replica {
     return { client, read: () => [...client.messages(() => false), ...client.watermark()] };
   }
 
-  /** Everything that a client gets that joins with that id. */
-  given(lastEventId: string): Told[] {
+  /** All events for a client that joins with an id. */
+  eventsFor(lastEventId: string): WireEvent[] {
     return this.join(lastEventId).read().filter(isBatch).flatMap(eventsIn);
   }
 }
 
 const isBatch = ({ type }: { readonly type?: string }): boolean => type === undefined;
-const typesOf = (events: readonly Told[]): string[] => events.map(({ type }) => type);
-const timeIn = (event: Told): number => (event['receivedAt'] ?? event['to'] ?? event['at']) as number;
-const numbersOf = (events: readonly Told[]): number[] =>
+const typesOf = (events: readonly WireEvent[]): string[] => events.map(({ type }) => type);
+const timeIn = (event: WireEvent): number => (event['receivedAt'] ?? event['to'] ?? event['at']) as number;
+const numbersOf = (events: readonly WireEvent[]): number[] =>
   events.flatMap(({ type, data }) => (type === 'frame' ? [Number(data)] : []));
 const framesOf = (numbers: readonly number[], time = (n: number) => begin + n): RelayedEvent[] =>
   numbers.map((n) => frame(n, time(n)));
 const elsewhere = (at: number): string => `otherrun.7.5.${at}`;
 
 describe('a client of another relay', () => {
-  it('goes on after its time, with a gap that says so: it gets no frame twice', () => {
+  it('resumes after the time in its id, with a gap, and receives no frame twice', () => {
     const replica = new Replica().take(opened(begin), ...framesOf(range(1, 20)));
-    const told = replica.given(elsewhere(begin + 12));
-    expect(typesOf(told.slice(0, 2))).toEqual(['opened', 'gap']);
-    expect(told[1]).toMatchObject({ from: begin + 12, to: begin + 12, failure: { code: 'relay-behind' } });
-    expect(told[1]).not.toHaveProperty('missed');
-    expect(numbersOf(told)).toEqual(range(13, 20));
+    const received = replica.eventsFor(elsewhere(begin + 12));
+    expect(typesOf(received.slice(0, 2))).toEqual(['opened', 'gap']);
+    expect(received[1]).toMatchObject({ from: begin + 12, to: begin + 12, failure: { code: 'relay-behind' } });
+    expect(received[1]).not.toHaveProperty('missed');
+    expect(numbersOf(received)).toEqual(range(13, 20));
   });
 
-  it('gets none of the frames of its millisecond: it may have them', () => {
+  it('does not receive the frames of the same millisecond, because it may have them', () => {
     const replica = new Replica().take(opened(begin), ...framesOf(range(1, 9), (n) => begin + Math.ceil(n / 3)));
-    expect(numbersOf(replica.given(elsewhere(begin + 2)))).toEqual([7, 8, 9]);
+    expect(numbersOf(replica.eventsFor(elsewhere(begin + 2)))).toEqual([7, 8, 9]);
   });
 
-  it('gets all that there is, and the gap up to it, when all of it is later', () => {
+  it('receives the whole log after a gap when all stored events are later', () => {
     const replica = new Replica({ capacity: 5 }).take(opened(begin), ...framesOf(range(1, 20)));
-    const told = replica.given(elsewhere(begin - 500));
-    expect(told[1]).toMatchObject({ type: 'gap', from: begin - 500, to: begin + 15 });
-    expect(numbersOf(told)).toEqual(range(16, 20));
+    const received = replica.eventsFor(elsewhere(begin - 500));
+    expect(received[1]).toMatchObject({ type: 'gap', from: begin - 500, to: begin + 15 });
+    expect(numbersOf(received)).toEqual(range(16, 20));
   });
 
-  it('is told of an outage that goes on with no time before its own, and of the same next attempt', () => {
+  it('receives a current outage with no time before its own, and with the same time of the next attempt', () => {
     const replica = new Replica().take(opened(begin), ...framesOf([1]));
     replica.take(disconnected(begin + 5), reconnecting(begin + 6, 1_000));
-    const told = replica.given(elsewhere(begin + 100));
-    expect(typesOf(told)).toEqual(['gap', 'disconnected', 'reconnecting']);
-    expect(told.map(timeIn)).toEqual([begin + 100, begin + 100, begin + 100]);
-    expect(told[2]).toMatchObject({ delayMs: 906 });
-    expect(told[1]).toMatchObject({ failure: { endedAt: begin + 5 } });
+    const received = replica.eventsFor(elsewhere(begin + 100));
+    expect(typesOf(received)).toEqual(['gap', 'disconnected', 'reconnecting']);
+    expect(received.map(timeIn)).toEqual([begin + 100, begin + 100, begin + 100]);
+    expect(received[2]).toMatchObject({ delayMs: 906 });
+    expect(received[1]).toMatchObject({ failure: { endedAt: begin + 5 } });
   });
 
-  it('gets nothing that it has when this relay is later: frames that come up to its time are in a gap', () => {
+  it('receives no event twice from a relay that is later: frames up to its time become a gap', () => {
     const replica = new Replica().take(opened(begin), ...framesOf(range(1, 5)));
     const { read } = replica.join(elsewhere(begin + 8));
     const first = read().filter(isBatch).flatMap(eventsIn);
@@ -97,7 +98,7 @@ describe('a client of another relay', () => {
     expect(second.flatMap(eventsIn)).toEqual([
       expect.objectContaining({ type: 'gap', from: begin + 6, to: begin + 8 }),
     ]);
-    // Another relay, or this one, does not send them either.
+    // The id makes another relay, or this one, skip them too.
     expect(second.at(-1)!.id).toMatch(new RegExp(`\\.${begin + 9}$`));
     const again = replica.join(second.at(-1)!.id);
     expect(again.client.joined).toBe('resumed');
@@ -112,7 +113,7 @@ describe('a client of another relay', () => {
   it.each([
     ['a minute', begin + 60_000],
     ['thousands of years', 9_000_000_000_000_000],
-  ])('gets what comes from now on when its time is %s ahead', (_what, at) => {
+  ])('receives new events from now on when its time is %s ahead', (_what, at) => {
     const replica = new Replica().take(opened(begin), ...framesOf(range(1, 5)));
     const { read } = replica.join(elsewhere(at));
     const first = read().filter(isBatch).flatMap(eventsIn);
@@ -124,7 +125,7 @@ describe('a client of another relay', () => {
     expect(numbersOf(read().flatMap(eventsIn))).toEqual([6, 7]);
   });
 
-  it('gets all of a recording that begins again after a restart, although its time was later', () => {
+  it('receives a recording from the start after a restart, although its time was later', () => {
     const replica = new Replica();
     const { read } = replica.join(elsewhere(begin - 50_000));
     read();
@@ -132,11 +133,11 @@ describe('a client of another relay', () => {
     expect(numbersOf(read().flatMap(eventsIn))).toEqual(range(1, 5));
   });
 
-  it('finds its place when the clock of the source was set back', () => {
+  it('resumes correctly when the clock of the source was set back', () => {
     const times = [100, 101, 50, 51, 52, 53];
     const replica = new Replica().take(...framesOf(range(1, 6), (n) => begin + times[n - 1]!));
-    expect(numbersOf(replica.given(elsewhere(begin + 51)))).toEqual([5, 6]);
-    expect(numbersOf(replica.given(elsewhere(begin + 101)))).toEqual([]);
+    expect(numbersOf(replica.eventsFor(elsewhere(begin + 51)))).toEqual([5, 6]);
+    expect(numbersOf(replica.eventsFor(elsewhere(begin + 101)))).toEqual([]);
   });
 });
 
@@ -149,13 +150,13 @@ describe('maxReplayBytes', () => {
       .filter(isBatch)
       .reduce((sum, message) => sum + Buffer.byteLength(sseText(message)), 0);
 
-  it('is the most that a client gets which was here before: the rest is a gap, with the number of frames', () => {
+  it('limits the replay for a returning client: older events become a gap with the number of frames', () => {
     const replica = new Replica({ maxReplayBytes: 1_000 }).take(opened(begin), ...lines(200));
-    const told = replica.given(`${replica.run.epoch}.51.50.${begin + 50}`);
-    const numbers = numbersOf(told);
+    const received = replica.eventsFor(`${replica.run.epoch}.51.50.${begin + 50}`);
+    const numbers = numbersOf(received);
     expect(numbers).toEqual(range(numbers[0]!, 200));
     expect(numbers.length).toBeGreaterThan(5);
-    expect(told[1]).toMatchObject({
+    expect(received[1]).toMatchObject({
       type: 'gap',
       from: begin + 50,
       to: begin + numbers[0]! - 1,
@@ -163,7 +164,7 @@ describe('maxReplayBytes', () => {
     });
   });
 
-  it('gives everything to who has missed that many bytes and no more', () => {
+  it('allows exactly that many bytes', () => {
     const bytes = Buffer.byteLength(frameLine(frame(1, begin + 1))) - 1;
     const replica = (more: number) => new Replica({ maxReplayBytes: bytes * 9 + more }).take(...lines(9));
     const id = ({ run }: Replica) => `${run.epoch}.0.0.${begin}`;
@@ -174,13 +175,13 @@ describe('maxReplayBytes', () => {
     ]);
   });
 
-  it('counts bytes as they are sent, and gives nothing of one event that is larger', () => {
+  it('counts UTF-8 bytes, and skips an event that is larger', () => {
     const wide = new Replica({ maxReplayBytes: 1_000 }).take(opened(begin), frame('漢'.repeat(400), begin + 1));
-    expect(numbersOf(wide.given(elsewhere(begin - 1)))).toEqual([]);
-    expect(typesOf(wide.given(elsewhere(begin - 1)))).toEqual(['opened', 'gap']);
+    expect(numbersOf(wide.eventsFor(elsewhere(begin - 1)))).toEqual([]);
+    expect(typesOf(wide.eventsFor(elsewhere(begin - 1)))).toEqual(['opened', 'gap']);
   });
 
-  it('bounds what any header gets, whatever it says', () => {
+  it('limits the replay for any header', () => {
     const replica = new Replica({ maxReplayBytes: 2_000 }).take(opened(begin), ...lines(500));
     const number = fc.oneof(
       fc.nat(600),
@@ -190,7 +191,7 @@ describe('maxReplayBytes', () => {
     fc.assert(
       fc.property(epoch, number, number, number, (word, seq, frames, at) => {
         const id = `${word === 'mine' ? replica.run.epoch : word}.${seq}.${frames}.${at}`;
-        // The lines of the log, `data: ` before each, and the opening with its gap.
+        // The lines of the log, `data: ` before each, and `opened` with its gap.
         expect(sentTo(replica, id)).toBeLessThan(2_000 * 1.2 + 1_000);
       }),
       { numRuns: cases(100) },
@@ -198,7 +199,7 @@ describe('maxReplayBytes', () => {
   });
 });
 
-/** What a page does: reads where it is, or goes to a replica and joins with its last id, or with one that it was never given. */
+/** The steps of a page: it reads, or it joins a replica with its last id. */
 const moves = fc.array(
   fc.record({
     events: fc.nat(12),
@@ -209,7 +210,7 @@ const moves = fc.array(
   { minLength: 1, maxLength: 14 },
 );
 
-/** A feed of numbered frames with an outage now and then; times never go back. */
+/** A feed of numbered frames with outages, whose times never decrease. */
 const timeline = fc
   .array(fc.record({ after: fc.nat(40), kind: fc.constantFrom('frame', 'frame', 'frame', 'frame', 'outage') }), {
     minLength: 30,
@@ -229,9 +230,9 @@ const timeline = fc
 
 const clocks = fc.tuple(fc.integer({ min: -5_000, max: 5_000 }), fc.integer({ min: -5_000, max: 5_000 }));
 
-describe('a page that goes from relay to relay', () => {
-  /** Lets a page wander between two relays, and gives all that it was told. */
-  const wander = (
+describe('a page that switches between relays', () => {
+  /** Makes a page switch between two relays, and returns all messages that it received. */
+  const switchBetween = (
     sources: readonly [readonly RelayedEvent[], readonly RelayedEvent[]],
     steps: readonly { events: number; lag: number; to: number | undefined; reads: boolean }[],
     [one, other]: readonly [number, number],
@@ -265,7 +266,7 @@ describe('a page that goes from relay to relay', () => {
 
   const inOrder = (times: readonly number[]): void => expect(times).toEqual(times.toSorted((a, b) => a - b));
 
-  it('gets no frame twice that comes late to the relay, on a second return to it within the same ms', () => {
+  it('receives no late frame twice when it returns to a relay twice within the same ms', () => {
     const same = range(1, 3).map((n) => frame(n, begin + 1));
     const [one, other] = [new Replica().take(opened(begin)), new Replica().take(opened(begin))];
     one.take(...same.slice(0, 2));
@@ -278,17 +279,17 @@ describe('a page that goes from relay to relay', () => {
     expect(numbersOf(again.read().flatMap(eventsIn))).toEqual([4]);
   });
 
-  it('gets no frame of one source twice, time never goes back, and what is missing is in a gap', () => {
+  it('receives each frame of one source once, times never decrease, and a gap covers each missing frame', () => {
     fc.assert(
       fc.property(timeline, moves, clocks, (source, steps, differences) => {
-        const messages = wander([source, source], steps, differences);
-        const told = messages.flatMap(eventsIn);
-        const numbers = numbersOf(told);
+        const messages = switchBetween([source, source], steps, differences);
+        const received = messages.flatMap(eventsIn);
+        const numbers = numbersOf(received);
         expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b));
-        inOrder(told.map(timeIn));
-        const gaps = told.filter(({ type }) => type === 'gap') as unknown as { from: number; to: number }[];
-        // Those after the last one that the page got, from a relay that is late, are still to come.
-        const last = timeIn(told.at(-1)!);
+        inOrder(received.map(timeIn));
+        const gaps = received.filter(({ type }) => type === 'gap') as unknown as { from: number; to: number }[];
+        // A late relay will still send the frames after the last one.
+        const last = timeIn(received.at(-1)!);
         const lost = source
           .filter(isFrame)
           .filter((each) => each.receivedAt <= last && !numbers.includes(Number(each.text())));
@@ -298,18 +299,18 @@ describe('a page that goes from relay to relay', () => {
     );
   });
 
-  it('gets frames of two sources with times that never go back, none twice, and after a gap at each change', () => {
+  it('receives each frame of two sources once, with times that never decrease, and a gap at each change', () => {
     fc.assert(
       fc.property(timeline, timeline, moves, clocks, (one, two, steps, differences) => {
         const other = two.map((event) =>
           event.type === 'frame' ? frame(`1000${event.text()}`, event.receivedAt, 1) : event,
         );
-        const told = wander([one, other], steps, differences).flatMap(eventsIn);
-        const numbers = numbersOf(told);
+        const received = switchBetween([one, other], steps, differences).flatMap(eventsIn);
+        const numbers = numbersOf(received);
         expect(new Set(numbers).size).toBe(numbers.length);
-        inOrder(told.map(timeIn));
+        inOrder(received.map(timeIn));
         // Between frames of two sources there is always a gap.
-        const order = told.flatMap((event) =>
+        const order = received.flatMap((event) =>
           event.type === 'gap' ? '|' : numbersOf([event]).map((n) => (n < 1e4 ? 'a' : 'b')),
         );
         expect(order.join('')).not.toMatch(/ab|ba/);
@@ -318,7 +319,7 @@ describe('a page that goes from relay to relay', () => {
     );
   });
 
-  it('gets watermarks that never go back from a relay that is late, and no event before one', () => {
+  it('receives watermarks that never decrease from a late relay, and no event before one', () => {
     const replica = new Replica().take(opened(begin), ...framesOf(range(1, 3)));
     const { read } = replica.join(elsewhere(begin + 9));
     const messages = read();
@@ -331,7 +332,7 @@ describe('a page that goes from relay to relay', () => {
   it.each<[string, readonly RelayedEvent[]]>([
     ['the feed is open all the time', framesOf(range(1_100, 1_105))],
     [
-      'the feed was down meanwhile',
+      'the feed was down in between',
       [
         ...framesOf([1, 2]),
         disconnected(begin + 1_050),
@@ -340,7 +341,7 @@ describe('a page that goes from relay to relay', () => {
         ...framesOf([1_101, 1_102]),
       ],
     ],
-  ])('gets times that never go back also when it falls out of the log of a relay that is late: %s', (_how, events) => {
+  ])('receives times that never decrease when it falls out of the log of a late relay: %s', (_how, events) => {
     const replica = new Replica({ capacity: 3 }).take(opened(begin));
     const { read, client } = replica.join(elsewhere(begin + 3_000));
     const messages = read();
@@ -350,13 +351,13 @@ describe('a page that goes from relay to relay', () => {
     replica.take(...framesOf(range(2_998, 3_002)));
     messages.push(...read());
     const batches = messages.filter(isBatch);
-    const told = batches.flatMap(eventsIn);
-    inOrder(told.map(timeIn));
+    const received = batches.flatMap(eventsIn);
+    inOrder(received.map(timeIn));
     inOrder(batches.map((message) => watermarkIn(message) as number));
-    expect(told.map(timeIn).every((at) => at >= begin + 3_000)).toBe(true);
-    expect(numbersOf(told)).toEqual([3_001, 3_002]);
-    // One at the beginning, and one each time that it falls out of the log.
-    expect(typesOf(told).filter((type) => type === 'gap')).toHaveLength(3);
+    expect(received.map(timeIn).every((at) => at >= begin + 3_000)).toBe(true);
+    expect(numbersOf(received)).toEqual([3_001, 3_002]);
+    // One at the start, and one each time the client falls out of the log.
+    expect(typesOf(received).filter((type) => type === 'gap')).toHaveLength(3);
     expect(messages.at(-1)!.id).toMatch(new RegExp(`\\.${begin + 3_002}$`));
   });
 });

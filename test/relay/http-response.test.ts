@@ -9,7 +9,7 @@ import { createRelay, relayHandler } from '../../src/relay/index.js';
 import { frame } from './support.js';
 import { waitFor } from '../support/wait-for.js';
 
-// HTTP/1.1 has its tests with the handler; here is what HTTP/2 does otherwise.
+// The tests of the handler cover HTTP/1.1. These cover the differences of HTTP/2.
 let server: Http2Server | undefined;
 afterEach(async () => {
   server?.close();
@@ -30,7 +30,7 @@ const serve = async (authorize: () => boolean | Promise<boolean>) => {
   return { source, relay, session, stream };
 };
 
-it('waits over HTTP/2 for a client that does not read, ends it when it is stuck, and keeps nobody', async () => {
+it('waits over HTTP/2 for a client that does not read, and ends its stream when it is stuck', async () => {
   const { source, relay, session, stream } = await serve(() => true);
   await once(stream, 'response');
   const types: string[] = [];
@@ -43,17 +43,17 @@ it('waits over HTTP/2 for a client that does not read, ends it when it is stuck,
   session.destroy();
 });
 
-it('streams over HTTP/2, and lets a client that has gone while it was authorized not in', async () => {
-  let letIn: (isIn: boolean) => void = () => undefined;
-  const { source, relay, session, stream } = await serve(() => new Promise((resolve) => (letIn = resolve)));
-  await waitFor(() => letIn.length === 1);
+it('streams over HTTP/2, and ignores a client that left during its authorization', async () => {
+  let allow: (isAllowed: boolean) => void = () => undefined;
+  const { source, relay, session, stream } = await serve(() => new Promise((resolve) => (allow = resolve)));
+  await waitFor(() => allow.length === 1);
   stream.close();
   await once(stream, 'close');
   const second = session.request({ ':path': '/' });
-  const first = letIn;
-  await waitFor(() => letIn !== first);
+  const first = allow;
+  await waitFor(() => allow !== first);
   first(true);
-  letIn(true);
+  allow(true);
   let text = '';
   second.setEncoding('utf8').on('data', (more: string) => (text += more));
   await waitFor(() => relay.status().clients.length > 0);

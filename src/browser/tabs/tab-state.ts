@@ -4,38 +4,38 @@ import type { Received } from '../../protocol/event-line.js';
 import { nextPresent, openedIn, type Present } from '../../protocol/present.js';
 import { relayError } from '../../protocol/relay-failure.js';
 import type { ResumePoint } from '../resume-point.js';
-import { takeBatch, type Taken, takeWelcome } from './place.js';
+import { type Applied, applyBatch, applyWelcome } from './apply-message.js';
 import type { FromLeader, Welcome } from './tab-message.js';
 
-/** How a leader goes: its lock is free, or it was silent and is robbed of it. */
-export type Loss = 'relay-lost' | 'relay-stalled';
+/** How a leader was lost: it has released the lock, or it was silent and its lock was stolen. */
+export type LeaderLoss = 'relay-lost' | 'relay-stalled';
 
-/** What one subscription knows, whether its tab leads or follows. */
-export class Tab {
-  /** A word of its own, for the answer to `join`. */
+/** The state of one subscription, as a leader or as a follower. */
+export class TabState {
+  /** Identifies this tab in the answer to `join`. */
   readonly name = crypto.randomUUID();
-  readonly place: ResumePoint;
-  /** The newest leader that this tab has received from. */
+  readonly point: ResumePoint;
+  /** The term of the newest leader that this tab has received from. */
   term = 0;
-  /** Whether the leader has answered: what comes after its answer is for this tab. */
+  /** Whether the leader has answered `join`: batches after its answer are for this tab. */
   isWelcome = false;
   readonly #now: () => number;
   #present: Present = [];
   #watermark: Watermark | undefined;
-  #heardAt: number;
+  #lastMessageAt: number;
   #openSince = 0;
   #frames = 0;
 
-  /** @param now - gives the time in epoch ms */
-  constructor(place: ResumePoint, now: () => number) {
-    this.place = place;
+  /** @param now - returns the time in epoch ms */
+  constructor(point: ResumePoint, now: () => number) {
+    this.point = point;
     this.#now = now;
-    this.#heardAt = now();
+    this.#lastMessageAt = now();
   }
 
-  /** Takes note of an event that this tab emits. */
+  /** Records an event that this tab emits. */
   emitted(event: Received): void {
-    // Neither says how the feed is: the error that follows `stopped` ends this subscription.
+    // Neither is part of the state: the error after `stopped` ends this subscription.
     if (event.type === 'stopped' || event.type === 'value') return;
     if (event.type === 'frame') this.#frames += 1;
     else if (event.type === 'watermark') this.#watermark = event;
@@ -43,17 +43,17 @@ export class Tab {
     this.#present = nextPresent(this.#present, event);
   }
 
-  /** Takes a message of a leader; emits what this tab emits for it. One of an earlier leader has nothing for it. */
+  /** Processes a message of a leader, and emits the events of this tab for it. Ignores an earlier leader. */
   receive(message: FromLeader): Observable<Received> {
     if (message.term < this.term) return EMPTY;
     this.term = message.term;
-    this.#heardAt = this.#now();
+    this.#lastMessageAt = this.#now();
     if (message.type === 'welcome' && message.tab === this.name && !this.isWelcome) {
       this.isWelcome = true;
-      return this.#take(takeWelcome(this.place.lastEventId(), message, this.#now()), message.shiftMs);
+      return this.#apply(applyWelcome(this.point.lastEventId(), message, this.#now()), message.shiftMs);
     }
     if (message.type === 'batch' && this.isWelcome)
-      return this.#take(takeBatch(this.place.lastEventId(), message), message.shiftMs);
+      return this.#apply(applyBatch(this.point.lastEventId(), message), message.shiftMs);
     return EMPTY;
   }
 
@@ -62,18 +62,18 @@ export class Tab {
     this.term = Math.max(this.term + 1, Date.now());
   }
 
-  /** Answers a tab that joins. */
+  /** Creates the answer for a tab that joins. */
   welcome(tab: string): Welcome {
-    const { term, place } = this;
+    const { term, point } = this;
     const [present, watermark] = [this.#present, this.#watermark];
-    return { type: 'welcome', term, tab, id: place.lastEventId(), shiftMs: place.shiftMs, present, watermark };
+    return { type: 'welcome', term, tab, id: point.lastEventId(), shiftMs: point.shiftMs, present, watermark };
   }
 
-  /** Gives the events for the loss of the leader, if the feed was open through it: those of a connection to the relay that ends. */
-  interrupted(code: Loss): readonly Received[] {
+  /** Returns the events for the loss of the leader, if the feed was open: those for the end of a connection to the relay. */
+  interrupted(code: LeaderLoss): readonly Received[] {
     if (openedIn(this.#present) === undefined) return [];
     const at = this.#now();
-    const endedAt = code === 'relay-stalled' ? this.#heardAt : at;
+    const endedAt = code === 'relay-stalled' ? this.#lastMessageAt : at;
     const uptimeMs = Math.max(0, endedAt - this.#openSince);
     const failure = relayError({ code, uptimeMs, framesReceived: this.#frames, endedAt });
     return [
@@ -82,8 +82,8 @@ export class Tab {
     ];
   }
 
-  #take({ events, id = '' }: Taken, shiftMs: number): Observable<Received> {
-    this.place.shiftMs = shiftMs;
-    return from(events).pipe(tap({ complete: () => this.place.reached(id) }));
+  #apply({ events, id = '' }: Applied, shiftMs: number): Observable<Received> {
+    this.point.shiftMs = shiftMs;
+    return from(events).pipe(tap({ complete: () => this.point.reached(id) }));
   }
 }

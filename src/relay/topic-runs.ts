@@ -6,13 +6,13 @@ import type { RelayRun } from './relay-run.js';
 import { type SharedRun, shareRun } from './shared-run.js';
 import { type RelayTopic, topicEvents$ } from './topic.js';
 
-/** The runs of a relay: one of the feed as it is, and one for each operator. */
-export class Topics {
+/** The runs of a relay: one of the whole feed, and one of each topic. */
+export class TopicRuns {
   readonly #source: Observable<RelayedEvent>;
   readonly #settings: RelaySettings;
-  readonly #onStop: (error: unknown) => void;
+  readonly #onTopicStop: (error: unknown) => void;
   readonly #whole: SharedRun;
-  readonly #runs = new Map<RelayTopic, SharedRun>();
+  readonly #topics = new Map<RelayTopic, SharedRun>();
 
   /**
    * @param onStop - called with the error of the feed
@@ -26,50 +26,49 @@ export class Topics {
   ) {
     this.#source = source;
     this.#settings = settings;
-    this.#onStop = onTopicStop;
+    this.#onTopicStop = onTopicStop;
     this.#whole = shareRun(source, settings, onStop);
   }
 
-  /** How many topics are there, besides the whole feed. */
+  /** The number of topics. The whole feed does not count. */
   get size(): number {
-    this.#forget();
-    return this.#runs.size;
+    this.#removeReleased();
+    return this.#topics.size;
   }
 
-  /** The runs that are held. */
-  get held(): readonly RelayRun[] {
-    return [this.#whole, ...this.#runs.values()].flatMap(({ held }) => [...held]);
+  /** All runs that store events. */
+  get runs(): readonly RelayRun[] {
+    return [this.#whole, ...this.#topics.values()].flatMap(({ runs }) => [...runs]);
   }
 
   /**
-   * Gives the run of a topic; without one, that of the whole feed.
+   * Returns the run of a topic, or of the whole feed.
    *
    * @throws RelayFullError when there are `maxTopics`
    */
   run$(topic: RelayTopic | undefined): Observable<RelayRun> {
     if (topic === undefined) return this.#whole.run$;
-    const known = this.#runs.get(topic);
-    if (known !== undefined) return known.run$;
+    const existing = this.#topics.get(topic);
+    if (existing !== undefined) return existing.run$;
     const { maxTopics, scheduler } = this.#settings;
     if (this.size >= maxTopics) throw new RelayFullError(`There are ${maxTopics} topics. Come back later.`, 'topics');
     const events$ = topicEvents$(this.#source, topic, scheduler);
-    const run = shareRun(events$, this.#settings, this.#onStop, { isKept: false });
-    this.#runs.set(topic, run);
+    const run = shareRun(events$, this.#settings, this.#onTopicStop, { staysEnded: false });
+    this.#topics.set(topic, run);
     return run.run$;
   }
 
-  /** Lets the next client of each run that has ended begin another one. Clients that are here read theirs to its end. */
+  /** Makes the next client of each ended run begin a new run. Current clients read their run to its end. */
   restart(): void {
-    for (const run of [this.#whole, ...this.#runs.values()]) run.restart();
+    for (const run of [this.#whole, ...this.#topics.values()]) run.restart();
   }
 
   /** Ends all subscriptions of the source. */
   close(): void {
-    for (const run of [this.#whole, ...this.#runs.values()]) run.close();
+    for (const run of [this.#whole, ...this.#topics.values()]) run.close();
   }
 
-  // Those that were released: nobody has come back.
-  #forget(): void {
-    for (const [topic, { held }] of this.#runs) if (held.size === 0) this.#runs.delete(topic);
+  #removeReleased(): void {
+    for (const [topic, { runs }] of this.#topics) if (runs.size === 0) this.#topics.delete(topic);
   }
 }
