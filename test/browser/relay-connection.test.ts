@@ -7,8 +7,9 @@ import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { resumePoint } from '../../src/browser/resume-point.js';
 import { frameLine } from '../../src/operators/node/recording-line.js';
 import { lost, opened } from '../operators/stream.js';
-import { Clock, eventually, frame, isFrame, type Web } from '../relay/support.js';
+import { Clock, frame, isFrame, type Web } from '../relay/support.js';
 import { connectAgain, ended, hello, message, silence, startSteps, status, type Step, stream } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -33,7 +34,7 @@ const connect = async (steps: Step | readonly Step[], options: RelayFeedOptions 
   });
   closing.push(() => subscription.unsubscribe());
   const over = async () => {
-    await eventually(() => seen.error !== undefined || seen.isComplete === true);
+    await waitFor(() => seen.error !== undefined || seen.isComplete === true);
     return seen;
   };
   const texts = () => events.filter(isFrame).map((each) => each.text());
@@ -89,7 +90,7 @@ describe('relayConnection$', () => {
     });
     expect(ended!.failure.previous).toMatchObject({ code: 'connection-lost', endedAt: 3 });
     expect([texts(), point.lastEventId()]).toEqual([[], hasOpened ? 'e.1.0.1' : 'e.0.0.1']);
-    await eventually(() => server.responses[0]!.destroyed);
+    await waitFor(() => server.responses[0]!.destroyed);
   });
 
   it.each<[string, string]>([
@@ -138,7 +139,7 @@ describe('relayConnection$', () => {
 
   it('errors when the connection is reset within a message, after the events of whole messages', async () => {
     const { server, over, texts, point } = await connect(stream(`${hello()}${message('e.1.1.1', line('a'))}data: {`));
-    await eventually(() => texts().length === 1);
+    await waitFor(() => texts().length === 1);
     server.reset();
     expect((await over()).error).toMatchObject({ code: 'relay-lost', framesReceived: 1, cause: expect.anything() });
     expect(point.lastEventId()).toBe('e.1.1.1');
@@ -165,21 +166,21 @@ describe('relayConnection$', () => {
     ['connectTimeoutMs, which is longer than idleTimeoutMs', { connectTimeoutMs: 700, idleTimeoutMs: 300 }, 700],
   ])('errors when the relay does not answer within %s', async (_what, options, ms) => {
     const { server, clock, seen, over } = await connect(silence, options);
-    await eventually(() => server.requests.length === 1);
+    await waitFor(() => server.requests.length === 1);
     clock.pass(ms - 1);
     expect(seen).toEqual({});
     clock.pass(1);
     expect((await over()).error).toMatchObject({ code: 'relay-unreachable', stage: 'handshake' });
-    await eventually(() => server.responses[0]!.destroyed);
+    await waitFor(() => server.responses[0]!.destroyed);
   });
 
   it('errors when the relay does not send hello', async () => {
     const { step, isRequested } = parts();
     const { server, clock, over } = await connect(step);
-    await eventually(isRequested);
+    await waitFor(isRequested);
     clock.pass(10_000);
     expect((await over()).error).toMatchObject({ code: 'relay-unreachable' });
-    await eventually(() => server.responses[0]!.destroyed);
+    await waitFor(() => server.responses[0]!.destroyed);
   });
 
   it.each<[string, RelayFeedOptions, number]>([
@@ -201,12 +202,12 @@ describe('relayConnection$', () => {
   it('errors when the relay is silent, with the time of the last bytes as the end', async () => {
     const { step, next } = parts(hello(), message('e.1.1.1', line('a')));
     const { server, clock, seen, over, texts, point } = await connect(step, { idleTimeoutMs: 1_000 });
-    await eventually(() => server.requests.length === 1);
+    await waitFor(() => server.requests.length === 1);
     next();
-    await eventually(() => point.lastEventId() !== undefined);
+    await waitFor(() => point.lastEventId() !== undefined);
     clock.pass(900);
     next();
-    await eventually(() => texts().length === 1);
+    await waitFor(() => texts().length === 1);
     const lastBytesAt = clock.now;
     clock.pass(999);
     expect(seen).toEqual({});
@@ -217,7 +218,7 @@ describe('relayConnection$', () => {
       uptimeMs: 900,
       framesReceived: 1,
     });
-    await eventually(() => server.responses[0]!.destroyed);
+    await waitFor(() => server.responses[0]!.destroyed);
   });
 
   it('stays connected while only heartbeats arrive', async () => {
@@ -271,7 +272,7 @@ describe('relayConnection$', () => {
     const first = await connect([ended(hello() + message('e.4.4.4', line('a')))], { resumeIn: resumeIn });
     await first.over();
     const second = await connect(silence, { resumeIn: resumeIn }, first.server);
-    await eventually(() => first.server.requests.length === 2);
+    await waitFor(() => first.server.requests.length === 2);
     second.subscription.unsubscribe();
     expect(first.server.requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'e.4.4.4']);
   });

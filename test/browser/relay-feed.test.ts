@@ -17,7 +17,7 @@ import { Frame } from '../../src/protocol/frame.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
 import { publicEvent } from '../../src/relay/public-json.js';
 import { disconnected, gapOf, lost, opened, reconnecting, requested } from '../operators/stream.js';
-import { Clock, essence, eventually, frame, isFrame, range, Source, Web } from '../relay/support.js';
+import { Clock, essence, frame, isFrame, range, Source, Web } from '../relay/support.js';
 import { FakePage } from './fake-page.js';
 import {
   connectAgain,
@@ -32,6 +32,8 @@ import {
   type Step,
   stream,
 } from './support.js';
+import { cases } from '../support/cases.js';
+import { waitFor } from '../support/wait-for.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -72,13 +74,13 @@ describe('relayFeed$: the events', () => {
     const feed$ = relayFeed$(web.url, quick);
     expect(web.requests).toEqual([]);
     closing.push(...[feed$.subscribe(), feed$.subscribe()].map((each) => () => each.unsubscribe()));
-    await eventually(() => relay.status().clients.length === 2);
+    await waitFor(() => relay.status().clients.length === 2);
   });
 
   it('are the events of the source in the same order, with frames of the class Frame', async () => {
     const { source, relay, web } = await serveRelay();
     const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     const at = Date.now();
     const failure = lost(at, { uptimeMs: 5, framesReceived: 2 }).with({ previous: lost(at - 9) });
     const sent: readonly RelayedEvent[] = [
@@ -123,7 +125,7 @@ describe('relayFeed$: the events', () => {
     );
     const { source, relay, web } = await serveRelay();
     const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     await fc.assert(
       fc.asyncProperty(fc.array(fields, { maxLength: 100 }), async (all) => {
         const sent = all.map(
@@ -134,7 +136,7 @@ describe('relayFeed$: the events', () => {
         await receiver.until(() => receiver.events.length >= seen + sent.length);
         expect((receiver.events.slice(seen) as Frame[]).map(essence)).toEqual(sent.map(essence));
       }),
-      { numRuns: 15 },
+      { numRuns: cases(15) },
     );
     expect(receiver.types).toEqual([]);
   });
@@ -142,7 +144,7 @@ describe('relayFeed$: the events', () => {
   it('include a frame of 1 MB of text, and one of 1 MB of bytes', async () => {
     const { source, relay, web } = await serveRelay();
     const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     const big = [false, true].map((isBinary) => new Frame('raw', Buffer.alloc(1_000_000, 'ab\n'), isBinary, 5, 1));
     source.emit(frame('a'), ...big, frame('b'));
     await receiver.until(() => receiver.frames.length === 4);
@@ -152,7 +154,7 @@ describe('relayFeed$: the events', () => {
   it('end with the feed', async () => {
     const { source, relay, web } = await serveRelay();
     const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     source.frames('a');
     source.subject.complete();
     await receiver.over();
@@ -169,7 +171,7 @@ describe('relayFeed$: the events', () => {
       () => near.close(),
     );
     const receiver = receive(web.url);
-    await eventually(() => far.relay.status().clients.length === 1);
+    await waitFor(() => far.relay.status().clients.length === 1);
     const sent = [frame('{"a":1}'), new Frame('raw', Buffer.of(0xef, 0xbb, 0xbf, 0xff), true, 5, 1), frame('\ufeff\n')];
     far.source.emit(opened(Date.now(), 3), ...sent);
     await receiver.until(({ frames: seen }) => seen.length === 3);
@@ -187,7 +189,7 @@ describe('relayFeed$: a connection that ends', () => {
   it('is replaced by one that resumes after the last event: each frame arrives once', async () => {
     const { source, relay, web } = await serveRelay();
     const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     source.emit(opened(Date.now()));
     let sent = 0;
     for (let round = 0; round < 5; round += 1) {
@@ -209,7 +211,7 @@ describe('relayFeed$: a connection that ends', () => {
     const first = await serveRelay();
     const { port } = first.web;
     const receiver = receive(first.web.url);
-    await eventually(() => first.relay.status().clients.length === 1);
+    await waitFor(() => first.relay.status().clients.length === 1);
     first.source.emit(opened(Date.now()), frame('a'));
     await receiver.until(({ texts }) => texts.length === 1);
     await first.web[Symbol.asyncDispose]();
@@ -236,7 +238,7 @@ describe('relayFeed$: a connection that ends', () => {
   it('resumes with a gap with the number of frames when it is too late for the log of the relay', async () => {
     const { source, relay, web } = await serveRelay({ capacity: 10 });
     const receiver = receive(web.url, {}, () => undefined);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     source.emit(opened(Date.now()), frame(0));
     await receiver.until(({ texts }) => texts.length === 1);
     web.reset();
@@ -257,7 +259,7 @@ describe('relayFeed$: a connection that ends', () => {
       silence,
     );
     const receiver = receive(url);
-    await eventually(() => requests.length === 4);
+    await waitFor(() => requests.length === 4);
     expect(receiver.texts).toEqual(['a', 'b']);
     expect(receiver.types).toEqual([
       'relay-lost',
@@ -329,13 +331,13 @@ describe('relayFeed$: a connection that ends', () => {
     clock.pass(8_999);
     expect(requests).toHaveLength(1);
     clock.pass(1);
-    await eventually(() => requests.length === 2);
+    await waitFor(() => requests.length === 2);
   });
 
   it('is retried no sooner than a relay without room requests', async () => {
     const { relay, web } = await serveRelay({ maxClients: 1 });
     receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     const clock = new Clock(Date.now());
     const second = receive(web.url, { backoff: { ...quick.backoff, scheduler: clock.scheduler } });
     await second.until(({ types }) => types.includes('reconnecting'));
@@ -701,9 +703,9 @@ describe('relayFeed$: unsubscribing', () => {
   ])('ends the request %s: the server sees it', async (_when, step, isThere) => {
     const { url, requests, responses } = await serve(step);
     const receiver = receive(url);
-    await eventually(() => requests.length === 1 && isThere(receiver));
+    await waitFor(() => requests.length === 1 && isThere(receiver));
     receiver.subscription.unsubscribe();
-    await eventually(() => responses[0]!.destroyed);
+    await waitFor(() => responses[0]!.destroyed);
     expect(requests).toHaveLength(1);
   });
 
@@ -763,11 +765,11 @@ describe('relayFeed$: your code', () => {
       setItem: (key: string, id: string) => void items.set(key, id),
     };
     const first = receive(web.url, { resumeIn });
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     source.emit(opened(Date.now()), frame('a'));
     await first.until(({ texts }) => texts.length === 1);
     first.subscription.unsubscribe();
-    await eventually(() => relay.status().clients.length === 0);
+    await waitFor(() => relay.status().clients.length === 0);
     source.frames('b', 'c');
     const second = receive(web.url, { resumeIn });
     await second.until(({ texts }) => texts.length === 2);
@@ -846,7 +848,7 @@ describe('relayFeed$: the operators', () => {
   ])('a window has a gap only where the relay %s', async (_what, capacity, gaps) => {
     const { source, relay, web } = await serveRelay({ capacity });
     const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     const at = Date.now() - 5_000;
     source.emit(opened(at), frame('a', at));
     await receiver.until(({ texts }) => texts.length === 1);
@@ -877,7 +879,7 @@ describe('relayFeed$: the operators', () => {
     ]) {
       const { source, relay, web } = await serveRelay();
       receive(web.url);
-      await eventually(() => relay.status().clients.length === 1);
+      await waitFor(() => relay.status().clients.length === 1);
       source.emit(...events);
       const newcomer = receive(web.url);
       await newcomer.until(({ lifecycle }) => lifecycle.at(-1)?.type === events.at(-1)!.type);

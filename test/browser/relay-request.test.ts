@@ -5,8 +5,9 @@ import type { RelayFeedOptions, TradeFeedError } from '../../src/browser/index.j
 import { relayRequest$ } from '../../src/browser/relay-request.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { relayError } from '../../src/protocol/relay-failure.js';
-import { eventually, Web } from '../relay/support.js';
+import { Web } from '../relay/support.js';
 import { ended, silence, startSteps, status, type Step, stream } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const open: Web[] = [];
 afterEach(async () => {
@@ -172,14 +173,14 @@ describe('relayRequest$', () => {
       response.writeHead(code, { 'content-type': type }).write('x'.repeat(100_000));
     });
     await failureOf(request$(url));
-    await eventually(() => responses[0]!.destroyed);
+    await waitFor(() => responses[0]!.destroyed);
   });
 
   it('accepts a content type with parameters', async () => {
     const { url } = await serve(stream('data: a\n\n', { 'content-type': 'text/event-stream; charset=utf-8' }));
     const seen: Uint8Array[] = [];
     const subscription = request$(url).subscribe((bytes) => seen.push(bytes));
-    await eventually(() => seen.length > 0);
+    await waitFor(() => seen.length > 0);
     subscription.unsubscribe();
   });
 
@@ -203,9 +204,9 @@ describe('relayRequest$', () => {
     const web = await serve(step);
     let bytes = 0;
     const subscription = request$(web.url).subscribe((chunk) => (bytes += chunk.length));
-    await eventually(() => web.requests.length > 0 && (step === silence || bytes > 0));
+    await waitFor(() => web.requests.length > 0 && (step === silence || bytes > 0));
     subscription.unsubscribe();
-    await eventually(() => web.responses[0]!.destroyed);
+    await waitFor(() => web.responses[0]!.destroyed);
   });
 
   it('sends no request when it is unsubscribed while it waits for your headers', async () => {

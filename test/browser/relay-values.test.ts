@@ -12,8 +12,9 @@ import type { RelayedEvent } from '../../src/protocol/event.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
 import { createRelay, relayHandler, type RelayTopic } from '../../src/relay/index.js';
 import { disconnected, gapOf, opened, reconnecting, watermark } from '../operators/stream.js';
-import { eventually, frame, Source, Web } from '../relay/support.js';
+import { frame, Source, Web } from '../relay/support.js';
 import { quick } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -55,10 +56,10 @@ it('decoded values of a topic arrive over HTTP as values, with their times', asy
   const seen: (RelayedEvent | RelayedValue<Numbered>)[] = [];
   const page = relayFeed$<Numbered>(web.url, quick).subscribe((event) => seen.push(event));
   closing.push(() => page.unsubscribe());
-  await eventually(() => relay.status().clients.length === 1);
+  await waitFor(() => relay.status().clients.length === 1);
   const now = Date.now();
   source.emit(opened(now), frame('{"n":1}', now + 1), frame('no JSON', now + 2), frame('{"n":2}', now + 3));
-  await eventually(() => seen.filter(({ type }) => type === 'value').length === 2);
+  await waitFor(() => seen.filter(({ type }) => type === 'value').length === 2);
   expect(seen.filter(({ type }) => type !== 'watermark')).toEqual([opened(now), value(1, now + 1), value(2, now + 3)]);
 });
 
@@ -94,12 +95,12 @@ it('values pass a second relay over HTTP, unchanged and through its topics', asy
     });
     closing.push(() => page.unsubscribe());
   }
-  await eventually(() => second.relay.status().clients.length === 4 && first.relay.status().clients.length === 1);
+  await waitFor(() => second.relay.status().clients.length === 4 && first.relay.status().clients.length === 1);
   const now = Date.now();
   source.emit(opened(now), frame('{"n":1}', now + 1), frame('{"n":2}', now + 2), frame('{"n":3}', now + 3));
   source.emit({ ...disconnected(now + 4) });
   const isOver = (path: string) => seen.get(path)?.some(({ type }) => type === 'disconnected') === true;
-  await eventually(() => failed.length > 0 || paths.every(isOver));
+  await waitFor(() => failed.length > 0 || paths.every(isOver));
   expect(failed).toEqual([]);
   const valuesAt = (path: string) => seen.get(path)?.filter(({ type }) => type === 'value');
   const all = [value(1, now + 1), value(2, now + 2), value(3, now + 3)];

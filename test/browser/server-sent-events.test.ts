@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, lastValueFrom, of, Subject, throwError, toArray } from 'rxjs';
 import { type ServerSentEvent, serverSentEvents } from '../../src/browser/server-sent-events.js';
+import { cases } from '../support/cases.js';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -75,7 +76,7 @@ describe('serverSentEvents', () => {
         const expected = events.map(({ type, id, lines }) => event(lines, { type, id }));
         expect(await read(...splitAt(bytes(blocks.join('')), places))).toEqual(expected);
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     );
   });
 

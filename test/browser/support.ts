@@ -4,7 +4,9 @@ import { relayFeed$, type RelayFeedOptions } from '../../src/browser/index.js';
 import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
 import type { TradeFeedError } from '../../src/protocol/failure.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
-import { eventually, isFrame, isLifecycle, Web } from '../relay/support.js';
+import { isFrame, Web } from '../relay/support.js';
+import { waitFor } from '../support/wait-for.js';
+import { isLifecycle } from '../relay/support.js';
 
 /** Answers one request. */
 export type Step = (response: ServerResponse, request: IncomingMessage) => void;
@@ -103,7 +105,7 @@ export class Receiver {
   }
 
   async until(holds: (receiver: this) => boolean): Promise<this> {
-    await eventually(() => holds(this));
+    await waitFor(() => holds(this));
     return this;
   }
 

@@ -10,7 +10,8 @@ import {
   type RelayHandlerOptions,
   type RelayOptions,
 } from '../../src/relay/index.js';
-import { eventually, Raw, Source, Web } from './support.js';
+import { Raw, Source, Web } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -106,7 +107,7 @@ describe('authorize: users', () => {
     expect(reports.at(-1)).toEqual({ type: 'client-refused', at: expect.any(Number), reason: 'user' });
     expect((await ask(port, { 'x-user': 'bob' })).status).toBe(200);
     first.response.destroy();
-    await eventually(() => reports.some(({ type }) => type === 'client-left'));
+    await waitFor(() => reports.some(({ type }) => type === 'client-left'));
     expect((await ask(port, ann)).status).toBe(200);
   });
 
@@ -128,7 +129,7 @@ describe('authorize: users', () => {
     const { authorize, waiting } = decided();
     const { port, relay, reports } = await serve({ authorize });
     const answer = ask(port);
-    await eventually(() => waiting.length === 1);
+    await waitFor(() => waiting.length === 1);
     expect(relay.disconnect('ann')).toBe(0);
     waiting[0]!.resolve({ id: 'ann' });
     expect(await answer).toMatchObject({ status: 503, retryAfter: '5' });
@@ -141,7 +142,7 @@ describe('a slow authorization', () => {
     const { authorize, waiting } = decided();
     const { port, relay, reports } = await serve({ authorize, authorizeTimeoutMs: 50 }, { maxClients: 1 });
     const first = ask(port);
-    await eventually(() => waiting.length === 1);
+    await waitFor(() => waiting.length === 1);
     expect(relay.status()).toMatchObject({ clients: [], authorizing: 1 });
     expect((await ask(port)).status).toBe(503);
     expect(waiting).toHaveLength(1);
@@ -149,7 +150,7 @@ describe('a slow authorization', () => {
     expect(reports).toMatchObject([{ reason: 'full' }, { reason: 'authorize-timeout' }]);
     expect(relay.status().authorizing).toBe(0);
     const again = ask(port);
-    await eventually(() => waiting.length === 2);
+    await waitFor(() => waiting.length === 2);
     waiting[1]!.resolve(true);
     expect((await again).status).toBe(200);
   });
@@ -178,7 +179,7 @@ describe('a slow authorization', () => {
     const server = createServer(relayHandler(relay, { authorize })).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const answer = ask((server.address() as AddressInfo).port);
-    await eventually(() => waiting.length === 1);
+    await waitFor(() => waiting.length === 1);
     const closed = once(server, 'close');
     relay.close();
     server.close();
@@ -197,7 +198,7 @@ describe('a slow authorization', () => {
       const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
       const before = timers();
       const raw = await Raw.get(port);
-      await eventually(() => waiting.length === 1);
+      await waitFor(() => waiting.length === 1);
       expect(timers()).toBeGreaterThan(before);
       const [response] = web.responses;
       if (when.startsWith('after')) {
@@ -206,11 +207,11 @@ describe('a slow authorization', () => {
       }
       raw.socket.destroy();
       if (when.startsWith('in the turn')) waiting[0]!.resolve(true);
-      await eventually(() => response!.destroyed && relay.status().authorizing + relay.status().clients.length === 0);
+      await waitFor(() => response!.destroyed && relay.status().authorizing + relay.status().clients.length === 0);
       if (when.startsWith('before')) waiting[0]!.resolve(true);
-      await eventually(() => timers() <= before && source.active === 0);
+      await waitFor(() => timers() <= before && source.active === 0);
       const next = ask(port);
-      await eventually(() => waiting.length === 2);
+      await waitFor(() => waiting.length === 2);
       waiting[1]!.resolve(true);
       expect((await next).status).toBe(200);
     },
@@ -232,9 +233,9 @@ describe('a slow authorization', () => {
       () => relay.close(),
     );
     const raw = await Raw.get(web.port);
-    await eventually(() => web.responses.length === 1);
+    await waitFor(() => web.responses.length === 1);
     raw.socket.destroy();
-    await eventually(() => called);
+    await waitFor(() => called);
     expect(relay.status().authorizing).toBe(0);
     await new Promise((resolve) => setImmediate(resolve));
     expect([relay.status().authorizing, relay.status().clients, source.subscriptions]).toEqual([0, [], 0]);
@@ -254,7 +255,7 @@ describe('pipelined requests', () => {
     const raw = await Raw.open(port, 'GET /feed HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(count));
     closing.push(() => raw.socket.destroy());
     await raw.until((text) => text.includes('event: hello'));
-    await eventually(() => web.requests.length > 100);
+    await waitFor(() => web.requests.length > 100);
     const { clients, authorizing } = relay.status();
     expect([calls, clients.length, authorizing]).toEqual([1, 1, 0]);
     expect(web.responses.slice(1).every(({ statusCode }) => statusCode === 400)).toBe(true);

@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { Subject } from 'rxjs';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
-import { eventually, frame } from './support.js';
+import { frame } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 // The tests of the handler cover HTTP/1.1. These cover the differences of HTTP/2.
 let server: Http2Server | undefined;
@@ -35,7 +36,7 @@ it('waits over HTTP/2 for a client that does not read, and ends its stream when 
   const types: string[] = [];
   relay.events$.subscribe(({ type }) => types.push(type));
   for (let n = 0; n < 500; n += 1) source.next(frame('x'.repeat(4_096)));
-  await eventually(() => types.includes('client-left'));
+  await waitFor(() => types.includes('client-left'));
   expect(types).toEqual(['client-stuck', 'client-left']);
   expect(relay.status().clients).toEqual([]);
   relay.close();
@@ -45,19 +46,19 @@ it('waits over HTTP/2 for a client that does not read, and ends its stream when 
 it('streams over HTTP/2, and ignores a client that left during its authorization', async () => {
   let allow: (isAllowed: boolean) => void = () => undefined;
   const { source, relay, session, stream } = await serve(() => new Promise((resolve) => (allow = resolve)));
-  await eventually(() => allow.length === 1);
+  await waitFor(() => allow.length === 1);
   stream.close();
   await once(stream, 'close');
   const second = session.request({ ':path': '/' });
   const first = allow;
-  await eventually(() => allow !== first);
+  await waitFor(() => allow !== first);
   first(true);
   allow(true);
   let text = '';
   second.setEncoding('utf8').on('data', (more: string) => (text += more));
-  await eventually(() => relay.status().clients.length > 0);
+  await waitFor(() => relay.status().clients.length > 0);
   source.next(frame('hello'));
-  await eventually(() => text.includes('"data":"hello"'));
+  await waitFor(() => text.includes('"data":"hello"'));
   expect(relay.status().clients).toHaveLength(1);
   relay.close();
   session.destroy();

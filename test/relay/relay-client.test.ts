@@ -5,7 +5,9 @@ import { RelayClient } from '../../src/relay/relay-client.js';
 import type { RelayMessage } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
 import { disconnected, gapOf, opened, reconnecting } from '../operators/stream.js';
-import { eventsIn, frame, range, type WireEvent } from './support.js';
+import { eventsIn, frame, range } from './support.js';
+import { cases } from '../support/cases.js';
+import { type WireEvent } from './support.js';
 
 const runOf = (bounds: { capacity?: number; capacityBytes?: number; maxReplayBytes?: number } = {}) =>
   new RelayRun({ capacity: 1_000, capacityBytes: 1e6, maxReplayBytes: 1e6, ...bounds }, () => 500);
@@ -281,7 +283,7 @@ describe('RelayClient', () => {
           expect(expected - 1).toBe(emitted);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 });

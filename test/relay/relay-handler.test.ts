@@ -15,7 +15,8 @@ import {
 } from '../../src/relay/index.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import { lost } from '../operators/stream.js';
-import { eventually, frame, range, Raw, Source, Web } from './support.js';
+import { frame, range, Raw, Source, Web } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const app = 'https://app.example.com';
 const open = { authorize: () => true };
@@ -294,7 +295,7 @@ describe('relayHandler: the stream', () => {
     expect(headers['access-control-allow-origin']).toBe(app);
     expect(JSON.parse(body)).toEqual({ error: { status: 503, message: 'The relay has no room. Come back later.' } });
     first.socket.destroy();
-    await eventually(() => relay.status().clients.length === 0);
+    await waitFor(() => relay.status().clients.length === 0);
     expect((await ask(port)).status).toBe(200);
     expect(reports.map(({ type }) => type).slice(0, 2)).toEqual(['client-joined', 'client-refused']);
   });
@@ -312,7 +313,7 @@ describe('relayHandler: the stream', () => {
     const raw = await openStream(port);
     expect([source.active, relay.status().clients.length]).toEqual([1, 1]);
     raw.socket.destroy();
-    await eventually(() => source.active === 0);
+    await waitFor(() => source.active === 0);
     expect(relay.status().clients).toEqual([]);
   });
 
@@ -322,9 +323,9 @@ describe('relayHandler: the stream', () => {
       authorize: () => new Promise((resolve) => decided.subscribe((is) => resolve(is))),
     });
     const raw = await Raw.get(port);
-    await eventually(() => decided.observed);
+    await waitFor(() => decided.observed);
     raw.socket.destroy();
-    await eventually(() => web.responses[0]!.destroyed);
+    await waitFor(() => web.responses[0]!.destroyed);
     decided.next(isIn);
     await new Promise((resolve) => setImmediate(resolve));
     expect([source.subscriptions, reports]).toEqual([0, []]);
@@ -334,7 +335,7 @@ describe('relayHandler: the stream', () => {
     const { port, web, relay } = await serve();
     await openStream(port);
     web.responses[0]!.destroy();
-    await eventually(() => relay.status().clients.length === 0);
+    await waitFor(() => relay.status().clients.length === 0);
   });
 
   it('preserves the headers of an earlier middleware', async () => {
@@ -364,7 +365,7 @@ describe('relayHandler: the stream', () => {
     raw.socket.pause();
     // More than the socket buffers take, so that the response is not sent completely when it ends.
     source.frames('x'.repeat(16_000_000));
-    await eventually(() => web.responses[0]!.writableNeedDrain);
+    await waitFor(() => web.responses[0]!.writableNeedDrain);
     web.responses[0]!.end();
     source.frames('after the end');
     raw.socket.resume();
@@ -409,7 +410,7 @@ describe('relayHandler: a client that does not read', () => {
     expect((slow as { sent: number }).sent).toBeLessThan(total - 100);
     expect(relay.status().held.events).toBe(100);
     stuck.socket.resume();
-    await eventually(() => {
+    await waitFor(() => {
       const [client] = relay.status().clients;
       return client!.sent + client!.missed === total;
     });
@@ -426,7 +427,7 @@ describe('relayHandler: a client that does not read', () => {
     stuck.socket.pause();
     const pushing = setInterval(() => source.frames('x'.repeat(1_000_000)), 2);
     closing.push(() => clearInterval(pushing));
-    await eventually(() => relay.status().clients.length === 0);
+    await waitFor(() => relay.status().clients.length === 0);
     expect(reports.map(({ type }) => type)).toEqual(
       expect.arrayContaining(['client-joined', 'client-stuck', 'client-left']),
     );

@@ -11,6 +11,7 @@ import { publicEvent } from '../../src/relay/public-json.js';
 import { admission, type PendingReceiver } from '../../src/relay/relay-receiver.js';
 import { disconnected, opened, reconnecting } from '../operators/stream.js';
 import { Client, eventsIn, frame, range, Response, virtualRelay } from './support.js';
+import { cases } from '../support/cases.js';
 
 const replaced = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
 
@@ -337,6 +338,7 @@ describe('createRelay: slow clients', () => {
           expect(next).toBe(emitted + 1);
         }
       }),
+      { numRuns: cases(100) },
     );
   });
 });

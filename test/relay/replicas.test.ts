@@ -5,7 +5,8 @@ import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
 import { Receiver } from '../browser/support.js';
 import { opened } from '../operators/stream.js';
-import { eventually, frame, range, Raw, Source, Web } from './support.js';
+import { frame, range, Raw, Source, Web } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -73,7 +74,7 @@ describe('a page whose server is replaced', () => {
     const front = await balancer(web);
     const page = new Receiver(front.url);
     closing.push(() => page.subscription.unsubscribe());
-    await eventually(() => first.relay.status().clients.length === 2);
+    await waitFor(() => first.relay.status().clients.length === 2);
     emitBoth(1, 500);
     await page.until(({ frames }) => frames.length === 500);
     await web[Symbol.asyncDispose]();

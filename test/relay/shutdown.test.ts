@@ -4,7 +4,8 @@ import { Agent, get, type IncomingMessage, type Server, createServer } from 'nod
 import { connect, constants, createServer as createHttp2Server, type Http2ServerRequest } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
-import { eventually, Raw, Source } from './support.js';
+import { Raw, Source } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -51,7 +52,7 @@ describe('a relay that is closed', () => {
     const { source, relay, port } = await replica({ batchMs: 1_000_000 });
     const { response } = await ask(keepAliveAgent(), port);
     const text = textOf(response);
-    await eventually(() => source.active === 1);
+    await waitFor(() => source.active === 1);
     source.frames('a', 'b');
     relay.close();
     expect(await text).toMatch(
@@ -66,7 +67,7 @@ describe('a relay that is closed', () => {
     const agent = keepAliveAgent();
     const first = await ask(agent, port);
     expect(first.response.headers.connection).toBe('close');
-    await eventually(() => source.active === 1);
+    await waitFor(() => source.active === 1);
     const text = textOf(first.response);
     relay.close();
     await text;
@@ -91,7 +92,7 @@ describe('a relay that is closed', () => {
     stuck.socket.pause();
     // More than the socket buffers of the kernel take.
     for (let n = 0; n < 20; n += 1) source.frames('x'.repeat(1_000_000));
-    await eventually(() => relay.status().clients.every(({ sent }) => sent > 0));
+    await waitFor(() => relay.status().clients.every(({ sent }) => sent > 0));
     const closed = once(server, 'close');
     relay.close();
     server.close();
@@ -119,10 +120,10 @@ describe('a relay that is closed', () => {
     const stream = session.request({ ':path': '/feed' });
     const isOver = once(stream, 'close');
     await once(stream, 'response');
-    await eventually(() => source.active === 1);
+    await waitFor(() => source.active === 1);
     // More than the flow-control window of the stream.
     for (let n = 0; n < 100; n += 1) source.frames('x'.repeat(5_000));
-    await eventually(() => (isStuck ? types.includes('client-left') : relay.status().clients[0]!.sent > 0));
+    await waitFor(() => (isStuck ? types.includes('client-left') : relay.status().clients[0]!.sent > 0));
     const closed = once(server, 'close');
     relay.close();
     session.close();
@@ -152,7 +153,7 @@ describe('a relay that is closed', () => {
     });
     const stream = session.request({ ':path': '/feed' });
     await once(stream, 'response');
-    await eventually(() => source.active === 1);
+    await waitFor(() => source.active === 1);
     let text = '';
     stream.setEncoding('utf8').on('data', (part: string) => (text += part));
     const isOver = Promise.all([once(stream, 'close'), once(session, 'close')]);
@@ -191,7 +192,7 @@ describe('a deploy', () => {
     const agent = keepAliveAgent();
     const first = await ask(agent, portOf(front));
     const text = textOf(first.response);
-    await eventually(() => a.source.active === 1);
+    await waitFor(() => a.source.active === 1);
     target = b;
     a.relay.close();
     expect(await text).toContain('event: connect-again');

@@ -10,7 +10,8 @@ import { Receiver } from '../browser/support.js';
 import { gapOf } from '../operators/stream.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
 import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
-import { essence, eventually, frame, range, Raw, Web } from './support.js';
+import { essence, frame, range, Raw, Web } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const folder = tempFolder();
 const closing: (() => unknown)[] = [];
@@ -129,7 +130,7 @@ describe('a relay of frames alone', () => {
     const { service, options } = await startService();
     const { web } = await serve(tradeFeed$('market', options));
     const client = receive(web.url);
-    await eventually(() => web.requests.length === 1);
+    await waitFor(() => web.requests.length === 1);
     const pushing = setInterval(() => service.push('market', '{"n":1}'), 5);
     closing.push(() => clearInterval(pushing));
     await client.until((each) => each.frames.length > 2);
@@ -165,7 +166,7 @@ describe('a relay of part of a feed', () => {
     const { service, options } = await startService();
     const { web } = await serve(tradeFeedEvents$('market', options).pipe(frames()));
     const client = receive(web.url);
-    await eventually(() => web.requests.length === 1);
+    await waitFor(() => web.requests.length === 1);
     const pushing = setInterval(() => service.push('market', 'x'), 5);
     closing.push(() => clearInterval(pushing));
     await client.until((each) => each.frames.length > 2);

@@ -6,7 +6,9 @@ import { RelayClient } from '../../src/relay/relay-client.js';
 import { sseText } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
 import { disconnected, gapOf, opened, reconnecting } from '../operators/stream.js';
-import { eventsIn, frame, isFrame, range, type WireEvent, watermarkIn } from './support.js';
+import { eventsIn, frame, isFrame, range, watermarkIn } from './support.js';
+import { cases } from '../support/cases.js';
+import { type WireEvent } from './support.js';
 
 const begin = 1_000_000;
 
@@ -192,6 +194,7 @@ describe('maxReplayBytes', () => {
         // The lines of the log, `data: ` before each, and `opened` with its gap.
         expect(sentTo(replica, id)).toBeLessThan(2_000 * 1.2 + 1_000);
       }),
+      { numRuns: cases(100) },
     );
   });
 });
@@ -292,7 +295,7 @@ describe('a page that switches between relays', () => {
           .filter((each) => each.receivedAt <= last && !numbers.includes(Number(each.text())));
         expect(lost.filter(({ receivedAt: at }) => !gaps.some(({ from, to }) => from <= at && at <= to))).toEqual([]);
       }),
-      { numRuns: 200 },
+      { numRuns: cases(200) },
     );
   });
 
@@ -312,7 +315,7 @@ describe('a page that switches between relays', () => {
         );
         expect(order.join('')).not.toMatch(/ab|ba/);
       }),
-      { numRuns: 200 },
+      { numRuns: cases(200) },
     );
   });
 

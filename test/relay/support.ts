@@ -256,8 +256,3 @@ export class Raw {
     for (const resolve of waiting) resolve();
   }
 }
-
-/** Waits until a condition holds; checks it in each turn of the event loop. */
-export const eventually = async (holds: () => boolean): Promise<void> => {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-};

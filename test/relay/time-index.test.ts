@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { firstIndexWhere, TimeIndex } from '../../src/relay/time-index.js';
 import { range } from './support.js';
+import { cases } from '../support/cases.js';
 
 describe('TimeIndex', () => {
   it('returns the results of a scan for any times, also after the oldest events were dropped', () => {
@@ -24,6 +25,7 @@ describe('TimeIndex', () => {
           }
         }
       }),
+      { numRuns: cases(100) },
     );
   });
 

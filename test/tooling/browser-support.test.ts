@@ -36,11 +36,12 @@ const cases = [
 // Lints each text as a file that is there, so that its types are known. In a process: types take seconds under jest.
 const program = `
   import { ESLint } from 'eslint';
-  const eslint = new ESLint();
+  // The other rules need many more types.
+  const eslint = new ESLint({ ruleFilter: ({ ruleId }) => /^(es-x|compat)[/]|^no-restricted-prop/.test(ruleId) });
   const rules = [];
   for (const [filePath, text] of ${JSON.stringify(cases)}) {
     const [{ messages }] = await eslint.lintText(text, { filePath });
-    rules.push(messages.map(({ ruleId }) => ruleId).filter((id) => /^(es-x|compat)[/]|^no-restricted-prop/.test(id)));
+    rules.push(messages.map(({ ruleId }) => ruleId));
   }
   console.log(JSON.stringify(rules));`;
 

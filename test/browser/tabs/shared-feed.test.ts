@@ -9,9 +9,10 @@ import type { FeedWindow } from '../../../src/operators/window/feed-window.js';
 import { tumblingWindow } from '../../../src/operators/tumbling-window.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../../src/relay/index.js';
 import { lost, opened } from '../../operators/stream.js';
-import { Clock, essence, eventually, frame, range, Source, Web } from '../../relay/support.js';
+import { Clock, essence, frame, range, Source, Web } from '../../relay/support.js';
 import { Receiver, startSteps, status } from '../support.js';
 import { FakeBrowser, FakeLocks } from './fake-browser.js';
+import { waitFor } from '../../support/wait-for.js';
 
 const closing: (() => unknown)[] = [];
 let locks: FakeLocks;
@@ -49,9 +50,9 @@ const isIn = (tab: Receiver): boolean => tab.types.includes('opened');
 /** Opens tabs, and waits until they have the state of the feed. */
 const openTabs = async (url: string, source: Source, count: number): Promise<readonly Receiver[]> => {
   const tabs = range(1, count).map(() => openTab(url));
-  await eventually(() => source.active === 1);
+  await waitFor(() => source.active === 1);
   source.emit(opened(Date.now()));
-  await eventually(() => tabs.every(isIn));
+  await waitFor(() => tabs.every(isIn));
   return tabs;
 };
 
@@ -80,7 +81,7 @@ describe('relayFeed$ with tabs: share', () => {
     const raw = new Frame('raw', Buffer.of(0xff, 0, 1), true, 5, 1);
     source.frames(...range(1, 500));
     source.emit(raw, { type: 'gap', from: 5, to: 6, durationMs: 1, failure: lost(5), missed: 2 });
-    await eventually(() => tabs.every((tab) => gapsOf(tab).length === 1));
+    await waitFor(() => tabs.every((tab) => gapsOf(tab).length === 1));
     for (const tab of tabs) {
       expect(tab.texts.slice(0, -1)).toEqual(texts(1, 500));
       expect(tab.frames.every((each) => each instanceof Frame && each.data instanceof Uint8Array)).toBe(true);
@@ -103,11 +104,11 @@ describe('relayFeed$ with tabs: share', () => {
     for (const [n, leader] of tabs.slice(0, 9).entries()) {
       send(50);
       // At different times: with frames on the way to the leader, to the other tabs, and to none.
-      if (n % 3 > 0) await eventually(() => leader.frames.length >= sent - 25 * (n % 3));
+      if (n % 3 > 0) await waitFor(() => leader.frames.length >= sent - 25 * (n % 3));
       leader.subscription.unsubscribe();
       send(50);
-      await eventually(() => tabs.slice(n + 1).every((tab) => tab.frames.length === sent));
-      await eventually(() => clients() === 1);
+      await waitFor(() => tabs.slice(n + 1).every((tab) => tab.frames.length === sent));
+      await waitFor(() => clients() === 1);
     }
     const last = tabs.at(-1)!;
     expect(last.texts).toEqual(texts(1, sent));
@@ -161,7 +162,7 @@ describe('relayFeed$ with tabs: share', () => {
       expect(tab.error!.toJSON()).toEqual(tabs[0]!.error!.toJSON());
       expect([tab.error!.code, tab.texts, tab.types]).toEqual(['connection-replaced', ['1'], ['opened', 'stopped']]);
     }
-    await eventually(() => locks.held + locks.waiting === 0);
+    await waitFor(() => locks.held + locks.waiting === 0);
     expect(web.requests).toHaveLength(1);
     await openTab(web.url).over();
     expect(web.requests).toHaveLength(2);
@@ -190,7 +191,7 @@ describe('relayFeed$ with tabs: share', () => {
     const tabs = await openTabs(web.url, source, 3);
     web.reset();
     source.frames(1);
-    await eventually(() => tabs.every(({ texts: seen }) => seen.length === 1));
+    await waitFor(() => tabs.every(({ texts: seen }) => seen.length === 1));
     for (const { types } of tabs) expect(types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened']);
   });
 
@@ -224,7 +225,7 @@ describe('a follower', () => {
     closing.push(() => release());
     locks.request(lock, { steal: true }, () => held).catch(() => (isStolen = true));
     const welcome = async (count: number) => {
-      await eventually(() => channel.received.filter(({ type }) => type === 'join').length >= count);
+      await waitFor(() => channel.received.filter(({ type }) => type === 'join').length >= count);
       for (const message of channel.received)
         if (message.type === 'join')
           channel.post({
@@ -250,7 +251,7 @@ describe('a follower', () => {
     const pings = () => other.received.filter(({ type }) => type === 'ping').length;
     for (let n = 1; n <= 3; n += 1) {
       clock.pass(20_000);
-      await eventually(() => pings() === n);
+      await waitFor(() => pings() === n);
       clock.pass(19_000);
       other.batch(n, n + 1);
       await tab.until(({ frames }) => frames.length === n);
@@ -260,8 +261,8 @@ describe('a follower', () => {
     clock.pass(20_000);
     expect(other.isStolen()).toBe(false);
     clock.pass(23_000);
-    await eventually(other.isStolen);
-    await eventually(() => source.active === 1);
+    await waitFor(other.isStolen);
+    await waitFor(() => source.active === 1);
     await tab.until(({ types }) => types.length === 3);
     expect(tab.types).toEqual(['opened', 'relay-stalled', 'reconnecting']);
     expect(tab.lifecycle[1]).toMatchObject({ failure: { endedAt: lastMessageAt, framesReceived: 3 } });
@@ -274,12 +275,12 @@ describe('a follower', () => {
     const other = lead(web.url);
     const clock = new Clock(Date.now());
     const tab = openTab(web.url, { scheduler: clock.scheduler, connectTimeoutMs: 10_000 });
-    await eventually(() => other.received.some(({ type }) => type === 'join'));
+    await waitFor(() => other.received.some(({ type }) => type === 'join'));
     clock.pass(5_000);
     clock.pass(4_999);
     expect(other.isStolen()).toBe(false);
     clock.pass(1_000);
-    await eventually(() => other.isStolen() && source.active === 1);
+    await waitFor(() => other.isStolen() && source.active === 1);
     source.emit(opened(5));
     expect((await tab.until(isIn)).types).toEqual(['opened']);
   });
@@ -289,7 +290,7 @@ describe('a follower', () => {
     const [tab] = (await openTabs(web.url, source, 1)) as [Receiver];
     const other = lead(web.url, Date.now() + 1_000);
     await other.welcome(1);
-    await eventually(() => clients() === 0);
+    await waitFor(() => clients() === 0);
     await tab.until(({ types }) => types.includes('gap'));
     other.batch(1, 3);
     await tab.until(({ frames }) => frames.length === 2);
@@ -319,17 +320,17 @@ describe('a follower', () => {
     await tab.until(isIn);
     expect(locks.waiting).toBe(1);
     browser.fire('freeze');
-    await eventually(() => locks.waiting === 0);
+    await waitFor(() => locks.waiting === 0);
     other.batch(1, 2);
     browser.fire('resume');
-    await eventually(() => other.received.filter(({ type }) => type === 'join').length === 2);
+    await waitFor(() => other.received.filter(({ type }) => type === 'join').length === 2);
     await other.welcome(2);
     await tab.until(({ types }) => types.filter((type) => type === 'opened').length === 2);
     expect([tab.types, tab.texts]).toEqual([['opened', 'relay-lost', 'reconnecting', 'opened'], []]);
     browser.fire('pagehide');
-    await eventually(() => locks.waiting === 0);
+    await waitFor(() => locks.waiting === 0);
     browser.fire('pageshow');
-    await eventually(() => locks.waiting === 1);
+    await waitFor(() => locks.waiting === 1);
   });
 });
 
@@ -363,7 +364,7 @@ describe('a tab that is loaded again with resumeIn', () => {
     const { source, web, clients } = await serveRelay();
     const store = new Store();
     const tab = openTab(web.url, { resumeIn: store });
-    await eventually(() => clients() === 1);
+    await waitFor(() => clients() === 1);
     source.emit(opened(Date.now()), frame(1));
     await tab.until(({ frames }) => frames.length === 1);
     tab.subscription.unsubscribe();
@@ -389,9 +390,9 @@ describe('a page that cannot share', () => {
     change();
     const { source, web, clients } = await serveRelay();
     const tabs = [openTab(web.url), openTab(web.url)];
-    await eventually(() => clients() === 2);
+    await waitFor(() => clients() === 2);
     source.frames(1);
-    await eventually(() => tabs.every(({ texts: seen }) => seen.length === 1));
+    await waitFor(() => tabs.every(({ texts: seen }) => seen.length === 1));
   });
 
   it('does not share with a page of another address, nor with one that selects `separate`', async () => {
@@ -399,6 +400,6 @@ describe('a page that cannot share', () => {
     for (const url of [web.url, `${web.url}#user-1`, `${web.url}#user-2`]) openTab(url);
     openTab(web.url, { tabs: 'separate' });
     openTab(web.url, { tabs: undefined });
-    await eventually(() => clients() === 5);
+    await waitFor(() => clients() === 5);
   });
 });
