@@ -25,7 +25,7 @@ new Error('x', { cause: 1 });
 export class Own { readonly #x = 1; x = this.#x; }`;
 
 const page = 'src/browser/page-globals.ts';
-const loaded = [page, 'src/angular/feed-status.ts', 'src/operators/frames.ts', 'src/protocol/frame.ts'];
+const loaded = [page, 'src/angular/resume-store.ts', 'src/operators/frames.ts', 'src/protocol/frame.ts'];
 const ofNode = ['src/operators/node/replay.ts', 'src/relay/relay.ts'];
 const cases = [
   ...Object.values(newer).map((text) => [page, text] as const),

@@ -1,4 +1,4 @@
-// The example app in a folder of its own, with the packed library, built.
+// Builds the example app in a separate folder, with the packed library.
 import { execFile } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
@@ -7,7 +7,7 @@ import { newerNode, tarball, temporaryFolder } from '../support.mjs';
 
 const execute = promisify(execFile);
 
-/** Runs a command to its end; its output is told when it fails. */
+/** Runs a command to its end. When it fails, the error contains its output. */
 const run = async (command, args, options) => {
   try {
     return await execute(command, args, options);
@@ -16,20 +16,20 @@ const run = async (command, args, options) => {
   }
 };
 const source = resolve(import.meta.dirname, '../../../examples/nestjs-angular');
-const left = new Set(['node_modules', 'dist'].map((name) => join(source, name)));
+const skipped = new Set(['node_modules', 'dist'].map((name) => join(source, name)));
 
 /**
- * Copies the app, installs it with the packed library in place of the checkout, and builds it. `npm run test:apps` does this once for all
- * tests and names the folder in the environment.
+ * Copies the app, installs it with the packed library instead of the checkout, and builds it. `npm run test:apps` does this once for all
+ * tests, and passes the folder in the environment.
  */
-export const makeApp = async () => {
+export const buildApp = async () => {
   const node = newerNode();
   const env = { ...process.env, PATH: `${node}${delimiter}${process.env.PATH}`, NO_COLOR: '1' };
-  const made = (folder) => ({ folder, node: join(node, 'node'), env });
-  const given = process.env.RX_TRADE_FEED_EXAMPLE;
-  if (given) return made(given);
+  const built = (folder) => ({ folder, node: join(node, 'node'), env });
+  const existing = process.env.RX_TRADE_FEED_EXAMPLE;
+  if (existing) return built(existing);
   const folder = temporaryFolder('rx-trade-feed-example-');
-  cpSync(source, folder, { recursive: true, filter: (path) => !left.has(path) });
+  cpSync(source, folder, { recursive: true, filter: (path) => !skipped.has(path) });
   const packageFile = join(folder, 'package.json');
   const manifest = JSON.parse(readFileSync(packageFile, 'utf8'));
   manifest.dependencies['rx-trade-feed'] = `file:${tarball()}`;
@@ -37,5 +37,5 @@ export const makeApp = async () => {
   const options = { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 };
   await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline'], options);
   await run('npm', ['run', 'build'], options);
-  return made(folder);
+  return built(folder);
 };

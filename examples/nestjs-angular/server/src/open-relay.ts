@@ -3,13 +3,12 @@ import { filter, noop, repeat, take } from 'rxjs';
 import { TradeFeed } from 'rx-trade-feed/nestjs';
 
 /**
- * Keeps the relay receiving, also while no page is connected to it.
+ * Keeps the relay subscribed to the feed without a page.
  *
- * Without it the relay would begin with the first page that looks again after a stop, and the frames between the restart and that look
- * would reach no page.
+ * Otherwise the relay would subscribe when the first page reconnects after a restart, and no page would receive the frames before that.
  */
 @Injectable()
-export class KeptRelay implements OnApplicationBootstrap {
+export class OpenRelay implements OnApplicationBootstrap {
   private readonly tradeFeed: TradeFeed;
 
   constructor(tradeFeed: TradeFeed) {
@@ -18,14 +17,14 @@ export class KeptRelay implements OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     const { relay, status$ } = this.tradeFeed;
-    const begun$ = status$.pipe(
+    const restarted$ = status$.pipe(
       filter(({ state }) => state !== 'stopped'),
       take(1),
     );
-    // It errors when the relay is closed: the application shuts down.
+    // The stream errors when the application shuts down and closes the relay.
     relay
       .messages$()
-      .pipe(repeat({ delay: () => begun$ }))
+      .pipe(repeat({ delay: () => restarted$ }))
       .subscribe({ error: noop });
   }
 }

@@ -1,11 +1,11 @@
-// A service of the test's own behind the app: what it saw is known, and so is every secret.
+// A service that the test controls. The test knows its events and every secret.
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 
-/** Starts a service with a source of payloads, and an endpoint before it that keeps the tickets. */
-export const startOwnService = async ({ folder }, { source } = {}) => {
+/** Starts a service with a source of payloads, and a proxy in front of it that stores the tickets. */
+export const startTestService = async ({ folder }, { source } = {}) => {
   const { startTradeFeedService, marketBatches$ } = await import(
     pathToFileURL(join(folder, 'node_modules/rx-trade-feed/dist/testing/index.js')).href
   );
@@ -17,7 +17,7 @@ export const startOwnService = async ({ folder }, { source } = {}) => {
   service.events$.subscribe((event) => events.push(event));
   const tickets = [];
 
-  const endpoint = createServer((request, response) => {
+  const proxy = createServer((request, response) => {
     const headers = { 'X-API-Key': request.headers['x-api-key'], 'Content-Type': 'application/json' };
     void (async () => {
       const chunks = [];
@@ -27,21 +27,21 @@ export const startOwnService = async ({ folder }, { source } = {}) => {
       const text = await answer.text();
       if (answer.ok) tickets.push(JSON.parse(text).ticket);
       response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(text);
-    })().catch(() => response.destroy()); // The service is being stopped.
+    })().catch(() => response.destroy()); // The service is stopping.
   });
-  endpoint.listen(0, '127.0.0.1');
-  await once(endpoint, 'listening');
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
   return {
     service,
     account,
-    /** What the app is told by its environment. */
-    variables: { TRADE_FEED_BASE_URL: `http://127.0.0.1:${endpoint.address().port}`, TRADE_FEED_API_KEY: apiKey },
+    /** The environment of the app. */
+    variables: { TRADE_FEED_BASE_URL: `http://127.0.0.1:${proxy.address().port}`, TRADE_FEED_API_KEY: apiKey },
     secrets: () => [apiKey, ...tickets],
-    /** How many connections the service has opened. */
+    /** Returns how many connections the service has opened. */
     handshakes: () => events.filter(({ type }) => type === 'handshake-accepted').length,
     async stop() {
-      endpoint.closeAllConnections();
-      endpoint.close();
+      proxy.closeAllConnections();
+      proxy.close();
       await service.shutdown();
     },
   };
