@@ -1,6 +1,6 @@
 export default {
-  roots: ['<rootDir>/src', '<rootDir>/test'],
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/reliability/test'],
+  testMatch: ['<rootDir>/{test,reliability/test}/**/*.test.ts'],
   testEnvironment: '<rootDir>/test/support/leak-gate.ts',
   waitForUnhandledRejections: true,
   workerIdleMemoryLimit: '1GB',

@@ -9,7 +9,7 @@ import type { Watched } from './watched.js';
 import { endAll, type Model, type World } from './world.js';
 
 /**
- * How many sequences; 2,000 in `npm run model`. A failure prints its seed, its path and its replayPath: as `MODEL_SEED`, `MODEL_PATH` and
+ * How many sequences; 2,000 in `npm run reliability -- model`. A failure prints its seed, its path and its replayPath: as `MODEL_SEED`, `MODEL_PATH` and
  * `MODEL_REPLAY` they run what it was shrunk to; the seed alone runs them all again.
  */
 const { MODEL_RUNS = '100', MODEL_SEED, MODEL_PATH, MODEL_REPLAY, MODEL_REPORT } = process.env;
@@ -22,7 +22,7 @@ afterEach(() => {
   config.onUnhandledError = null;
 });
 
-/** For the report of `npm run model`. */
+/** For the report of `npm run reliability -- model`. */
 const writeTally = (tally: ReadonlyMap<string, number>): void => {
   if (MODEL_REPORT !== undefined) writeFileSync(MODEL_REPORT, JSON.stringify(Object.fromEntries([...tally].sort())));
 };
