@@ -16,7 +16,10 @@ runProgram('reliability', {
     'random sequences of steps, compared with a model [--runs 2000] [--seed 1]',
     'reliability/model/index.mjs',
   ),
-  fuzz: unbuilt('random bytes from the service and from clients [--runs 5000] [--seed 1]', 'reliability/fuzz/index.mjs'),
+  fuzz: unbuilt(
+    'random bytes from the service and from clients [--runs 5000] [--seed 1]',
+    'reliability/fuzz/index.mjs',
+  ),
   soak: built(
     'full rate for a long time: every frame, and memory [--minutes 2] [--rate 50000] [--reconnect-every 5]',
     ...['--expose-gc', 'reliability/soak/index.mjs'],

@@ -4,6 +4,8 @@
 //   npm run test:apps
 //   npm run test:apps -- example-app               the files with this in their name
 //   npm run test:apps -- example-app --without speed
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { makeApp } from '../test/apps/example-app/made-app.mjs';
 import { chromium, newerNode, tarball } from '../test/apps/support.mjs';
@@ -32,7 +34,9 @@ await prepare(async () => {
   process.env.RX_TRADE_FEED_NODE = await step('installing a Node version that Angular supports', newerNode);
   process.env.CHROMIUM_PATH = await step('installing Chromium', chromium);
   if (examples.length === 0) return;
-  process.env.RX_TRADE_FEED_EXAMPLE = (await step('building the example app', makeApp)).folder;
+  const shared = process.env.RX_TRADE_FEED_EXAMPLE_IN;
+  const isBuilt = shared !== undefined && existsSync(join(shared, 'dist'));
+  process.env.RX_TRADE_FEED_EXAMPLE = isBuilt ? shared : (await step('building the example app', makeApp)).folder;
 });
 
 const timeoutMs = 10 * 60_000;

@@ -54,9 +54,12 @@ const onNode = (version) => async () => {
   return result.ok === false && result.failed === 0 ? { ...result, failed: 1 } : result;
 };
 
-/** A script that prints the line `N passed, N failed` itself. It must not build again: other checks are reading `dist`. */
+// Scripts must not build again, because other checks are reading `dist`. They share the example app.
+const env = { RX_TRADE_FEED_IS_BUILT: '1', RX_TRADE_FEED_EXAMPLE_IN: join(temp, 'example') };
+
+/** A script that prints the line `N passed, N failed` itself. */
 const counted = (line) => async () => {
-  const { ok, output } = await runCommand(line, { env: { RX_TRADE_FEED_IS_BUILT: '1' } });
+  const { ok, output } = await runCommand(line, { env });
   const [, passed, failed] = /^(\d+) passed, (\d+) failed$/m.exec(output) ?? [];
   const failures = Math.max(Number(failed ?? 1), Number(!ok));
   return { passed: Number(passed ?? 0), failed: failures, output, note: `${passed ?? 0} tests` };
@@ -75,8 +78,9 @@ const shared = [
   ['package', command('node scripts/package.mjs')],
 ];
 const sharedInCi = [
+  ['debian', command('node scripts/install-debian.mjs')],
   ['peers', counted('node scripts/test-peers.mjs')],
-  ['apps', counted('node scripts/test-apps.mjs angular nestjs content-security-policy tabs')],
+  ['apps', counted('node scripts/test-apps.mjs --without example-app')],
   ['example', counted('node scripts/test-apps.mjs example-app --without speed')],
   ...nodeVersions.map((version) => [`node ${version.split('.')[0]}`, onNode(version)]),
 ];
@@ -117,9 +121,16 @@ process.once('exit', () => {
   rmSync(temp, { recursive: true, force: true });
 });
 
+// Two lanes. The tests that need a program from Debian wait until it is installed.
+let debianInstalled;
 const waiting = [...shared, ...(options.ci ? sharedInCi : [])];
 const lane = async () => {
-  for (let next = waiting.shift(); next; next = waiting.shift()) await check(next);
+  for (let next = waiting.shift(); next; next = waiting.shift()) {
+    if (/^(peers|apps|example)$/.test(next[0])) await debianInstalled;
+    const done = check(next);
+    if (next[0] === 'debian') debianInstalled = done;
+    await done;
+  }
 };
 await check(build);
 await Promise.all([lane(), lane()]);

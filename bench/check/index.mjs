@@ -63,4 +63,6 @@ for (const { what, ratio, ...guard } of broken) {
     `TOO SLOW: ${what}: ${measured}, ${TIMES} times in a row below ${minimum} (the goal of ${guard.atLeast} minus ${MARGIN * 100} %).`,
   );
 }
-console.log(process.exitCode === 1 ? 'Receiving or decoding became slower.' : 'Receiving and decoding are fast enough.');
+console.log(
+  process.exitCode === 1 ? 'Receiving or decoding became slower.' : 'Receiving and decoding are fast enough.',
+);

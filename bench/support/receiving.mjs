@@ -56,9 +56,7 @@ export const receivingTables = (samples, sizes) => {
   };
   return [
     tableOf('CPU time a frame, ns', 'ns', (value) => Number(value.toPrecision(3))),
-    tableOf('Frames a second of wall time (has no goal)', 'framesPerSecond', (value) =>
-      Number(value.toPrecision(3)),
-    ),
+    tableOf('Frames a second of wall time (has no goal)', 'framesPerSecond', (value) => Number(value.toPrecision(3))),
   ];
 };
 

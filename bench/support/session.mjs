@@ -23,7 +23,9 @@ const upgradeResponse = (headers) => {
     'Connection: Upgrade',
     `Sec-WebSocket-Accept: ${accept}`,
   ];
-  return Buffer.from([...lines, ...(subprotocol ? [`Sec-WebSocket-Protocol: ${subprotocol}`] : []), '', ''].join('\r\n'));
+  return Buffer.from(
+    [...lines, ...(subprotocol ? [`Sec-WebSocket-Protocol: ${subprotocol}`] : []), '', ''].join('\r\n'),
+  );
 };
 
 const json = (value) => frame(Buffer.from(JSON.stringify(value)));

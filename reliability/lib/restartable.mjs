@@ -19,33 +19,33 @@ subscribe('net.server.socket', ({ socket }) => {
 export const restartable = async ({ options = {}, accounts, seed = 1, onEvent = () => {} }) => {
   const current = { port: options.port, service: undefined, accounts: [] };
   const start = async () => {
-    made.service = await (made.port === undefined
+    current.service = await (current.port === undefined
       ? startOnFreePort(options)
-      : startTradeFeedService({ ...options, port: made.port }));
+      : startTradeFeedService({ ...options, port: current.port }));
     // In the same turn of the event loop, so that the accounts exist before the first ticket request.
-    made.accounts = lastingAccounts(made.service, seed, accounts);
-    made.service.events$.subscribe(onEvent);
-    made.port = Number(new URL(made.service.baseUrl).port);
+    current.accounts = createFixedAccounts(current.service, seed, accounts);
+    current.service.events$.subscribe(onEvent);
+    current.port = Number(new URL(current.service.baseUrl).port);
   };
   await start();
   return {
     get baseUrl() {
-      return made.service.baseUrl;
+      return current.service.baseUrl;
     },
     get service() {
-      return made.service;
+      return current.service;
     },
     get keys() {
-      return made.accounts.map(({ key }) => key);
+      return current.accounts.map(({ key }) => key);
     },
-    push: (payload) => made.service.push('market', payload),
-    expireAll: () => made.accounts.forEach(({ account }) => account.expireAccess()),
+    push: (payload) => current.service.push('market', payload),
+    expireAll: () => current.accounts.forEach(({ account }) => account.expireAccess()),
     reset: () => sockets.forEach((socket) => socket.resetAndDestroy()),
-    shutdown: () => made.service.shutdown(),
+    shutdown: () => current.service.shutdown(),
     /** Ends the service as a killed process ends: without close frames. */
     cut: async () => {
       sockets.forEach((socket) => socket.destroy());
-      await made.service.shutdown();
+      await current.service.shutdown();
     },
     start,
   };

@@ -31,7 +31,9 @@ export const report = async (note) => {
   await writeReport({
     name: 'mutation',
     command: 'npm run reliability -- mutation',
-    goals: Object.entries(figures).map(([name, { score }]) => atLeast(`mutants of ${name} that a test detects`, score, minScore, '%')),
+    goals: Object.entries(figures).map(([name, { score }]) =>
+      atLeast(`mutants of ${name} that a test detects`, score, minScore, '%'),
+    ),
     tables: [
       {
         title: 'Mutants and their outcomes',

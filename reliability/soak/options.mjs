@@ -33,7 +33,8 @@ export const windowMs = positive('window', values.window);
 export const isExact = values.exact;
 export const leaks = values.leak?.split(',') ?? [];
 const unknown = leaks.filter((name) => !leakNames.includes(name));
-if (unknown.length > 0) throw new RangeError(`Unknown leak: ${unknown.join(', ')}. The leaks are ${leakNames.join(', ')}.`);
+if (unknown.length > 0)
+  throw new RangeError(`Unknown leak: ${unknown.join(', ')}. The leaks are ${leakNames.join(', ')}.`);
 
 /** How long the service is down in each fault that stops it. */
 export const outageMs = Math.min(800, everyS * 200);

@@ -123,11 +123,7 @@ describe('a sample', () => {
   });
 
   it.each([
-    [
-      'exits with an error, with its stderr',
-      `console.error('no luck'); process.exit(3);`,
-      /ended with 3\n[^]*no luck/,
-    ],
+    ['exits with an error, with its stderr', `console.error('no luck'); process.exit(3);`, /ended with 3\n[^]*no luck/],
     ['prints no JSON', `console.log('done');`, /not JSON: done/],
   ])('rejects if the process %s', async (_, source, message) => {
     await expect(run(source)).rejects.toThrow(message);

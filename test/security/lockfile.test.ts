@@ -36,7 +36,13 @@ const problemOf = ([path, { integrity, resolved, link }]: [string, Entry]): stri
   return resolved !== undefined && !resolved.startsWith('https://') ? `${path} does not come over https` : undefined;
 };
 
-const lockfiles = ['', 'examples/nestjs-angular/', 'reliability/mutation/', 'test/apps/angular-20/', 'test/apps/angular-22/'];
+const lockfiles = [
+  '',
+  'examples/nestjs-angular/',
+  'reliability/mutation/',
+  'test/apps/angular-20/',
+  'test/apps/angular-22/',
+];
 
 describe.each(lockfiles.map((folder) => `${folder}package-lock.json`))('%s', (file) => {
   const lockfile = read(file) as Lockfile;

@@ -1,7 +1,10 @@
 /** Reasons for the survivors of src/operators, by file. */
 export const operators = {
   'decode/guard-tests.ts': [
-    { code: 'names.length > 16', why: 'Both branches return the same result. The number only decides which is faster.' },
+    {
+      code: 'names.length > 16',
+      why: 'Both branches return the same result. The number only decides which is faster.',
+    },
   ],
   'distinct-recent.ts': [
     { code: 'inOrder.size > 0', why: 'Without an oldest entry its time counts as now, which has not expired.' },
@@ -12,7 +15,11 @@ export const operators = {
     { code: 'context.at(-1)?.type', why: 'A context of io-ts has at least its root. The check is for the type.' },
   ],
   'decode/union-tags.ts': [
-    { code: 'types = []', from: '[]', why: 'The function is called with a union only, which has types. The default is for the type.' },
+    {
+      code: 'types = []',
+      from: '[]',
+      why: 'The function is called with a union only, which has types. The default is for the type.',
+    },
   ],
   'connection-status.ts': [
     {
@@ -72,10 +79,18 @@ export const operators = {
     },
   ],
   'window/count-book.ts': [
-    { code: 'if (time > this.now) this.now = time', mutator: 'EqualityOperator', why: 'Assigning the same value changes nothing.' },
+    {
+      code: 'if (time > this.now) this.now = time',
+      mutator: 'EqualityOperator',
+      why: 'Assigning the same value changes nothing.',
+    },
   ],
   'window/window-book.ts': [
-    { code: 'if (time > this.now) this.now = time', mutator: 'EqualityOperator', why: 'Assigning the same value changes nothing.' },
+    {
+      code: 'if (time > this.now) this.now = time',
+      mutator: 'EqualityOperator',
+      why: 'Assigning the same value changes nothing.',
+    },
     {
       code: 'if (time >= this.from && time < this.until)',
       why: 'A shortcut for an item in the same windows as the one before. The general code does the same.',
@@ -139,14 +154,19 @@ export const operators = {
   ],
   'decode/tagged.ts': [
     { from: 'type !== undefined', to: 'true', why: 'A codec with such a tag has a type. The check is for the type.' },
-    { from: 'codec.type !== undefined', to: 'true', why: 'A codec with such a tag has a type. The check is for the type.' },
+    {
+      from: 'codec.type !== undefined',
+      to: 'true',
+      why: 'A codec with such a tag has a type. The check is for the type.',
+    },
     { code: 'types = []', from: '[]', why: 'A union has types. The check is for the type.' },
   ],
-  'node/recording-error.ts': [
-    { code: "const { code = '', message }", why: 'No system error has that code.' },
-  ],
+  'node/recording-error.ts': [{ code: "const { code = '', message }", why: 'No system error has that code.' }],
   'node/replay-rounds.ts': [
-    { code: 'if (speed === Infinity) return () => -Infinity', why: 'NaN is not later than now, so the result is the same.' },
+    {
+      code: 'if (speed === Infinity) return () => -Infinity',
+      why: 'NaN is not later than now, so the result is the same.',
+    },
   ],
   'node/recording-reader.ts': [
     { code: 'if (sizes.length > 0 &&', why: 'If the first file is missing, opening it throws the same message.' },

@@ -48,8 +48,14 @@ export const transport = {
       code: 'if (length > tap.maxFrameBytes',
       why: 'A frame of exactly the largest size is left to `ws`, which accepts it.',
     },
-    { code: 'if (length > POOL_BYTES / 4)', why: 'It only decides how small frames share memory. Their bytes are the same.' },
-    { code: 'if (length > cursor.pool.length)', why: 'It only decides how small frames share memory. Their bytes are the same.' },
+    {
+      code: 'if (length > POOL_BYTES / 4)',
+      why: 'It only decides how small frames share memory. Their bytes are the same.',
+    },
+    {
+      code: 'if (length > cursor.pool.length)',
+      why: 'It only decides how small frames share memory. Their bytes are the same.',
+    },
   ],
   'handshake.ts': [
     {
