@@ -8,6 +8,7 @@ import { NEVER, type Observable, tap } from 'rxjs';
 import { ProxyAgent } from 'undici';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { replay$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { stoppedBy } from '../../src/nestjs/feed-status.js';
 import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
 import { frameLine, gapLine } from '../../src/operators/node/recording-line.js';
 import { meanings, tradeFeedError } from '../../src/protocol/classify.js';
@@ -162,7 +163,7 @@ describe('what a page receives has no text but the fixed words of the library', 
       source.subject.error(failure);
       expect(await bytes).not.toMatch(isPrivate);
       expect(await bytes).toContain('"code":"relay-source-failed"');
-      const health = new TradeFeedHealthIndicator({ status: { state: 'stopped', since: 1, failure } }).isHealthy();
+      const health = new TradeFeedHealthIndicator({ status: stoppedBy(failure) }).isHealthy();
       expect(JSON.stringify(health)).not.toMatch(isPrivate);
     },
   );
