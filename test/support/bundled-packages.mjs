@@ -5,17 +5,19 @@ import { buildSync } from 'esbuild';
 const root = join(import.meta.dirname, '../..');
 const versionOf = (name) => JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')).version;
 
-/** Bundles a package into one CommonJS file, and returns its path. */
-const bundled = (name) => {
+/** Bundles a package into one CommonJS file, and returns the path of that file. */
+const bundled = (name, contents = `module.exports = require('${name}');`) => {
   const folder = join(root, 'temp/packages');
   const file = join(folder, `${name}-${versionOf(name)}.cjs`);
   if (existsSync(file)) return file;
   const { outputFiles } = buildSync({
-    stdin: { contents: `module.exports = require('${name}');`, resolveDir: root },
+    stdin: { contents, resolveDir: root },
     bundle: true,
     format: 'cjs',
     platform: 'node',
     target: 'node20',
+    minifyWhitespace: true,
+    minifySyntax: true,
     write: false,
     logLevel: 'error',
   });
@@ -26,13 +28,20 @@ const bundled = (name) => {
   return file;
 };
 
+// `rxjs/operators` and the like share classes with `rxjs`, so they are in the same file.
+const rxjsParts = ['operators', 'testing', 'fetch'];
+const rxjs = bundled(
+  'rxjs',
+  `module.exports = { ...require('rxjs'), ${rxjsParts.map((part) => `${part}: require('rxjs/${part}')`).join()} };`,
+);
+
 /**
- * The packages that jest loads as one file. It loads every file of a package again for each test file, and these have 100 to 300 files.
- * RxJS brings such a bundle. `rxjs/operators` and the like must be the same file, because they share classes.
+ * The packages that jest loads as one file. It loads every file of a package again for each test file, and these packages have 100 to
+ * 300 files.
  */
 export const bundledPackages = {
-  '^rxjs$': join(root, 'node_modules/rxjs/dist/bundles/rxjs.umd.js'),
-  '^rxjs/(operators|testing|fetch)$': join(root, 'test/support/rxjs-parts/$1.cjs'),
+  '^rxjs$': rxjs,
+  [`^rxjs/(${rxjsParts.join('|')})$`]: join(root, 'test/support/rxjs-parts/$1.cjs'),
   '^io-ts$': bundled('io-ts'),
   '^undici$': bundled('undici'),
 };
