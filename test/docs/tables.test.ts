@@ -11,7 +11,7 @@ import { relayTold } from '../../src/protocol/relay-told.js';
 import { resolveRelayOptions } from '../../src/relay/relay-options.js';
 import { meanings } from '../../src/protocol/classify.js';
 import type { Meaning } from '../../src/protocol/meaning.js';
-import { defaultBackoff } from '../../src/reconnect/backoff.js';
+import { defaultBackoff } from '../../src/reconnect/policy.js';
 import { failureCodes } from '../support/failure-table.js';
 import { filesIn, read, root } from './fences.js';
 import { type Row, tablesUnder } from './tables.js';

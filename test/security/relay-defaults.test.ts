@@ -37,7 +37,7 @@ describe('a relay that is told nothing', () => {
     (options) => {
       const make = () => relayHandler(createRelay(NEVER), options as unknown as RelayHandlerOptions);
       expect(make).toThrow(expect.objectContaining({ code: 'invalid-options' }));
-      if (options !== undefined) expect(make).toThrow('`authorize` must be a function that says who is let in');
+      if (options !== undefined) expect(make).toThrow('`authorize` must be a function that decides who may receive');
     },
   );
 

@@ -38,7 +38,7 @@ const serveRelay = async (options: RelayOptions = {}) => {
   return { source, relay, web, clients };
 };
 
-/** Each subscription is a tab of its own. */
+/** Each subscription counts as a tab. */
 const openTab = (url: string, options: RelayFeedOptions = {}): Receiver => {
   const tab = new Receiver(url, { tabs: 'share', maxFeedStops: 1, ...options });
   closing.push(() => tab.subscription.unsubscribe());
@@ -56,7 +56,7 @@ const openTabs = async (url: string, source: Source, count: number): Promise<rea
   return tabs;
 };
 
-/** Something else in the place of a tab: what it posts, and what it receives. */
+/** Joins the channel of the tabs: posts messages, and records those of the tabs. */
 const openChannel = (url: string) => {
   const channel = new BroadcastChannel(`rx-trade-feed/tabs-1:${url}`);
   closing.push(() => channel.close());
@@ -66,7 +66,7 @@ const openChannel = (url: string) => {
 };
 
 const texts = (from: number, to: number) => range(from, to).map(String);
-const gapsOf = (tab: Receiver) => tab.told.filter(({ type }) => type === 'gap');
+const gapsOf = (tab: Receiver) => tab.lifecycle.filter(({ type }) => type === 'gap');
 
 class Store implements ResumeStore {
   readonly items = new Map<string, string>();
@@ -75,7 +75,7 @@ class Store implements ResumeStore {
 }
 
 describe('relayFeed$ with tabs: share', () => {
-  it('has one stream for ten tabs: each gets all events in order, none twice', async () => {
+  it('has one stream for ten tabs: each receives all events once, in order', async () => {
     const { source, relay, web, clients } = await serveRelay();
     const tabs = await openTabs(web.url, source, 10);
     const raw = new Frame('raw', Buffer.of(0xff, 0, 1), true, 5, 1);
@@ -96,14 +96,14 @@ describe('relayFeed$ with tabs: share', () => {
     expect(relay.status().clients[0]!.sent).toBe(501);
   });
 
-  it('goes on in the next tab when the leader unsubscribes: nothing is missing, nothing comes twice', async () => {
+  it('continues in the next tab when the leader unsubscribes: each frame arrives once', async () => {
     const { source, web, clients } = await serveRelay();
     const tabs = await openTabs(web.url, source, 10);
     let sent = 0;
     const send = (count: number) => source.frames(...range(sent + 1, (sent += count)));
     for (const [n, leader] of tabs.slice(0, 9).entries()) {
       send(50);
-      // At different moments: with frames under way to the leader, to the others, and to none.
+      // At different times: with frames on the way to the leader, to the other tabs, and to none.
       if (n % 3 > 0) await waitFor(() => leader.frames.length >= sent - 25 * (n % 3));
       leader.subscription.unsubscribe();
       send(50);
@@ -116,7 +116,7 @@ describe('relayFeed$ with tabs: share', () => {
     expect(web.requests).toHaveLength(10);
   });
 
-  it('reports a change of the leader as a connection to the relay that ends: no outage of the feed', async () => {
+  it('reports a change of the leader as the end of a connection to the relay, not as an outage', async () => {
     const { source, web } = await serveRelay();
     const [first, second] = (await openTabs(web.url, source, 2)) as [Receiver, Receiver];
     source.frames(1);
@@ -126,13 +126,13 @@ describe('relayFeed$ with tabs: share', () => {
     source.frames(2);
     await second.until(({ frames }) => frames.length === 2);
     expect(second.types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened']);
-    expect(second.told.find(({ type }) => type === 'disconnected')).toMatchObject({
+    expect(second.lifecycle.find(({ type }) => type === 'disconnected')).toMatchObject({
       failure: { code: 'relay-lost', stage: 'stream', framesReceived: 1 },
     });
-    expect(second.told.find(({ type }) => type === 'reconnecting')).toMatchObject({ delayMs: 0, attempt: 1 });
+    expect(second.lifecycle.find(({ type }) => type === 'reconnecting')).toMatchObject({ delayMs: 0, attempt: 1 });
   });
 
-  it('lets a tab join at any time: it gets the state of the feed, then all that comes', async () => {
+  it('allows a tab to join at any time: it receives the state of the feed, then all events', async () => {
     const { source, web, clients } = await serveRelay();
     const [first] = (await openTabs(web.url, source, 1)) as [Receiver];
     source.frames(1, 2);
@@ -147,10 +147,10 @@ describe('relayFeed$ with tabs: share', () => {
     await second.until(({ types }) => types.length === 3);
     const third = await openTab(web.url).until(({ types }) => types.length === 2);
     expect(third.types).toEqual(['connection-lost', 'reconnecting']);
-    expect(third.told[0]).toMatchObject({ failure: expect.any(TradeFeedError) });
+    expect(third.lifecycle[0]).toMatchObject({ failure: expect.any(TradeFeedError) });
   });
 
-  it('ends all tabs with the error of the leader; one that subscribes later begins again', async () => {
+  it('ends all tabs with the error of the leader; a later subscription starts again', async () => {
     const { source, web } = await serveRelay();
     const tabs = await openTabs(web.url, source, 5);
     source.frames(1);
@@ -186,7 +186,7 @@ describe('relayFeed$ with tabs: share', () => {
     expect(tabs.map(({ isComplete, texts: seen }) => [isComplete, seen])).toEqual(Array(3).fill([true, ['1']]));
   });
 
-  it('passes on what the leader says of its connection to the relay', async () => {
+  it('forwards the events of the connection of the leader to the relay', async () => {
     const { source, web } = await serveRelay();
     const tabs = await openTabs(web.url, source, 3);
     web.reset();
@@ -195,7 +195,7 @@ describe('relayFeed$ with tabs: share', () => {
     for (const { types } of tabs) expect(types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened']);
   });
 
-  it('counts no gap and no window with missing frames over a change of the leader', async () => {
+  it('has no gap and no incomplete window at a change of the leader', async () => {
     const { source, web } = await serveRelay();
     const [first, second] = (await openTabs(web.url, source, 2)) as [Receiver, Receiver];
     source.frames(1);
@@ -215,15 +215,15 @@ describe('relayFeed$ with tabs: share', () => {
 describe('a follower', () => {
   const url = 'http://127.0.0.1:9/feed';
 
-  /** A leader that is not of this library: it holds the lock, and posts what the test says. */
+  /** A leader that the test controls: it holds the lock, and posts messages. */
   const lead = (at: string, term = 1) => {
     const channel = openChannel(at);
     const lock = `rx-trade-feed/tabs-1:${at}`;
     let release = (): void => undefined;
-    let isRobbed = false;
+    let isStolen = false;
     const held = new Promise<void>((resolve) => (release = resolve));
     closing.push(() => release());
-    locks.request(lock, { steal: true }, () => held).catch(() => (isRobbed = true));
+    locks.request(lock, { steal: true }, () => held).catch(() => (isStolen = true));
     const welcome = async (count: number) => {
       await waitFor(() => channel.received.filter(({ type }) => type === 'join').length >= count);
       for (const message of channel.received)
@@ -238,10 +238,10 @@ describe('a follower', () => {
         ...{ type: 'batch', term, from: `run.${from}.${from}.5`, to: `run.${to}.${to}.5`, shiftMs: 0 },
         events: range(from + 1, to).map((n) => frame(n)),
       });
-    return { ...channel, welcome, batch, release, isRobbed: () => isRobbed };
+    return { ...channel, welcome, batch, release, isStolen: () => isStolen };
   };
 
-  it('asks a silent leader for a sign of life, and takes its lock where none comes', async () => {
+  it('pings a silent leader, and steals its lock when it does not answer', async () => {
     const { source, relay, web } = await serveRelay();
     const other = lead(web.url);
     const clock = new Clock(Date.now());
@@ -257,20 +257,20 @@ describe('a follower', () => {
       await tab.until(({ frames }) => frames.length === n);
     }
     expect(tab.types).toEqual(['opened']);
-    const heardAt = clock.now;
+    const lastMessageAt = clock.now;
     clock.pass(20_000);
-    expect(other.isRobbed()).toBe(false);
+    expect(other.isStolen()).toBe(false);
     clock.pass(23_000);
-    await waitFor(other.isRobbed);
+    await waitFor(other.isStolen);
     await waitFor(() => source.active === 1);
     await tab.until(({ types }) => types.length === 3);
     expect(tab.types).toEqual(['opened', 'relay-stalled', 'reconnecting']);
-    expect(tab.told[1]).toMatchObject({ failure: { endedAt: heardAt, framesReceived: 3 } });
+    expect(tab.lifecycle[1]).toMatchObject({ failure: { endedAt: lastMessageAt, framesReceived: 3 } });
     expect(web.requests[0]!.headers['last-event-id']).toBe('run.4.4.5');
     expect(relay.status().clients).toHaveLength(1);
   });
 
-  it('takes the lock of a leader that does not answer it at all, after connectTimeoutMs', async () => {
+  it('steals the lock of a leader that never answers, after connectTimeoutMs', async () => {
     const { source, web } = await serveRelay();
     const other = lead(web.url);
     const clock = new Clock(Date.now());
@@ -278,14 +278,14 @@ describe('a follower', () => {
     await waitFor(() => other.received.some(({ type }) => type === 'join'));
     clock.pass(5_000);
     clock.pass(4_999);
-    expect(other.isRobbed()).toBe(false);
+    expect(other.isStolen()).toBe(false);
     clock.pass(1_000);
-    await waitFor(() => other.isRobbed() && source.active === 1);
+    await waitFor(() => other.isStolen() && source.active === 1);
     source.emit(opened(5));
     expect((await tab.until(isIn)).types).toEqual(['opened']);
   });
 
-  it('is what a leader becomes that is robbed of the lock: it closes its stream, and goes on', async () => {
+  it('is the new role of a leader whose lock is stolen: it closes its stream, and continues', async () => {
     const { source, web, clients } = await serveRelay();
     const [tab] = (await openTabs(web.url, source, 1)) as [Receiver];
     const other = lead(web.url, Date.now() + 1_000);
@@ -298,7 +298,7 @@ describe('a follower', () => {
     expect(tab.texts).toEqual(['2', '3']);
   });
 
-  it('is not moved by what a leader before posts late', async () => {
+  it('ignores late messages of an earlier leader', async () => {
     const other = lead(url, 7);
     const tab = openTab(url);
     await other.welcome(1);
@@ -313,7 +313,7 @@ describe('a follower', () => {
     expect([tab.texts, tab.isOver]).toEqual([['2'], false]);
   });
 
-  it('leaves before the browser freezes the page, and joins again afterwards', async () => {
+  it('leaves before the browser freezes the page, and joins again after that', async () => {
     const other = lead(url);
     const tab = openTab(url);
     await other.welcome(1);
@@ -340,7 +340,7 @@ describe('a tab that is loaded again with resumeIn', () => {
     return openTab(url, { resumeIn });
   };
 
-  it('is told of a gap where another tab leads: with the number of the frames', async () => {
+  it('receives a gap with the number of frames when another tab leads', async () => {
     const { source, web, clients } = await serveRelay();
     await openTabs(web.url, source, 1);
     const store = new Store();
@@ -360,7 +360,7 @@ describe('a tab that is loaded again with resumeIn', () => {
     expect([again.texts, clients()]).toEqual([['7'], 1]);
   });
 
-  it('goes on where it was when it is the only one', async () => {
+  it('resumes when it is the only tab', async () => {
     const { source, web, clients } = await serveRelay();
     const store = new Store();
     const tab = openTab(web.url, { resumeIn: store });
@@ -386,7 +386,7 @@ describe('a page that cannot share', () => {
         browser.set('navigator', { locks: { request: refuse } });
       },
     ],
-  ])('has a stream for itself: one that %s', async (_what, change) => {
+  ])('has a separate stream: one that %s', async (_what, change) => {
     change();
     const { source, web, clients } = await serveRelay();
     const tabs = [openTab(web.url), openTab(web.url)];
@@ -395,7 +395,7 @@ describe('a page that cannot share', () => {
     await waitFor(() => tabs.every(({ texts: seen }) => seen.length === 1));
   });
 
-  it('shares with no page of another address, nor one that asks for a stream of its own', async () => {
+  it('does not share with a page of another address, nor with one that selects `separate`', async () => {
     const { web, clients } = await serveRelay();
     for (const url of [web.url, `${web.url}#user-1`, `${web.url}#user-2`]) openTab(url);
     openTab(web.url, { tabs: 'separate' });

@@ -4,11 +4,11 @@ import type { FeedEvent } from '../../../src/protocol/event.js';
 import type { FeedWindow } from '../../../src/operators/window/feed-window.js';
 import type { OutageLog } from '../../../src/operators/window/outage-log.js';
 import { WindowBook, type WindowShape } from '../../../src/operators/window/window-book.js';
-import { timeOf } from '../../../src/operators/stream/item.js';
+import { timeOf } from '../../../src/operators/items/item.js';
 import { framesUpTo } from '../../../src/operators/window/window-contents.js';
 import type { Frame } from '../../../src/protocol/frame.js';
 import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested, watermark } from '../stream.js';
-import { endOfTurn, fullChunk } from '../stream/views.js';
+import { endOfTurn, fullChunk } from '../memory/views.js';
 import { inWords } from './window-words.js';
 import { cases } from '../../support/cases.js';
 
