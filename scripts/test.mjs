@@ -5,10 +5,9 @@
 //   npm test -- --only lint,types       these alone
 //   npm test -- --nodes                 the test suite on other Nodes, too
 //   npm test -- --apps                  whole apps in Chromium, and peers from Debian, too
-//   RX_TRADE_FEED_ALL_CASES=1 npm test  all random cases instead of a fifth, with coverage and its threshold: CI does this once
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { constants, setPriority, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { installNode, nodeVersions } from './node-matrix.mjs';
@@ -20,10 +19,9 @@ const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
 const temp = mkdtempSync(join(tmpdir(), 'rx-trade-feed-test-'));
 const limitMs = 10 * 60_000;
 const running = new Set();
-const hasAllCases = process.env.RX_TRADE_FEED_ALL_CASES === '1';
 
-/** Runs a script of package.json as npm would; resolves with its exit code and output. */
-const runScript = (name, { args = [], bin = [], env = {}, priority = 0 } = {}) =>
+/** Runs a script of package.json as npm would; resolves with its exit code and all that it wrote. */
+const runScript = (name, args = [], bin = []) =>
   new Promise((done) => {
     const path = [...bin, resolve('node_modules/.bin'), process.env.PATH].join(delimiter);
     const command = [scripts[name], ...args].join(' ');
@@ -32,10 +30,9 @@ const runScript = (name, { args = [], bin = [], env = {}, priority = 0 } = {}) =
       shell: true,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...env, PATH: path },
+      env: { ...process.env, PATH: path },
     });
     running.add(child);
-    if (priority !== 0) setPriority(child.pid, priority);
     let output = '';
     const timer = setTimeout(() => {
       output += `\nStill running after ${limitMs / 60_000} minutes: ended.\n`;
@@ -58,16 +55,15 @@ const end = (child) => {
   }
 };
 
-const script = (name, options) => async () => {
-  const { ok, output } = await runScript(name, options);
+const script = (name) => async () => {
+  const { ok, output } = await runScript(name);
   return { passed: Number(ok), failed: Number(!ok), output };
 };
 
 /** Runs jest and counts its tests; a file that fails as a whole (it leaks, or does not load) counts as one failed. */
-const jest = async (id, { args = [], ...options } = {}) => {
+const jest = async (id, args, bin) => {
   const file = join(temp, `${id}.json`);
-  const all = ['--ci', '--json', '--outputFile', file, ...args];
-  const { ok, output } = await runScript('unit', { ...options, args: all });
+  const { ok, output } = await runScript('unit', ['--ci', '--json', '--outputFile', file, ...args], bin);
   let report;
   try {
     report = JSON.parse(readFileSync(file, 'utf8'));
@@ -84,22 +80,17 @@ const jest = async (id, { args = [], ...options } = {}) => {
 const covered = async () => {
   const folder = join(temp, 'coverage');
   const reporters = ['json-summary', 'text'].map((name) => `--coverageReporters=${name}`);
-  const result = await jest('jest', { args: ['--coverage', `--coverageDirectory=${folder}`, ...reporters] });
+  const result = await jest('jest', ['--coverage', `--coverageDirectory=${folder}`, ...reporters]);
   if (result.failed > 0) return result;
   const { branches } = JSON.parse(readFileSync(join(folder, 'coverage-summary.json'), 'utf8')).total;
   const note = `${result.note}, ${branches.pct} % of branches`;
   return result.ok ? { ...result, passed: result.passed + 1, note } : { ...result, failed: 1, note };
 };
 
-/** The suite without coverage: jest that fails without a failed test is one failure. */
-const plain = async (id, options) => {
-  const result = await jest(id, options);
+const onNode = (version) => async () => {
+  const result = await jest(`node-${version}`, [], [installNode(version)]);
   return result.ok === false && result.failed === 0 ? { ...result, failed: 1 } : result;
 };
-
-// All random cases once are enough, on the Node that runs this.
-const onNode = (version) => () =>
-  plain(`node-${version}`, { bin: [installNode(version)], env: { RX_TRADE_FEED_ALL_CASES: '' } });
 
 /** Tests that count themselves: those of whole apps, and those with peers. */
 const counted = (name) => async () => {
@@ -109,22 +100,21 @@ const counted = (name) => async () => {
   return { passed: Number(passed ?? 0), failed: failures, output, note: `${passed ?? 0} tests` };
 };
 
-// These use what the benchmark and jest leave of the cores: some tests measure time.
-const low = { priority: constants.priority.PRIORITY_LOW };
-const build = ['build', script('build')];
+// Two at a time while they last, then jest, which has workers of its own and tests that watch the clock.
 const besides = [
-  // A larger young generation saves a tenth of its time.
-  ['lint', script('lint', { ...low, env: { NODE_OPTIONS: '--max-semi-space-size=64' } })],
-  ['types', script('types', low)],
-  ['format', script('format:check', low)],
-  ['docs', script('docs', low)],
-  ['api', script('api', low)],
-  ['imports', script('imports', low)],
-  ['package', script('check:package', low)],
+  ['build', script('build')],
+  ['lint', script('lint')],
+  ['types', script('types')],
+  ['format', script('format:check')],
+  ['imports', script('imports')],
+  ['docs', script('docs')],
+  ['api', script('api')],
+  ['package', script('check:package')],
 ];
 const alone = [
+  // On a machine that does nothing else.
   ['bench', script('bench:check')],
-  ['jest', hasAllCases ? covered : () => plain('jest')],
+  ['jest', covered],
   ...(options.apps
     ? [
         ['peers', counted('test:peers')],
@@ -134,7 +124,7 @@ const alone = [
   ...(options.nodes ? nodeVersions.map((version) => [`node ${version.split('.')[0]}`, onNode(version)]) : []),
 ];
 
-const names = [build, ...besides, ...alone].map(([name]) => name);
+const names = [...besides, ...alone].map(([name]) => name);
 const only = options.only?.split(',') ?? names;
 const unknown = only.filter((name) => !names.includes(name));
 if (unknown.length > 0) {
@@ -167,20 +157,18 @@ process.once('exit', () => {
   rmSync(temp, { recursive: true, force: true });
 });
 
-const built = check(build);
+const built = check(besides[0]);
 // These read dist.
 const ready = { api: built, package: built };
-const waiting = [...besides];
+const waiting = besides.slice(1);
 const lane = async () => {
   for (let next = waiting.shift(); next; next = waiting.shift()) {
     await ready[next[0]];
     await check(next);
   }
 };
-const beside = lane();
-await built;
+await Promise.all([built.then(lane), lane()]);
 for (const each of alone) await check(each);
-await Promise.all([beside, lane()]);
 
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;

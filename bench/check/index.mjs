@@ -45,7 +45,7 @@ const print = (some, ratioOf) =>
   );
 
 console.log(machineLine(machine()));
-const ratioOf = await measure(guards, process.env.RX_TRADE_FEED_ALL_CASES === '1' ? 5 : 3);
+const ratioOf = await measure(guards, 5);
 print(guards, ratioOf);
 
 // Again, for longer: other work on the machine does not come each time, a slower receive path does.
