@@ -132,7 +132,9 @@ describe('a fault that breaks an attempt', () => {
   });
 
   it('within the body of a ticket leads to another attempt', async () => {
-    await using net = await startFaultyService({ faults: only(1, { toClient: { cut: { afterBytes: 350, how: 'end' } } }) });
+    await using net = await startFaultyService({
+      faults: only(1, { toClient: { cut: { afterBytes: 350, how: 'end' } } }),
+    });
     const events = await run(net, 10);
     expect([failuresOf(events), gapsOf(events)]).toEqual([[unreachable.ticket], 0]);
   });

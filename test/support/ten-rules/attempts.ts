@@ -16,7 +16,9 @@ const letters: Readonly<Record<Lifecycle['type'], string>> = {
 };
 
 export const grammar: (log: readonly Seen[]) => readonly string[] = (log) => {
-  const emitted = entriesOf(log, 'event', 'frame').map((seen) => (seen.what === 'frame' ? 'f' : letters[seen.event.type]));
+  const emitted = entriesOf(log, 'event', 'frame').map((seen) =>
+    seen.what === 'frame' ? 'f' : letters[seen.event.type],
+  );
   const text = emitted.join('').replace(/f+/g, 'f');
   return attempts.test(text) ? [] : [`the events are not a sequence of attempts: ${text.slice(-40)}`];
 };

@@ -15,7 +15,9 @@ export const afterTheEnd = (log: readonly Seen[]): readonly string[] => {
   // Requests that were already sent may still arrive.
   const settled = after.findIndex(({ what }) => what === 'settled');
   if (settled === -1) return emitted;
-  const late = entriesOf(after.slice(settled), 'ticket-request', 'handshake').map(({ what }) => `a ${what} after the end`);
+  const late = entriesOf(after.slice(settled), 'ticket-request', 'handshake').map(
+    ({ what }) => `a ${what} after the end`,
+  );
   // A closing handshake takes at most a second, plus the time until the service sees that the socket is closed.
   const endedAt = (log[end] as Seen).at;
   const last = log.findLastIndex(({ what, at }) => what === 'settled' && at > endedAt + CLOSING_MS);
