@@ -4,7 +4,6 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { startTradeFeedService, type TradeFeedService } from 'rx-trade-feed/testing';
 import { handshakeLines } from '../testing/bare-client.js';
-import { cases } from '../support/cases.js';
 import { report, secondsSince, within } from './fuzz.js';
 import { connectTo, goodClient } from './raw-client.js';
 
@@ -20,7 +19,7 @@ const heapAfterGc = async (): Promise<number> => {
 };
 
 describe('the local service under handshakes with bad tickets', () => {
-  const handshakes = cases(10_000);
+  const handshakes = 10_000;
   const parallel = 50;
 
   // Bare on purpose: what a test keeps for itself must not look like a leak.

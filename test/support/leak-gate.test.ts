@@ -14,7 +14,7 @@ const files: Readonly<Record<string, { source: string; message?: string }>> = {
     source: `test('passes', () => { setInterval(() => {}, 50); setInterval(() => {}, 50); });`,
     message: 'leaks: 2 Timeout ',
   },
-  'leaves-a-timer-behind-fake-ones': {
+  'leaves-a-timer-before-fake-ones': {
     source: `test('passes', () => { setTimeout(() => {}, 60_000); jest.useFakeTimers(); });`,
     message: 'leaks: 1 Timeout ',
   },
