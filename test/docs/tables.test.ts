@@ -240,7 +240,6 @@ it('every file that docs/how-it-works.md names exists, and it names every file t
   // Every room of the client but the composition's parts that hold no rule of their own.
   const withoutRule = [
     ...[
-      'src/transport/judged-failure.ts',
       'src/protocol/loopback.ts',
       'src/protocol/check-feed.ts',
       'src/protocol/tried.ts',

@@ -44,7 +44,9 @@ describe('apiKey$', () => {
     async (key) => {
       await expect(asked(() => key)).rejects.toMatchObject({
         code: 'invalid-options',
-        message: expect.stringContaining('`apiKey` must be a function that gives a text of visible ASCII characters)'),
+        message: expect.stringContaining(
+          '`apiKey` must be a function that returns a string of visible ASCII characters)',
+        ),
       });
     },
   );

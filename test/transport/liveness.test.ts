@@ -8,7 +8,7 @@ const MAX_TIMER_MS = 2_147_483_647;
 /** A connection on virtual time: when it was heard, when it was pinged, and how it answers. */
 interface Line {
   readonly scheduler: TestScheduler;
-  heardAtMs: number;
+  lastReadMs: number;
   readonly pings: number[];
   /** Ms from a ping to its answer; `undefined`: never. */
   answersAfterMs?: number | undefined;
@@ -24,13 +24,13 @@ const marbles = (test: (line: Line, helpers: RunHelpers) => void): void => {
   scheduler.run((helpers) => {
     const line: Line = {
       scheduler,
-      heardAtMs: 0,
+      lastReadMs: 0,
       pings: [],
       reads$: of('read'),
       stalled$: (idleTimeoutMs) =>
         stalled$(
           {
-            heardAtMs: () => line.heardAtMs,
+            lastReadMs: () => line.lastReadMs,
             ping: () => {
               line.pings.push(scheduler.now());
               if (line.answersAfterMs !== undefined) scheduler.schedule(() => hear(line), line.answersAfterMs);
@@ -51,7 +51,7 @@ const marbles = (test: (line: Line, helpers: RunHelpers) => void): void => {
 };
 
 const hear = (line: Line): void => {
-  line.heardAtMs = line.scheduler.now();
+  line.lastReadMs = line.scheduler.now();
 };
 
 /** Lets bytes arrive where the diagram has a `b`. */
@@ -204,7 +204,7 @@ describe('stalled$', () => {
       const pings: number[] = [];
       const early$ = stalled$(
         {
-          heardAtMs: () => 0,
+          lastReadMs: () => 0,
           ping: () => pings.push(scheduler.now()),
           now: () => scheduler.now() * 0.95,
           scheduler,
@@ -272,7 +272,7 @@ describe('stalled$', () => {
       expectObservable(line.stalled$(10), unsub).toBe('');
       flush();
       expect(line.scheduler.actions).toHaveLength(0);
-      expect(line.heardAtMs).toBe(0);
+      expect(line.lastReadMs).toBe(0);
     });
   });
 
@@ -291,7 +291,7 @@ describe('stalled$', () => {
     try {
       const heardMs = performance.now();
       const [ping, next] = [jest.fn(), jest.fn()];
-      const subscription = stalled$({ heardAtMs: () => heardMs, ping }, 30_000).subscribe(next);
+      const subscription = stalled$({ lastReadMs: () => heardMs, ping }, 30_000).subscribe(next);
       jest.advanceTimersByTime(29_999);
       expect(ping).not.toHaveBeenCalled();
       jest.advanceTimersByTime(2);

@@ -6,7 +6,7 @@ import type { Item } from '../../src/worker/messages.js';
 import { countHandled, createProgress } from '../../src/worker/progress.js';
 
 const frame = (bytes = 100): Frame => new Frame('market', Buffer.from(new ArrayBuffer(bytes)), false, 1, 1);
-const failed = { type: 'error', error: { kind: 'kept', id: 1, message: undefined } } as const;
+const failed = { type: 'error', error: { kind: 'stored', id: 1, message: undefined } } as const;
 
 const watermarksOf = (batches: readonly (readonly Item[])[]) =>
   batches.map((items) => {
@@ -32,7 +32,7 @@ const start = (capacityBytes = 2 ** 28) => {
     batches,
     handOver,
     counts,
-    put: (count: number, bytes?: number) => Array.from({ length: count }, () => handOver.put(frame(bytes))),
+    put: (count: number, bytes?: number) => Array.from({ length: count }, () => handOver.addFrame(frame(bytes))),
   };
 };
 
@@ -45,7 +45,7 @@ describe('the hand-over', () => {
     expect(counts()).toEqual([3]);
     expect(countHandled(progress)).toBe(false);
     put(1);
-    handOver.tell(failed);
+    handOver.addEvent(failed);
     await turn();
     expect(counts()).toEqual([3, 1]);
     expect(batches[1]?.at(-2)).toBe(failed);
@@ -60,7 +60,7 @@ describe('the hand-over', () => {
     }
     expect(counts()).toEqual([1, 2]);
     expect(countHandled(progress)).toBe(true);
-    handOver.goOn();
+    handOver.resume();
     expect(counts()).toEqual([1, 2, 7]);
     expect(countHandled(progress)).toBe(false);
     put(1);
@@ -81,34 +81,34 @@ describe('the hand-over', () => {
     const receivedAt = Date.now() - 1_000;
     const read = (bytes: number) => new Frame('market', Buffer.from(new ArrayBuffer(bytes)), false, receivedAt, 1);
     // A block is sent in the middle of a read: other frames of that read follow, and are as old.
-    for (let n = 0; n < 6; n += 1) handOver.put(read(20_000));
+    for (let n = 0; n < 6; n += 1) handOver.addFrame(read(20_000));
     expect(watermarksOf(batches)).toEqual([receivedAt]);
     const before = Date.now();
     await turn();
     expect(watermarksOf(batches)[1]).toBeGreaterThanOrEqual(before);
     // The main thread has two batches before it: what waits is as old as it is, whatever the clock says.
-    for (let n = 0; n < 200; n += 1) handOver.put(read(20_000));
+    for (let n = 0; n < 200; n += 1) handOver.addFrame(read(20_000));
     await turn();
     expect(batches).toHaveLength(2);
     countHandled(progress);
-    handOver.goOn();
+    handOver.resume();
     expect(watermarksOf(batches).slice(2)).toEqual([receivedAt]);
     countHandled(progress);
-    handOver.goOn();
+    handOver.resume();
     expect(watermarksOf(batches)[3]).toBeGreaterThanOrEqual(before);
   });
 
   it('says so for a quiet feed when it is asked, and not while something waits or is under way', async () => {
     const { handOver, batches, put } = start();
     const before = Date.now();
-    handOver.beat();
+    handOver.sendWatermark();
     expect(watermarksOf(batches)[0]).toBeGreaterThanOrEqual(before);
     expect(batches[0]).toHaveLength(1);
     put(1);
-    handOver.beat();
+    handOver.sendWatermark();
     expect(batches).toHaveLength(1);
     await turn();
-    handOver.beat();
+    handOver.sendWatermark();
     expect(batches).toHaveLength(2);
   });
 
@@ -118,7 +118,7 @@ describe('the hand-over', () => {
       put(10, 50_000);
       await turn();
       while (batches.length > Atomics.load(progress, 0)) countHandled(progress);
-      handOver.goOn();
+      handOver.resume();
       while (batches.length > Atomics.load(progress, 0)) countHandled(progress);
     }
     expect(counts().reduce((a, b) => a + b)).toBe(100);
@@ -132,7 +132,7 @@ describe('the hand-over', () => {
     const [ahead] = [counts().reduce((a, b) => a + b)];
     countHandled(progress);
     countHandled(progress);
-    handOver.goOn();
+    handOver.resume();
     const missed = batches.flat().find(({ type }) => type === 'missed');
     expect(missed).toMatchObject({ type: 'missed' });
     const all = counts().reduce((a, b) => a + b);

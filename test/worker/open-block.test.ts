@@ -58,7 +58,7 @@ describe('a block', () => {
         for (const each of frames) open.add(each);
         const block = open.seal();
         for (const { bytes } of all) bytes.fill(0);
-        expect(open).toMatchObject({ isEmpty: true, heldBytes: 0 });
+        expect(open).toMatchObject({ isEmpty: true, usedBytes: 0 });
         expect(block?.count ?? 0).toBe(frames.length);
         expect(
           framesOf(block).map(({ data, isBinary, receivedAt }) => ({
@@ -100,13 +100,13 @@ describe('a block', () => {
     const [first, second] = [Buffer.alloc(100), Buffer.alloc(100)];
     expect(open.seal()).toBeUndefined();
     expect(open.add(frame(first.subarray(0, 1)))).toBeUndefined();
-    expect(open.heldBytes).toBe(first.buffer.byteLength);
+    expect(open.usedBytes).toBe(first.buffer.byteLength);
     expect(open.add(frame(first.subarray(1, 3)))).toBeUndefined();
     expect(open.add(frame(second))?.count).toBe(2);
     expect(open.isEmpty).toBe(false);
     expect(open.seal()?.count).toBe(1);
     open.add(frame(Buffer.from(new ArrayBuffer(0))));
-    expect(open).toMatchObject({ isEmpty: false, heldBytes: 0 });
+    expect(open).toMatchObject({ isEmpty: false, usedBytes: 0 });
   });
 
   it('emits nothing more to who has left', () => {

@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { Observable } from 'rxjs';
 import { Frame } from '../../src/protocol/frame.js';
 import { emitFrames } from '../../src/worker/block.js';
-import type { Item, Told } from '../../src/worker/messages.js';
+import type { EventItem, Item } from '../../src/worker/messages.js';
 import { createStore, type Store } from '../../src/worker/store.js';
 
 const frame = (n: number, bytes = 1_000, connection = 1): Frame =>
   new Frame('market', Buffer.alloc(bytes, `${n} `.padEnd(10)), false, n, connection);
-const opened = (connection: number): Told => ({
+const opened = (connection: number): EventItem => ({
   type: 'event',
   event: { type: 'opened', at: 0, feed: 'market', connection },
 });
@@ -25,7 +25,7 @@ const inShort = (items: readonly Item[]): readonly (string | number)[] =>
   });
 const fill = (store: Store, from: number, to: number, bytes?: number): void => {
   for (let n = from; n <= to; n += 1) {
-    store.put(frame(n, bytes));
+    store.addFrame(frame(n, bytes));
     store.shrink();
   }
 };
@@ -36,9 +36,9 @@ describe('the store of a worker', () => {
   it('gives frames and happenings back in their order', () => {
     const store = createStore(1e6);
     expect(store.isEmpty).toBe(true);
-    store.tell(opened(1));
+    store.addEvent(opened(1));
     fill(store, 1, 3);
-    store.tell(opened(2));
+    store.addEvent(opened(2));
     fill(store, 4, 5);
     expect(store.isEmpty).toBe(false);
     expect(inShort(store.take(1e6))).toEqual(['opened', 1, 2, 3, 'opened', 4, 5]);
@@ -49,7 +49,7 @@ describe('the store of a worker', () => {
   it('takes blocks up to a size, and a single one whatever its size', () => {
     const store = createStore(64_000);
     fill(store, 1, 10);
-    store.tell(opened(2));
+    store.addEvent(opened(2));
     expect(inShort(store.take(2_500))).toEqual([1, 2]);
     expect(inShort(store.take(10))).toEqual([3]);
     expect(inShort(store.take(1e6))).toEqual([...range(4, 10), 'opened']);
@@ -57,9 +57,9 @@ describe('the store of a worker', () => {
 
   it('drops the oldest beyond the bound and says what is missing, in its place; nothing that happened is dropped', () => {
     const store = createStore(64_000);
-    store.tell(opened(1));
+    store.addEvent(opened(1));
     fill(store, 1, 40);
-    store.tell(opened(2));
+    store.addEvent(opened(2));
     fill(store, 41, 120);
     const items = inShort(store.take(1e6));
     // A row of 16 bytes goes with each frame but the last, which is not in a block yet: 62 of them fit, and that one.
@@ -84,7 +84,7 @@ describe('the store of a worker', () => {
     expect(inShort(store.take(1))).toEqual([1]);
     store.release(100_016);
     fill(store, 2, 2, 100_000);
-    store.put(frame(3));
+    store.addFrame(frame(3));
     store.shrink();
     expect(inShort(store.take(1e6))).toEqual(['-1 (2 to 2)', 3]);
   });
@@ -122,14 +122,14 @@ describe('the store of a worker', () => {
           for (const step of steps) {
             if (step === 'take') take();
             else if (step === 'happening') {
-              store.tell(opened(1));
+              store.addEvent(opened(1));
               happened += 1;
             } else {
               // Some frames of one read.
               const read = Buffer.alloc(step);
               for (const part of [read.subarray(0, step / 2), read.subarray(step / 2)]) {
                 put += 1;
-                store.put(new Frame('market', part, false, put, 1));
+                store.addFrame(new Frame('market', part, false, put, 1));
                 store.shrink();
               }
             }

@@ -30,22 +30,22 @@ export const transport = {
     },
     {
       code: 'const wasUnanswered',
-      from: 'warm.socket() === socket',
+      from: 'stored.socket() === socket',
       why: 'A client ends with its socket (`ticket-client.ts`), so it has no other one; this is a second lock.',
     },
     {
-      code: "given.body.on('error', noop)",
+      code: "received.body.on('error', noop)",
       why: 'Whoever reads the body listens as well; this is for one that nobody has begun to read.',
     },
     { code: 'if (!isWhole) aborter.abort()', why: 'A request that has ended has nothing that could be aborted.' },
   ],
-  'frame-tap.ts': [
+  'read-frames.ts': [
     {
-      code: 'if (!isJoining) cursor.at = tellWholeFrames',
+      code: 'if (!isJoining) cursor.at = emitWholeFrames',
       why: 'The short way for frames that are there as a whole; the long way tells the same.',
     },
     {
-      code: 'if (length > tap.maxFrameBytes',
+      code: 'if (length > handler.maxFrameBytes',
       why: 'A frame of just the largest size is left to ws, which takes it too.',
     },
     { code: 'if (length > POOL_BYTES / 4)', why: 'Only how small frames share memory: their bytes are the same.' },

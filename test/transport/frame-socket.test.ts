@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
-import { TappedSocket } from '../../src/transport/tapped-socket.js';
+import { FrameSocket } from '../../src/transport/frame-socket.js';
 import { cuts, frameOf, serverBytes } from '../support/server-bytes.js';
 
 const runs = Number(process.env['DIFFERENTIAL_RUNS'] ?? 1_500);
@@ -54,15 +54,15 @@ interface Seen {
   closed: unknown;
 }
 
-/** What a client tells of these bytes after its handshake, and answers; `isTapped`: read by the tap, else by ws alone. */
-const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isTapped: boolean): Promise<Seen> => {
+/** What a client tells of these bytes after its handshake, and answers; `isFrameSocket`: read by the tap, else by ws alone. */
+const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSocket: boolean): Promise<Seen> => {
   const fake = new FakeSocket();
-  const socket = isTapped ? new TappedSocket(fake as unknown as Socket) : fake;
+  const socket = isFrameSocket ? new FrameSocket(fake as unknown as Socket) : fake;
   const seen: Seen = { events: [], direct: 0, closed: undefined };
   const { events } = seen;
-  let told = 0;
+  let received = 0;
   const frame = (data: Buffer, isBinary: boolean) => {
-    told += 1;
+    received += 1;
     events.push([isBinary ? 'binary' : 'text', data.toString('base64')]);
   };
   const webSocket = new WebSocket('ws://service.example/', {
@@ -74,8 +74,8 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isTapped:
   });
   webSocket
     .on('open', () => {
-      if (!isTapped) return;
-      const isOn = (socket as TappedSocket).tap({
+      if (!isFrameSocket) return;
+      const isOn = (socket as FrameSocket).handleFrames({
         read: () => events.push('read'),
         frame: (data, isBinary, isAscii) => {
           seen.direct += 1;
@@ -86,7 +86,7 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isTapped:
         close: (payload) => {
           if (webSocket.readyState === WebSocket.CLOSING) seen.closed = payload.toString('base64');
         },
-        told: () => told,
+        framesReceived: () => received,
         isClosed: () => false,
         maxFrameBytes,
       });
@@ -124,10 +124,11 @@ describe('a tapped socket', () => {
     async () => {
       await fc.assert(
         fc.asyncProperty(serverBytes, cuts, async (bytes, cut) => {
-          const [bare, tapped] = await Promise.all([seenOf(bytes, cut, false), seenOf(bytes, cut, true)]);
-          expect(inOrder(tapped)).toEqual(inOrder(bare));
-          expect(inTime(tapped)).toEqual(inTime(bare));
-          if (tapped.closed !== undefined) expect(inOrder(bare).at(-2)).toEqual(closeEvent(tapped.closed as string));
+          const [bare, frameSocket] = await Promise.all([seenOf(bytes, cut, false), seenOf(bytes, cut, true)]);
+          expect(inOrder(frameSocket)).toEqual(inOrder(bare));
+          expect(inTime(frameSocket)).toEqual(inTime(bare));
+          if (frameSocket.closed !== undefined)
+            expect(inOrder(bare).at(-2)).toEqual(closeEvent(frameSocket.closed as string));
         }),
         { numRuns: runs },
       );
@@ -146,15 +147,15 @@ describe('a tapped socket', () => {
 describe('as a socket', () => {
   const pair = () => {
     const fake = new FakeSocket();
-    const socket = new TappedSocket(fake as unknown as Socket);
+    const socket = new FrameSocket(fake as unknown as Socket);
     const passed: Buffer[] = [];
     return { fake, socket, read: () => socket.on('data', (bytes: Buffer) => passed.push(bytes)), passed };
   };
-  const tap = (isClosed: () => boolean) => ({
+  const handler = (isClosed: () => boolean) => ({
     read: () => undefined,
     frame: () => undefined,
     close: () => undefined,
-    told: () => 0,
+    framesReceived: () => 0,
     isClosed,
     maxFrameBytes,
   });
@@ -163,7 +164,7 @@ describe('as a socket', () => {
   it('leaves all that comes after the tap is closed to ws', async () => {
     const { fake, socket, read, passed } = pair();
     read();
-    expect(socket.tap(tap(() => true))).toBe(true);
+    expect(socket.handleFrames(handler(() => true))).toBe(true);
     for (const bytes of [text, text, text]) await fake.receives(bytes);
     expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text, text]));
   });
@@ -171,7 +172,7 @@ describe('as a socket', () => {
   it('is not tapped when bytes of the connection wait in it, and passes on what follows', async () => {
     const { fake, socket, read, passed } = pair();
     socket.unshift(text);
-    expect(socket.tap(tap(() => false))).toBe(false);
+    expect(socket.handleFrames(handler(() => false))).toBe(false);
     read();
     await fake.receives(text);
     expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text]));

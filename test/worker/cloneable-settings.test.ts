@@ -6,25 +6,25 @@ import { Client } from 'undici';
 import { tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { resolveTicketOptions, type Settings } from '../../src/options.js';
 import { Secret } from '../../src/protocol/secret.js';
-import type { Asking } from '../../src/worker/inside/asking.js';
-import { restoredSettings } from '../../src/worker/inside/restored-settings.js';
-import { checkMovable, movedSettings } from '../../src/worker/moved-settings.js';
+import { checkReceiveIn, cloneableSettings } from '../../src/worker/cloneable-settings.js';
+import { restoreSettings } from '../../src/worker/inside/restore-settings.js';
+import type { UserFunctions } from '../../src/worker/inside/user-functions.js';
 
 const given: TradeFeedOptions = {
   baseUrl: 'https://feed.example.com',
   apiKey: 'planted-key',
   receiveIn: 'worker',
 };
-const asking: Asking = {
+const functions: UserFunctions = {
   apiKey: () => Promise.resolve('asked'),
   classify: () => 'stop',
   random: () => 0.5,
   checkServerIdentity: () => undefined,
-  hear: () => undefined,
+  receiveKey: () => undefined,
 };
 /** What arrives in the worker. */
 const across = (options: TradeFeedOptions): Settings =>
-  restoredSettings(structuredClone(movedSettings(resolveTicketOptions(options))), asking);
+  restoreSettings(structuredClone(cloneableSettings(resolveTicketOptions(options))), functions);
 
 describe('settings on their way into a worker', () => {
   it.each<[string, TradeFeedOptions, () => void]>([
@@ -60,8 +60,8 @@ describe('settings on their way into a worker', () => {
     expect(() => tradeFeed$('market', { ...given, receiveIn: 'main', receiveBufferBytes: 1 })).toThrow(
       "`receiveBufferBytes` must be left out without `receiveIn: 'worker'`",
     );
-    expect(movedSettings(resolveTicketOptions(given)).receiveBufferBytes).toBe(268_435_456);
-    expect(movedSettings(resolveTicketOptions({ ...given, receiveBufferBytes: 5 })).receiveBufferBytes).toBe(5);
+    expect(cloneableSettings(resolveTicketOptions(given)).receiveBufferBytes).toBe(268_435_456);
+    expect(cloneableSettings(resolveTicketOptions({ ...given, receiveBufferBytes: 5 })).receiveBufferBytes).toBe(5);
   });
 
   it('arrive as they were, the key wrapped, and no function is asked for that was not given', () => {
@@ -98,20 +98,20 @@ describe('settings on their way into a worker', () => {
         ticketKeys: Buffer.alloc(48),
       },
     });
-    expect(settings).toMatchObject({ apiKey: asking.apiKey, classify: asking.classify });
-    expect(settings.backoff.random).toBe(asking.random);
+    expect(settings).toMatchObject({ apiKey: functions.apiKey, classify: functions.classify });
+    expect(settings.backoff.random).toBe(functions.random);
     expect(settings.tls).toMatchObject({
       passphrase: 'none',
       crl: [],
       ciphers: 'HIGH',
-      checkServerIdentity: asking.checkServerIdentity,
+      checkServerIdentity: functions.checkServerIdentity,
     });
     expect(Buffer.isBuffer((settings.tls as Record<string, unknown>)['ticketKeys'])).toBe(true);
   });
 
   it('leave behind what belongs to this thread alone', () => {
     const settings = { ...resolveTicketOptions(given), [Symbol('of this thread')]: () => undefined };
-    expect(() => structuredClone(movedSettings(settings))).not.toThrow();
-    expect(checkMovable(settings)).toBe(settings);
+    expect(() => structuredClone(cloneableSettings(settings))).not.toThrow();
+    expect(checkReceiveIn(settings)).toBe(settings);
   });
 });

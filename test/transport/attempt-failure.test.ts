@@ -1,9 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { inspect } from 'node:util';
 import { tradeFeedError } from '../../src/protocol/classify.js';
+import { type FailureFacts, TradeFeedError, type Verdict } from '../../src/protocol/failure.js';
 import { redactor, Secret } from '../../src/protocol/secret.js';
-import { networkFailure, plainCause } from '../../src/transport/network-failure.js';
+import { attemptFailure, networkFailure, safeCause } from '../../src/transport/attempt-failure.js';
 
 const asIs = (text: string) => text;
 const errorOf = (message: string, code?: unknown): Error =>
@@ -146,9 +147,9 @@ describe('networkFailure', () => {
   );
 });
 
-describe('plainCause', () => {
+describe('safeCause', () => {
   it('copies the message and the code, and nothing else', () => {
-    const cause = plainCause(Object.assign(errorOf('why', 'ECONNRESET'), { errno: -104, address: '192.0.2.1' }), asIs);
+    const cause = safeCause(Object.assign(errorOf('why', 'ECONNRESET'), { errno: -104, address: '192.0.2.1' }), asIs);
     expect(cause).toBeInstanceOf(Error);
     expect(cause.message).toBe('why');
     expect({ ...cause }).toEqual({ code: 'ECONNRESET' });
@@ -157,23 +158,85 @@ describe('plainCause', () => {
   it('keeps the stack, which says where it came from, without the secrets in it', () => {
     const secret = 'tkt-planted-0815';
     const below = Object.assign(new Error(secret), { stack: `Error: ${secret}\n    at ${secret}` });
-    expect(plainCause(below, redactor(new Secret(secret))).stack).toBe('Error: [secret]\n    at [secret]');
-    expect(plainCause({ message: `no stack: ${secret}` }, redactor(new Secret(secret))).stack).toBe(
+    expect(safeCause(below, redactor(new Secret(secret))).stack).toBe('Error: [secret]\n    at [secret]');
+    expect(safeCause({ message: `no stack: ${secret}` }, redactor(new Secret(secret))).stack).toBe(
       'no stack: [secret]',
     );
   });
 
   it('has no code where there was none', () => {
-    expect({ ...plainCause(new Error('why'), asIs) }).toEqual({});
+    expect({ ...safeCause(new Error('why'), asIs) }).toEqual({});
   });
 
   it('holds no text that was not passed through the redactor', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (message, other) => {
         const below = Object.assign(new Error(message, { cause: other }), { other });
-        expect(plainCause(below, () => 'clean').message).toBe('clean');
-        expect(Object.keys(plainCause(below, () => 'clean'))).toEqual([]);
+        expect(safeCause(below, () => 'clean').message).toBe('clean');
+        expect(Object.keys(safeCause(below, () => 'clean'))).toEqual([]);
       }),
     );
   });
+});
+
+const facts: FailureFacts = { stage: 'ticket', status: 503, retryAfterMs: 5, endedAt: 1, cause: new Error('below') };
+
+describe('attemptFailure', () => {
+  it('stops on a failure that the function of the user throws, though its verdict was another', () => {
+    const thrower = (error: TradeFeedError): never => {
+      throw error;
+    };
+    expect(attemptFailure({ classify: thrower }, facts)).toMatchObject({
+      code: 'credential-service-unavailable',
+      verdict: 'stop',
+      advice: 'Your option `classify` threw this.',
+    });
+  });
+
+  it.each([[{}], [{ classify: undefined }]])('is what the table says where nobody says otherwise: %j', (settings) => {
+    const error = attemptFailure(settings, facts);
+    expect(error).toBeInstanceOf(TradeFeedError);
+    expect({ ...(error as object) }).toEqual({ ...tradeFeedError(facts) });
+  });
+
+  it.each<Verdict>(['stop', 'renew', 'wait', 'backoff'])('takes the verdict of the user: %s', (verdict) => {
+    const error = attemptFailure({ classify: () => verdict }, facts) as TradeFeedError;
+    const usual = tradeFeedError(facts);
+    const advice =
+      verdict === usual.verdict ? usual.advice : `Your option \`classify\` made this ${verdict}, not ${usual.verdict}.`;
+    const message = usual.message.replace(usual.advice, advice);
+    expect(error.toJSON()).toEqual({ ...usual.toJSON(), verdict, advice, message });
+    expect(error.cause).toBe(facts.cause);
+  });
+
+  it('makes no second error when the user agrees with the table', () => {
+    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
+    expect(attemptFailure({ classify }, facts)).toBe(classify.mock.calls[0]?.[0]);
+  });
+
+  it('shows the function the failure and the verdict of the table, once', () => {
+    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
+    attemptFailure({ classify }, facts);
+    expect(classify).toHaveBeenCalledTimes(1);
+    const [error, verdict] = classify.mock.calls[0]!;
+    expect(error.toJSON()).toEqual(tradeFeedError(facts).toJSON());
+    expect(verdict).toBe('backoff');
+  });
+
+  it.each([[new Error('mine')], ['text'], [undefined], [null]])('gives back what the function throws: %p', (thrown) => {
+    const classify = () => {
+      // eslint-disable-next-line @typescript-eslint/only-throw-error -- as a user's function may
+      throw thrown;
+    };
+    expect(attemptFailure({ classify }, facts)).toBe(thrown);
+  });
+
+  it.each(['retry', '', undefined, null, true, Promise.resolve('stop'), 'toString'])(
+    'stops when the function gives %p, which is no verdict',
+    (given) => {
+      const error = attemptFailure({ classify: () => given as Verdict }, facts) as TradeFeedError;
+      expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
+      expect(error.message).toContain('`classify` must be a function that gives stop, renew, wait, backoff)');
+    },
+  );
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { defer } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { keptReady, MAX_IDLE_MS, nextWaitMs } from '../../src/transport/kept-ready.js';
+import { MAX_IDLE_MS, nextWaitMs, renewIdle } from '../../src/transport/renew-idle.js';
 
 describe('nextWaitMs', () => {
   it.each([
@@ -16,7 +16,7 @@ describe('nextWaitMs', () => {
   });
 });
 
-describe('keptReady', () => {
+describe('renewIdle', () => {
   const marbles = (
     lives: readonly string[],
     random: number,
@@ -30,7 +30,7 @@ describe('keptReady', () => {
       const connections = lives.map((life) => cold<never>(life));
       let made = 0;
       const next$ = defer(() => connections[(made += 1) - 1] as (typeof connections)[number]);
-      expectObservable(next$.pipe(keptReady({ scheduler, random: () => random })), unsubscribed).toBe('');
+      expectObservable(next$.pipe(renewIdle({ scheduler, random: () => random })), unsubscribed).toBe('');
       connections.forEach((connection, n) => {
         expectSubscriptions(connection.subscriptions).toBe(subscriptions[n] ?? []);
       });

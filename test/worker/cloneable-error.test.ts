@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { tradeFeedError } from '../../src/index.js';
-import { crossed, crossing, type Keeping } from '../../src/worker/crossed-error.js';
-import { keptValues } from '../../src/worker/kept-values.js';
-import { standIns } from '../../src/worker/stand-ins.js';
+import { fromCloneable, toCloneable } from '../../src/worker/cloneable-error.js';
+import { placeholders, storedValues, type ThrownValues } from '../../src/worker/thrown-values.js';
 
-const across = (thrown: unknown, from: Keeping, to: Keeping): unknown =>
-  crossed(structuredClone(crossing(thrown, from)), to);
+const across = (thrown: unknown, from: ThrownValues, to: ThrownValues): unknown =>
+  fromCloneable(structuredClone(toCloneable(thrown, from)), to);
 
 describe('an error that changes threads', () => {
   it('stays the failure that it was, with its cause, the failure before and the stack', () => {
@@ -14,7 +13,7 @@ describe('an error that changes threads', () => {
     const failure = tradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5, endedAt: 1, cause }).with({
       previous,
     });
-    const arrived = across(failure, standIns, keptValues()) as typeof failure;
+    const arrived = across(failure, placeholders, storedValues()) as typeof failure;
     expect(arrived).toBeInstanceOf(Error);
     expect(arrived.toJSON()).toEqual(failure.toJSON());
     expect(arrived.stack).toBe(failure.stack);
@@ -29,7 +28,7 @@ describe('an error that changes threads', () => {
     ['nothing', undefined, { message: 'undefined' }],
     ['what cannot be cloned', { message: 'm', code: 1, run: () => 1 }, { message: 'm' }],
   ])('becomes an error of the same words: %s', (_what, thrown, expected) => {
-    const arrived = across(thrown, standIns, keptValues());
+    const arrived = across(thrown, placeholders, storedValues());
     expect(arrived).toBeInstanceOf(Error);
     expect(arrived).toMatchObject(expected);
   });
@@ -37,22 +36,22 @@ describe('an error that changes threads', () => {
   it.each([new Error('mine'), 'mine', undefined, { mine: true }, () => 1])(
     'is the very same when it comes back: %p',
     (thrown) => {
-      const kept = keptValues();
-      const there = across(thrown, kept, standIns);
+      const values = storedValues();
+      const there = across(thrown, values, placeholders);
       expect(there instanceof Error).toBe(thrown instanceof Error);
       if (thrown instanceof Error) expect(there).toMatchObject({ message: 'mine' });
       const failure = tradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', cause: there });
-      expect(across(there, standIns, kept)).toBe(thrown);
-      expect((across(failure, standIns, kept) as Error).cause).toBe(thrown);
+      expect(across(there, placeholders, values)).toBe(thrown);
+      expect((across(failure, placeholders, values) as Error).cause).toBe(thrown);
     },
   );
 
-  it('is kept as long as a failure can have it as its cause, and not for ever', () => {
-    const kept = keptValues();
-    const there = Array.from({ length: 100 }, (_, n) => across(new Error(`${n}`), kept, standIns));
-    const back = there.map((each) => across(each, standIns, kept));
+  it('is values as long as a failure can have it as its cause, and not for ever', () => {
+    const values = storedValues();
+    const there = Array.from({ length: 100 }, (_, n) => across(new Error(`${n}`), values, placeholders));
+    const back = there.map((each) => across(each, placeholders, values));
     expect(back.map((each) => (each as Error).message)).toEqual(there.map((_, n) => `${n}`));
-    expect(across(there[99], standIns, kept)).toBe(back[99]);
-    expect(across(there[0], standIns, kept)).not.toBe(back[0]);
+    expect(across(there[99], placeholders, values)).toBe(back[99]);
+    expect(across(there[0], placeholders, values)).not.toBe(back[0]);
   });
 });
