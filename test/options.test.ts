@@ -51,7 +51,7 @@ interface OptionCase {
 }
 
 const aMoment = 'a number of ms above 0';
-const allowedUrl = 'an https: address (http: for a loopback host alone) without credentials, query or fragment';
+const allowedUrl = 'an https: address (http: only for a loopback host) without credentials, query or fragment';
 const badMoments = [0, -1, -Infinity, NaN, marker, '10', null, true, {}, [5], 5n, () => 5];
 const badWaits = badMoments.filter((value) => value !== 0);
 
@@ -95,7 +95,7 @@ const options: Readonly<Record<keyof TradeFeedOptions, OptionCase>> = {
   },
   apiKey: {
     byDefault: undefined,
-    allowed: 'a text of visible ASCII characters without spaces, or a function that gives one',
+    allowed: 'a string of visible ASCII characters without spaces, or a function that returns one',
     good: ['k', 'sk_live_123', new Secret('k'), () => 'k', () => Promise.resolve('k')],
     bad: [
       '',
@@ -447,15 +447,15 @@ describe('the environment', () => {
   it.each(names)('counts an empty %s as missing', (name) => {
     process.env[name] = '';
     expect(resolveOptions()).toEqual(resolveOptions({}));
-    expect(refusalOf(() => resolveTicketOptions()).message).toContain('given, or be in TRADE_FEED_');
+    expect(refusalOf(() => resolveTicketOptions()).message).toContain('set, or be in TRADE_FEED_');
   });
 });
 
 describe('resolveTicketOptions', () => {
   it.each([
-    ['baseUrl', { apiKey: 'k' }, '`baseUrl` must be given, or be in TRADE_FEED_BASE_URL)'],
-    ['apiKey', { baseUrl: 'https://x.example' }, '`apiKey` must be given, or be in TRADE_FEED_API_KEY)'],
-    ['both', undefined, '`baseUrl` must be given, or be in TRADE_FEED_BASE_URL)'],
+    ['baseUrl', { apiKey: 'k' }, '`baseUrl` must be set, or be in TRADE_FEED_BASE_URL)'],
+    ['apiKey', { baseUrl: 'https://x.example' }, '`apiKey` must be set, or be in TRADE_FEED_API_KEY)'],
+    ['both', undefined, '`baseUrl` must be set, or be in TRADE_FEED_BASE_URL)'],
   ])('says where a missing value can come from: %s', (_what, given, message) => {
     expect(refusalOf(() => resolveTicketOptions(given)).message).toContain(message);
   });

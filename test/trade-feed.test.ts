@@ -58,8 +58,8 @@ describe.each([
   );
 
   it.each<[string, TradeFeedOptions | undefined, string]>([
-    ['no options at all', undefined, '`baseUrl` must be given, or be in TRADE_FEED_BASE_URL'],
-    ['no key', { baseUrl: 'https://feed.example.com' }, '`apiKey` must be given, or be in TRADE_FEED_API_KEY'],
+    ['no options at all', undefined, '`baseUrl` must be set, or be in TRADE_FEED_BASE_URL'],
+    ['no key', { baseUrl: 'https://feed.example.com' }, '`apiKey` must be set, or be in TRADE_FEED_API_KEY'],
     [
       'http: to another machine',
       { ...given, baseUrl: 'http://feed.example.com' },
