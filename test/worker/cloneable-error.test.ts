@@ -6,8 +6,8 @@ import { placeholders, storedValues, type ThrownValues } from '../../src/worker/
 const across = (thrown: unknown, from: ThrownValues, to: ThrownValues): unknown =>
   fromCloneable(structuredClone(toCloneable(thrown, from)), to);
 
-describe('an error that changes threads', () => {
-  it('stays the failure that it was, with its cause, the failure before and the stack', () => {
+describe('an error that is sent to another thread', () => {
+  it('keeps all fields of a failure, its cause, its previous failure and its stack', () => {
     const cause = Object.assign(new Error('no route'), { code: 'EHOSTUNREACH' });
     const previous = tradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 7 });
     const failure = tradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5, endedAt: 1, cause }).with({
@@ -23,18 +23,18 @@ describe('an error that changes threads', () => {
   });
 
   it.each([
-    ['an error of another kind', new RangeError('too far'), { name: 'RangeError', message: 'too far' }],
-    ['a text', 'a word', { message: 'a word' }],
+    ['an error of another class', new RangeError('too far'), { name: 'RangeError', message: 'too far' }],
+    ['a string', 'a word', { message: 'a word' }],
     ['nothing', undefined, { message: 'undefined' }],
-    ['what cannot be cloned', { message: 'm', code: 1, run: () => 1 }, { message: 'm' }],
-  ])('becomes an error of the same words: %s', (_what, thrown, expected) => {
+    ['a value that cannot be cloned', { message: 'm', code: 1, run: () => 1 }, { message: 'm' }],
+  ])('becomes an error with the same message: %s', (_what, thrown, expected) => {
     const arrived = across(thrown, placeholders, storedValues());
     expect(arrived).toBeInstanceOf(Error);
     expect(arrived).toMatchObject(expected);
   });
 
   it.each([new Error('mine'), 'mine', undefined, { mine: true }, () => 1])(
-    'is the very same when it comes back: %p',
+    'is the same object when it returns: %p',
     (thrown) => {
       const values = storedValues();
       const there = across(thrown, values, placeholders);
@@ -46,7 +46,7 @@ describe('an error that changes threads', () => {
     },
   );
 
-  it('is values as long as a failure can have it as its cause, and not for ever', () => {
+  it('is stored while a failure can have it as its cause, and not forever', () => {
     const values = storedValues();
     const there = Array.from({ length: 100 }, (_, n) => across(new Error(`${n}`), values, placeholders));
     const back = there.map((each) => across(each, placeholders, values));

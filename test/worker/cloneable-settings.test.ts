@@ -22,11 +22,11 @@ const functions: UserFunctions = {
   checkServerIdentity: () => undefined,
   receiveKey: () => undefined,
 };
-/** What arrives in the worker. */
+/** Returns the settings that arrive in the worker. */
 const across = (options: TradeFeedOptions): Settings =>
   restoreSettings(structuredClone(cloneableSettings(resolveTicketOptions(options))), functions);
 
-describe('settings on their way into a worker', () => {
+describe('settings for a worker', () => {
   it.each<[string, TradeFeedOptions, () => void]>([
     ...(() => {
       const client = new Client('http://127.0.0.1:1');
@@ -56,7 +56,7 @@ describe('settings on their way into a worker', () => {
     },
   );
 
-  it('has a bound that goes with a worker alone', () => {
+  it('accepts receiveBufferBytes only with a worker', () => {
     expect(() => tradeFeed$('market', { ...given, receiveIn: 'main', receiveBufferBytes: 1 })).toThrow(
       "`receiveBufferBytes` must be left out without `receiveIn: 'worker'`",
     );
@@ -64,7 +64,7 @@ describe('settings on their way into a worker', () => {
     expect(cloneableSettings(resolveTicketOptions({ ...given, receiveBufferBytes: 5 })).receiveBufferBytes).toBe(5);
   });
 
-  it('arrive as they were, the key wrapped, and no function is asked for that was not given', () => {
+  it('arrive unchanged, with the key as a Secret and without functions that the user did not pass', () => {
     const settings = across({
       ...given,
       ticketTimeoutMs: 5,
@@ -84,7 +84,7 @@ describe('settings on their way into a worker', () => {
     expect(inspect(settings, { depth: null, showHidden: true })).not.toContain('planted');
   });
 
-  it('arrive with functions that ask, and Buffers in the options of TLS', () => {
+  it('arrive with functions of the user, and with Buffers in the TLS options', () => {
     const settings = across({
       ...given,
       apiKey: () => 'mine',
@@ -109,7 +109,7 @@ describe('settings on their way into a worker', () => {
     expect(Buffer.isBuffer((settings.tls as Record<string, unknown>)['ticketKeys'])).toBe(true);
   });
 
-  it('leave behind what belongs to this thread alone', () => {
+  it('do not contain properties with a symbol as their name', () => {
     const settings = { ...resolveTicketOptions(given), [Symbol('of this thread')]: () => undefined };
     expect(() => structuredClone(cloneableSettings(settings))).not.toThrow();
     expect(checkReceiveIn(settings)).toBe(settings);

@@ -13,7 +13,7 @@ const opened = (connection: number): EventItem => ({
   event: { type: 'opened', at: 0, feed: 'market', connection },
 });
 
-/** What is in items, in short: the numbers of frames, what is missing, and what happened. */
+/** Summarizes items: the numbers of frames, the dropped frames and the events. */
 const inShort = (items: readonly Item[]): readonly (string | number)[] =>
   items.flatMap((item): readonly (string | number)[] => {
     if (item.type === 'missed') return [`-${item.missed} (${item.from} to ${item.to})`];
@@ -33,7 +33,7 @@ const range = (from: number, to: number): readonly number[] =>
   Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
 describe('the store of a worker', () => {
-  it('gives frames and happenings back in their order', () => {
+  it('returns frames and events in their order', () => {
     const store = createStore(1e6);
     expect(store.isEmpty).toBe(true);
     store.addEvent(opened(1));
@@ -46,7 +46,7 @@ describe('the store of a worker', () => {
     expect(store.take(1e6)).toEqual([]);
   });
 
-  it('takes blocks up to a size, and a single one whatever its size', () => {
+  it('returns blocks up to a size, and one block whatever its size', () => {
     const store = createStore(64_000);
     fill(store, 1, 10);
     store.addEvent(opened(2));
@@ -55,18 +55,18 @@ describe('the store of a worker', () => {
     expect(inShort(store.take(1e6))).toEqual([...range(4, 10), 'opened']);
   });
 
-  it('drops the oldest beyond the bound and says what is missing, in its place; nothing that happened is dropped', () => {
+  it('drops the oldest blocks beyond the capacity and reports them in their place, but never drops events', () => {
     const store = createStore(64_000);
     store.addEvent(opened(1));
     fill(store, 1, 40);
     store.addEvent(opened(2));
     fill(store, 41, 120);
     const items = inShort(store.take(1e6));
-    // A row of 16 bytes goes with each frame but the last, which is not in a block yet: 62 of them fit, and that one.
+    // A row of 16 bytes belongs to each frame except the last one, which is not in a block yet: 62 frames fit, and the last one.
     expect(items).toEqual(['opened', '-40 (1 to 40)', 'opened', '-17 (41 to 57)', ...range(58, 120)]);
   });
 
-  it('counts what was taken until it is released', () => {
+  it('counts taken blocks until they are released', () => {
     const store = createStore(64_000);
     fill(store, 1, 60);
     const taken = store.take(1e6);
@@ -78,7 +78,7 @@ describe('the store of a worker', () => {
     expect(inShort(store.take(1e6))).toEqual(range(101, 140));
   });
 
-  it('drops a frame that is larger than the bound, if nobody takes it before', () => {
+  it('drops a frame that is larger than the capacity, unless it is taken first', () => {
     const store = createStore(64_000);
     fill(store, 1, 1, 100_000);
     expect(inShort(store.take(1))).toEqual([1]);
@@ -89,7 +89,7 @@ describe('the store of a worker', () => {
     expect(inShort(store.take(1e6))).toEqual(['-1 (2 to 2)', 3]);
   });
 
-  it('never holds more than its bound and one read, and loses nothing without saying so', () => {
+  it('never stores more than its capacity and one read, and reports every dropped frame', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 5_000, max: 50_000 }),
@@ -125,7 +125,7 @@ describe('the store of a worker', () => {
               store.addEvent(opened(1));
               happened += 1;
             } else {
-              // Some frames of one read.
+              // Two frames of one read.
               const read = Buffer.alloc(step);
               for (const part of [read.subarray(0, step / 2), read.subarray(step / 2)]) {
                 put += 1;

@@ -12,7 +12,7 @@ import { callApiKey, callUser } from '../../src/worker/user-calls.js';
 
 const settings = resolveTicketOptions({ baseUrl: 'https://feed.example.com', apiKey: 'planted-key' });
 
-it('answers with plain data, whatever a function gives', async () => {
+it('returns plain data, whatever a function of the user returns', async () => {
   const values = storedValues();
   const odd = { ...settings, classify: () => ({}) as never, apiKey: () => 5 as never };
   const failure = { kind: 'stored', id: 0, message: undefined } as const;
@@ -24,7 +24,7 @@ it('answers with plain data, whatever a function gives', async () => {
   expect(await callApiKey(odd, values)).toEqual({ value: undefined });
 });
 
-it('wakes whoever asks, also when the subscription is over', async () => {
+it('answers a call, also after the subscription has ended', async () => {
   const subscriber = { closed: false };
   const { workerEnd, close } = openCallChannel(() => ({ value: 0.5 }), subscriber);
   const ask = async (): Promise<unknown> => {
@@ -39,18 +39,18 @@ it('wakes whoever asks, also when the subscription is over', async () => {
   close();
 });
 
-it('gives up when nobody is left to ask', () => {
+it('throws in the worker after the subscription has ended', () => {
   const { port1, port2 } = new MessageChannel();
   const answered = new Int32Array(new SharedArrayBuffer(4));
-  // Else this thread would stand still for ever.
+  // Otherwise this thread would be blocked forever.
   port2.postMessage = () => void Atomics.store(answered, 0, 1);
   const functions = createUserFunctions({ calls: port2, answered }, () => undefined);
   expect(() => functions.random()).toThrow('The subscription has ended.');
-  functions.receiveKey(5, { value: 'nobody waits for this key' });
+  functions.receiveKey(5, { value: 'no call waits for this key' });
   port1.close();
 });
 
-it('gives a certificate its Buffers back, its issuer too, which may be itself', () => {
+it('restores the Buffers of a certificate and of its issuer, which may be the certificate itself', () => {
   const cloned = { raw: new Uint8Array([1, 2]), subject: { CN: 'here' }, issuerCertificate: {} as object };
   cloned.issuerCertificate = cloned;
   const certificate = restoreCertificate(cloned) as DetailedPeerCertificate;
@@ -58,7 +58,7 @@ it('gives a certificate its Buffers back, its issuer too, which may be itself', 
   expect(certificate.issuerCertificate).toBe(certificate);
 });
 
-it('takes the environment along, but neither the key nor flags', () => {
+it('copies the environment for a worker without the key and flags', () => {
   const environment = { ...process.env };
   Object.assign(process.env, { TRADE_FEED_API_KEY: 'planted-key', NODE_OPTIONS: '--no-warnings', PLAIN: 'yes' });
   try {
@@ -72,7 +72,7 @@ it('takes the environment along, but neither the key nor flags', () => {
   }
 });
 
-it('takes along how this thread looks addresses up', () => {
+it('copies the network defaults of this thread', () => {
   const defaults = networkDefaults();
   try {
     const others = {
