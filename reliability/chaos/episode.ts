@@ -99,7 +99,7 @@ export const runEpisode = async (
   isCalm = true;
   proxy.target = service.port;
   const calmFrom = performance.now();
-  for (const each of live()) each.whim = undefined;
+  for (const each of live()) each.reaction = undefined;
   // What was muted or held before is no part of the calm: it runs into its deadlines.
   for (const held of service.tickets.values()) held.issue(60_000);
   for (const held of service.handshakes.values()) held.accept(1);

@@ -71,7 +71,7 @@ export const resolveBackoff = (options: BackoffOptions = {}): BackoffPolicy => {
   const policy = { ...defaultBackoff, ...validated<BackoffOptions>(options, rules, 'backoff.') };
   const { initialDelayMs, maxDelayMs } = policy;
   if (initialDelayMs <= maxDelayMs) return policy;
-  // The default of `initialDelayMs` is lowered, so that a resolved policy is valid when it is resolved again.
+  // Without an `initialDelayMs` in the options, its default is lowered to `maxDelayMs`.
   if (options.initialDelayMs === undefined) return { ...policy, initialDelayMs: maxDelayMs };
   throw invalidOption('backoff.initialDelayMs', `at most maxDelayMs (${maxDelayMs})`, initialDelayMs);
 };

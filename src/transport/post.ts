@@ -38,7 +38,7 @@ export const post$ = <T>(post: Post, read: Read<T>): Observable<T> => {
   if (dispatcher) return sent$(post, { dispatcher: neverRedirected(dispatcher), release: noop }, read);
 
   const over$ = (client: TicketClient) => {
-    // A refusal may come from an overloaded server of a load balancer: a new connection can reach another server.
+    // After a refusal the connection is closed. Through a load balancer, a new connection can reach another server.
     const release = (isWhole: boolean) => (isWhole ? sockets.storeClient(client) : client.destroy());
     return sent$(post, { dispatcher: client.dispatcher, release }, read);
   };

@@ -14,7 +14,7 @@ export interface CloneableSettings {
   readonly apiKey: string | undefined;
   readonly receiveBufferBytes: number;
   /** Which functions the user passed. */
-  readonly calls: { readonly classify: boolean; readonly random: boolean; readonly checkServerIdentity: boolean };
+  readonly hasFunction: { readonly classify: boolean; readonly random: boolean; readonly checkServerIdentity: boolean };
 }
 
 /** Converts settings to plain data. The result contains the key: send it only to the worker. */
@@ -28,7 +28,7 @@ export const cloneableSettings = (settings: TicketSettings): CloneableSettings =
     backoff: policy,
     apiKey: apiKey instanceof Secret ? apiKey.reveal() : undefined,
     receiveBufferBytes: receiveBufferBytes ?? defaultBufferBytes,
-    calls: {
+    hasFunction: {
       classify: classify !== undefined,
       random: random !== defaultBackoff.random,
       checkServerIdentity: checkServerIdentity !== undefined,

@@ -1,6 +1,6 @@
 import type { Lifecycle } from '../support/ten-rules/seen.js';
 
-/** What a failure is expected to be: written down from the contract and the design once more, not taken from src. */
+/** An expected failure, written from the contract, not taken from src. */
 export interface Expected {
   readonly code: string;
   readonly verdict: 'stop' | 'renew' | 'wait' | 'backoff';
@@ -18,7 +18,7 @@ const ticket = at('ticket');
 const handshake = at('handshake');
 const stream = at('stream');
 
-/** Answers to a ticket request: the status with its headers, and what they mean (contract, section 7.1). */
+/** Answers to a ticket request: the status, the `Retry-After` and the meaning (contract, section 7.1). */
 export const ticketRefusals: readonly (readonly [status: number, retryAfter: string | undefined, Expected])[] = [
   [401, undefined, ticket('invalid-api-key', 'stop')],
   [403, undefined, ticket('not-entitled', 'stop')],
@@ -75,7 +75,7 @@ export const stalled = stream('connection-stalled', 'renew');
 export const invalidFrame = stream('invalid-frame', 'backoff');
 export const shutdown = stream('server-shutdown', 'backoff');
 
-/** Every failure that may be met. */
+/** Every failure that can happen. */
 export const failures: readonly Expected[] = [
   ...[...ticketRefusals, ...handshakeRefusals, ...closes].map(([, , failure]) => failure),
   ...[

@@ -306,17 +306,17 @@ describe.each(ways)('%s', (_how, reconnect) => {
 describe('backoff', () => {
   it('calls onReconnect before each wait, and not when the feed stops', () => {
     marbles(({ cold, expectObservable, flush }, policy) => {
-      const told: [number, Reconnect][] = [];
-      const tell = (reconnect: Reconnect) => told.push([policy.scheduler!.now(), reconnect]);
+      const reported: [number, Reconnect][] = [];
+      const report = (reconnect: Reconnect) => reported.push([policy.scheduler!.now(), reconnect]);
       const source = inTurn(cold('-#', undefined, x), cold('-#', undefined, B), cold('-#', undefined, replaced));
       const expected = '     - 10ms - 10ms -#';
-      expectObservable(source.pipe(retryWhen(backoff(policy, tell))), soon).toBe(
+      expectObservable(source.pipe(retryWhen(backoff(policy, report))), soon).toBe(
         expected,
         undefined,
         replaced.with({ previous: B }),
       );
       flush();
-      expect(told.map(([at, { failure, attempt, delayMs }]) => [at, failure.code, attempt, delayMs])).toEqual([
+      expect(reported.map(([at, { failure, attempt, delayMs }]) => [at, failure.code, attempt, delayMs])).toEqual([
         [1, 'connection-lost', 1, 10],
         [12, 'server-shutdown', 1, 10],
       ]);
@@ -428,12 +428,12 @@ describe('backoff with wakes$', () => {
 
   it('continues to count the attempts', () => {
     marbles(({ cold, hot, expectObservable, flush }, policy) => {
-      const told: (readonly [number, number])[] = [];
-      const tell = ({ attempt, delayMs }: Reconnect) => told.push([attempt, delayMs]);
+      const reported: (readonly [number, number])[] = [];
+      const report = ({ attempt, delayMs }: Reconnect) => reported.push([attempt, delayMs]);
       const wakes = hot('  -w-w-w-w');
-      expectObservable(cold('#', undefined, x).pipe(retryWhen(backoff(policy, tell, wakes))), '--------!').toBe('');
+      expectObservable(cold('#', undefined, x).pipe(retryWhen(backoff(policy, report, wakes))), '--------!').toBe('');
       flush();
-      expect(told).toEqual([
+      expect(reported).toEqual([
         ...[
           [1, 10],
           [2, 20],

@@ -21,10 +21,10 @@ interface Ended {
   readonly retryAfterMs?: number | undefined;
 }
 
-let made = 0;
+let created = 0;
 const failureOf = ({ stage, verdict, uptimeMs = 0, retryAfterMs }: Ended): TradeFeedError => {
-  made += 1;
-  return tradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: made }).with({ verdict });
+  created += 1;
+  return tradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: created }).with({ verdict });
 };
 
 // The failures of the rows below; a stable connection lived for 5 s.
@@ -313,7 +313,7 @@ describe('jitter', () => {
 
   it('does not call random if there is no jitter', () => {
     const random = () => {
-      throw new Error('asked');
+      throw new Error('random was called');
     };
     const policy = resolveBackoff({ ...plain, jitter: 'full', random });
     expect(reconnectsOf(fold(policy, [stable('renew')]))).toHaveLength(1);
@@ -400,12 +400,12 @@ describe('every policy, after any failures', () => {
   );
   const failures = fc.array(ended.map(failureOf), { minLength: 1, maxLength: 15 });
 
-  const holds = (check: (policy: BackoffPolicy, reconnects: readonly Reconnect[], given: TradeFeedError[]) => void) => {
+  const holds = (check: (policy: BackoffPolicy, reconnects: readonly Reconnect[], ended: TradeFeedError[]) => void) => {
     fc.assert(
-      fc.property(policies, failures, (policy, given) => {
-        const reconnects = reconnectsOf(fold(policy, given));
-        expect(reconnects).toHaveLength(given.length);
-        check(policy, reconnects, given);
+      fc.property(policies, failures, (policy, ended) => {
+        const reconnects = reconnectsOf(fold(policy, ended));
+        expect(reconnects).toHaveLength(ended.length);
+        check(policy, reconnects, ended);
       }),
       { numRuns: 60 },
     );
@@ -451,9 +451,9 @@ describe('every policy, after any failures', () => {
   });
 
   it('counts the attempts since the last stable connection', () => {
-    holds((policy, reconnects, given) => {
+    holds((policy, reconnects, ended) => {
       let attempt = 0;
-      given.forEach((failure, i) => {
+      ended.forEach((failure, i) => {
         attempt = isStable(policy, failure) ? 1 : attempt + 1;
         expect(reconnects[i]?.attempt).toBe(attempt);
       });
@@ -461,10 +461,10 @@ describe('every policy, after any failures', () => {
   });
 
   it('links each failure to the previous one', () => {
-    holds((_policy, reconnects, given) => {
+    holds((_policy, reconnects, ended) => {
       reconnects.forEach(({ failure }, i) => {
-        expect(failure.endedAt).toBe(given[i]?.endedAt);
-        expect(failure.previous?.endedAt).toBe(given[i - 1]?.endedAt);
+        expect(failure.endedAt).toBe(ended[i]?.endedAt);
+        expect(failure.previous?.endedAt).toBe(ended[i - 1]?.endedAt);
         expect(failure.previous?.previous).toBeUndefined();
       });
     });
@@ -513,11 +513,11 @@ describe('every policy, after any failures', () => {
 
   it('stops after exactly maxAttempts', () => {
     fc.assert(
-      fc.property(policies, failures, fc.nat(6), (policy, given, maxAttempts) => {
-        const decisions = fold({ ...policy, maxAttempts }, given);
-        const attempts = reconnectsOf(fold(policy, given)).map(({ attempt }) => attempt);
+      fc.property(policies, failures, fc.nat(6), (policy, ended, maxAttempts) => {
+        const decisions = fold({ ...policy, maxAttempts }, ended);
+        const attempts = reconnectsOf(fold(policy, ended)).map(({ attempt }) => attempt);
         const tooMany = attempts.findIndex((attempt) => attempt > maxAttempts);
-        expect(reconnectsOf(decisions)).toHaveLength(tooMany === -1 ? given.length : tooMany);
+        expect(reconnectsOf(decisions)).toHaveLength(tooMany === -1 ? ended.length : tooMany);
         expect((stopOf(decisions) as TradeFeedError | undefined)?.code).toBe(
           tooMany === -1 ? undefined : 'retries-exhausted',
         );
@@ -526,11 +526,11 @@ describe('every policy, after any failures', () => {
   });
 
   it('changes neither the failures nor the previous decision', () => {
-    holds((policy, reconnects, given) => {
-      given.forEach((failure) => {
+    holds((policy, reconnects, ended) => {
+      ended.forEach((failure) => {
         expect('previous' in failure).toBe(false);
       });
-      const [last, failure] = [Object.freeze({ ...reconnects[0]! }), Object.freeze(given.at(-1)!)];
+      const [last, failure] = [Object.freeze({ ...reconnects[0]! }), Object.freeze(ended.at(-1)!)];
       expect(nextReconnect(Object.freeze({ ...policy }), last, failure)).toHaveProperty('delayMs');
     });
   });
@@ -571,9 +571,9 @@ describe('resolveBackoff', () => {
     [{ maxAttempts: '3' }, '`backoff.maxAttempts` must be a whole number, 0 or more, or Infinity)'],
     [{ initialDelayMs: 31_000 }, '`backoff.initialDelayMs` must be at most maxDelayMs (30000), got 31000'],
     [{ retries: 3 }, '`backoff.retries` must be left out'],
-  ] as [object, string][])('refuses %j', (given, message) => {
-    expect(() => resolveBackoff(given)).toThrow(message);
-    expect(() => resolveBackoff(given)).toThrow(TradeFeedError);
+  ] as [object, string][])('refuses %j', (options, message) => {
+    expect(() => resolveBackoff(options)).toThrow(message);
+    expect(() => resolveBackoff(options)).toThrow(TradeFeedError);
   });
 });
 

@@ -108,11 +108,11 @@ describe('withGaps', () => {
       const source = hot('  -o-d-p----', events);
       const early = '       ^---------!';
       const late = '        ----^-----!';
-      const toldEarly = '   -o-d-(pG)-';
-      const toldLate = '    -----p----';
-      const told$ = source.pipe(withGaps());
-      expectObservable(told$, early).toBe(toldEarly, events);
-      expectObservable(told$, late).toBe(toldLate, events);
+      const expectedEarly = '   -o-d-(pG)-';
+      const expectedLate = '    -----p----';
+      const events$ = source.pipe(withGaps());
+      expectObservable(events$, early).toBe(expectedEarly, events);
+      expectObservable(events$, late).toBe(expectedLate, events);
       expectSubscriptions(source.subscriptions).toBe([early, late]);
     });
   });

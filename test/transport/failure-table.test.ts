@@ -21,8 +21,8 @@ import {
 } from '../support/wire.js';
 
 /**
- * Every row of the failure table of the design, driven through a real service on the wire. The rows are written from the
- * design, not from src; the last test holds them against the table of src, so that neither can lack a row.
+ * Every row of the failure table of the contract, tested with a real service on the wire. The rows are written from the
+ * contract, not from src. The last test compares them with the table of src: neither may lack a row.
  */
 interface Row extends WireScript {
   readonly stage: Stage;
@@ -105,14 +105,14 @@ const rows: readonly Row[] = [
   { stage: 'ticket', what: 'reset', code: 'ticket-endpoint-unreachable', verdict: 'backoff', ticket: [reset] },
   {
     stage: 'ticket',
-    what: 'no HTTP at all',
+    what: 'an answer that is not HTTP',
     code: 'ticket-endpoint-unreachable',
     verdict: 'backoff',
     ticket: [(response) => response.socket?.end(`garbage ${plantedKey}\r\n\r\n`)],
   },
   {
     stage: 'ticket',
-    what: 'nobody listens',
+    what: 'an unreachable port',
     code: 'ticket-endpoint-unreachable',
     verdict: 'backoff',
     options: { baseUrl: 'http://127.0.0.1:1' },
@@ -127,7 +127,7 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'ticket',
-    what: 'a body cut off',
+    what: 'an incomplete body',
     code: 'ticket-endpoint-unreachable',
     verdict: 'backoff',
     ticket: [
@@ -147,7 +147,7 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'ticket',
-    what: 'a certificate that the check of the user refuses',
+    what: 'a certificate that checkServerIdentity refuses',
     code: 'untrusted-certificate',
     verdict: 'stop',
     tls: untrusted,
@@ -155,7 +155,7 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'ticket',
-    what: 'a check of the user that throws',
+    what: 'a checkServerIdentity that throws',
     code: 'untrusted-certificate',
     verdict: 'stop',
     tls: untrusted,
@@ -195,7 +195,7 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'ticket',
-    what: 'a key function that gives no key',
+    what: 'a key function that returns no key',
     code: 'invalid-options',
     verdict: 'stop',
     options: { apiKey: () => '' },
@@ -266,7 +266,7 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'handshake',
-    what: 'nobody listens',
+    what: 'an unreachable port',
     code: 'handshake-unreachable',
     verdict: 'backoff',
     ticket: [issue({ wss_url: 'ws://127.0.0.1:1/ws' })],
@@ -280,7 +280,7 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'handshake',
-    what: 'a ticket that runs out in the handshake',
+    what: 'a ticket that expires in the handshake',
     code: 'ticket-expired',
     verdict: 'renew',
     ticket: [issue({ expires_at: '2031-01-01T00:00:00.05Z' }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })],
@@ -291,7 +291,7 @@ const rows: readonly Row[] = [
   closeRow(4003, 'access expired', 'access-expired', 'renew'),
   closeRow(4003, 'access revoked', 'access-revoked', 'renew'),
   closeRow(4003, 'something else', 'connection-closed', 'renew'),
-  // The words of the contract are no secrets, though a secret may be a part of them.
+  // The reasons of the contract are not secrets, although a part of them may equal a secret.
   {
     ...closeRow(4003, 'access expired', 'access-expired', 'renew'),
     what: 'e, the ticket',
@@ -341,15 +341,15 @@ const rows: readonly Row[] = [
   badFrameRow('a reserved opcode', wsFrame(3, 'x')),
   badFrameRow('a reserved bit', Buffer.from([0xc1, 0x01, 0x78])),
   badFrameRow('a masked frame', Buffer.from([0x81, 0x81, 1, 2, 3, 4, 0x79])),
-  badFrameRow('a continuation of nothing', wsFrame(0, 'x')),
+  badFrameRow('a continuation without a first fragment', wsFrame(0, 'x')),
 ];
 
-/** Rows that need two services: the ticket comes from one, the handshake goes to the other. */
+/** Rows with two services: one for the ticket, one for the handshake. */
 const handshakeTlsRows = [
   { what: 'an unknown CA', tls: untrusted, options: {} },
   { what: 'a certificate for another host', tls: otherName, options: { tls: { ca: otherName.cert } } },
   {
-    what: 'a certificate that the check of the user refuses',
+    what: 'a certificate that checkServerIdentity refuses',
     tls: untrusted,
     options: { tls: { ca: untrusted.cert, checkServerIdentity: () => new Error('not pinned') } },
   },
@@ -368,11 +368,11 @@ const rowOf = ({ stage, code, status, closeCode, reason }: Row): Meaning | undef
   );
 };
 
-describe('the failure table, on the wire', () => {
+describe('the failure table on the wire', () => {
   it.each(rows)('$stage: $what is $code, $verdict', async (row) => {
     await using wire = await startWire(row);
 
-    // Every connection counts as stable: a renew follows at once, and nothing else does.
+    // Every connection counts as stable: only a renewal follows at once.
     const backoff = { stableAfterMs: 0, ...row.options?.backoff };
     const { failure, goesOn, delayMs, events } = await outcomeOf(optionsFor(wire, { ...row.options, backoff }));
 
@@ -393,7 +393,7 @@ describe('the failure table, on the wire', () => {
     if (row.verdict === 'renew' && row.stage === 'stream') expect(delayMs).toBe(0);
     else if (goesOn) expect(delayMs).toBeGreaterThanOrEqual(row.retryAfterMs ?? 1);
     expect(failure.message).toContain(failure.advice);
-    // One attempt is one ticket request and at most one handshake: nothing was followed, nothing was tried twice.
+    // An attempt is one ticket request and at most one handshake: no redirect was followed, and no request was repeated.
     expect(wire.tickets.length).toBeLessThanOrEqual(1);
     expect(wire.handshakes.length).toBeLessThanOrEqual(1);
     expect(wire.opcodes.filter((opcode) => opcode < 8)).toEqual([]);
@@ -413,7 +413,7 @@ describe('the failure table, on the wire', () => {
     hit.add(meanings.find(({ stage, code }) => stage === 'handshake' && code === 'untrusted-certificate') as Meaning);
   });
 
-  it('gives up with retries-exhausted after one first attempt and maxAttempts more', async () => {
+  it('stops with retries-exhausted after one first attempt and maxAttempts reconnects', async () => {
     await using wire = await startWire({ ticket: [refuse(500)] });
 
     const error = await new Promise((resolve) => {
@@ -431,7 +431,7 @@ describe('the failure table, on the wire', () => {
     hit.add(meanings.find(({ code }) => code === 'retries-exhausted') as Meaning);
   });
 
-  it('has driven every row of the table of the library', () => {
+  it('tests every row of the table of the library', () => {
     const missing = meanings.filter((row) => !hit.has(row));
     expect(
       missing.map(({ stage, code, status, closeCode, reason }) => ({ stage, code, status, closeCode, reason })),

@@ -9,21 +9,21 @@ import { cuts, frameOf, serverBytes } from '../support/server-bytes.js';
 
 const runs = Number(process.env['DIFFERENTIAL_RUNS'] ?? 1_500);
 const maxFrameBytes = 66_000;
-// The types of ws do not know it yet.
+// The types of ws do not contain this option yet.
 const limits = { maxPendingAutoPongs: 100_000 };
 
-/** A socket whose other end is the test. */
+/** A socket whose other end is controlled by the test. */
 class FakeSocket extends Duplex {
   request = '';
   readonly sent: Buffer[] = [];
 
-  /** Gives the client these bytes, and the time to read them. */
+  /** Sends bytes to the client, and waits until they are read. */
   async receives(bytes: Buffer): Promise<void> {
     this.push(bytes);
     await turn();
   }
   override _read(): void {
-    // Bytes come by `receives`.
+    // The bytes are pushed by `receives`.
   }
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
     if (this.request.endsWith('\r\n\r\n')) this.sent.push(bytes);
@@ -48,13 +48,13 @@ const accepted = ({ request }: FakeSocket): Buffer => {
 
 interface Seen {
   readonly events: unknown[];
-  /** Frames that did not come through ws. */
+  /** Frames that were emitted without ws. */
   direct: number;
-  /** What was told of a close frame before ws told of the close. */
+  /** The payload of the close frame, reported before ws reports the close. */
   closed: unknown;
 }
 
-/** What a client tells of these bytes after its handshake, and answers; `isFrameSocket`: read by the tap, else by ws alone. */
+/** Returns what a client emits and answers for these bytes after its handshake. `isFrameSocket`: over a FrameSocket, otherwise over ws alone. */
 const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSocket: boolean): Promise<Seen> => {
   const fake = new FakeSocket();
   const socket = isFrameSocket ? new FrameSocket(fake as unknown as Socket) : fake;
@@ -79,7 +79,7 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSo
         read: () => events.push('read'),
         frame: (data, isBinary, isAscii) => {
           seen.direct += 1;
-          // It may not be known of a text that was checked together with others.
+          // A text that is checked together with others may not be reported as ASCII.
           if (isAscii) expect([isBinary, data.every((byte) => byte < 128)]).toEqual([false, true]);
           frame(data, isBinary);
         },
@@ -114,13 +114,13 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSo
 };
 
 const inOrder = ({ events }: Seen) => events.filter((event) => Array.isArray(event));
-/** What came with which bytes: nothing may be told late. What is wrong ws may know before the whole head is there. */
+/** Returns which events belong to which bytes: no event may be late. ws may report an invalid frame before its whole head has arrived. */
 const inTime = ({ events }: Seen) =>
   events.filter((event) => event === 'chunk' || /text|binary|ping|pong/.test((event as string[])[0] ?? ''));
 
-describe('a tapped socket', () => {
+describe('a FrameSocket', () => {
   it(
-    'gives exactly the events of ws, whatever a server sends and wherever it is cut',
+    'emits exactly the events of ws, whatever a server sends and wherever the bytes are split',
     async () => {
       await fc.assert(
         fc.asyncProperty(serverBytes, cuts, async (bytes, cut) => {
@@ -144,7 +144,7 @@ describe('a tapped socket', () => {
   };
 });
 
-describe('as a socket', () => {
+describe('the FrameSocket as a socket', () => {
   const pair = () => {
     const fake = new FakeSocket();
     const socket = new FrameSocket(fake as unknown as Socket);
@@ -161,7 +161,7 @@ describe('as a socket', () => {
   });
   const text = frameOf(1, Buffer.from('a'));
 
-  it('leaves all that comes after the tap is closed to ws', async () => {
+  it('passes all bytes to ws after the handler is closed', async () => {
     const { fake, socket, read, passed } = pair();
     read();
     expect(socket.handleFrames(handler(() => true))).toBe(true);
@@ -169,7 +169,7 @@ describe('as a socket', () => {
     expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text, text]));
   });
 
-  it('is not tapped when bytes of the connection wait in it, and passes on what follows', async () => {
+  it('does not handle frames if it buffers bytes, and passes all bytes to ws', async () => {
     const { fake, socket, read, passed } = pair();
     socket.unshift(text);
     expect(socket.handleFrames(handler(() => false))).toBe(false);
@@ -178,7 +178,7 @@ describe('as a socket', () => {
     expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text]));
   });
 
-  it('ends, closes and fails with the socket below, and ends it', async () => {
+  it('ends, closes and fails with the inner socket, and ends it', async () => {
     const { fake, socket, read } = pair();
     read();
     socket.end();
@@ -203,17 +203,17 @@ describe('as a socket', () => {
   });
 });
 
-describe('frames that are not fragmented', () => {
+describe('frames without fragmentation', () => {
   const whole = (bytes: Buffer) => [bytes];
   const halves = (bytes: Buffer) => [bytes.subarray(0, bytes.length - 3), bytes.subarray(bytes.length - 3)];
   const fragments = [frameOf(1, Buffer.from('a'), false), frameOf(9, Buffer.from('?')), frameOf(0, Buffer.from('b'))];
   const some = [frameOf(1, Buffer.from('one')), frameOf(2, Buffer.alloc(300)), frameOf(1, Buffer.alloc(65_600, 'x'))];
 
   it.each([
-    ['whole, with the answer to the handshake', some, whole, 3],
-    ['cut', some, halves, 3],
+    ['complete, with the answer to the handshake', some, whole, 3],
+    ['split', some, halves, 3],
     ['around pings', [...some, frameOf(9, Buffer.from('?')), ...some], whole, 6],
-    ['before and after a fragmented one', [...some, ...fragments, ...some], whole, 6],
+    ['before and after a fragmented message', [...some, ...fragments, ...some], whole, 6],
   ])('do not pass through ws: %s', async (_, frames, cut, direct) => {
     expect(await seenOf(Buffer.concat(frames), cut, true)).toMatchObject({ direct });
   });

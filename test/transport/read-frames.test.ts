@@ -8,7 +8,7 @@ const texts = [...sizes.map((size) => Buffer.from('é'.repeat(size / 2) + 'x'.re
 const framed = (payloads: readonly Buffer[], opcode = 1) =>
   Buffer.concat(payloads.map((payload) => frameOf(opcode, payload)));
 
-/** A tap that is closed after so many frames, and what it emitted and passed on. */
+/** Starts a reader that is closed after some frames, and collects what it emits and passes on. */
 const startReader = (most = Infinity) => {
   const emitted: Buffer[] = [];
   const kinds: string[] = [];
@@ -37,8 +37,8 @@ const startReader = (most = Infinity) => {
   };
 };
 
-describe('a tap', () => {
-  it('leaves the bytes as they were', () => {
+describe('readFrames', () => {
+  it('does not change the bytes', () => {
     const bytes = framed(texts);
     const before = Buffer.from(bytes);
     startReader().read(bytes);
@@ -48,7 +48,7 @@ describe('a tap', () => {
   it.each([
     ['in one turn', Infinity],
     ['in several turns', 5],
-  ])('tells what is ASCII alone from other texts and from bytes, read %s', (_, most) => {
+  ])('distinguishes ASCII, other texts and binary frames, read %s', (_, most) => {
     const payloads = [Buffer.from('ASCII alone'), Buffer.from('a sum in €'), Buffer.from([0xe2, 0x82])];
     const { kinds, read } = startReader();
     payloads.forEach((payload, n) => {
@@ -61,7 +61,7 @@ describe('a tap', () => {
   it.each([
     ['texts', 1],
     ['binary frames', 2],
-  ])('that is closed within what was read leaves the rest to ws: %s', (_, opcode) => {
+  ])('passes the rest to ws if the handler is closed during a read: %s', (_, opcode) => {
     const all = framed(texts, opcode);
     const rest = framed(texts.slice(2), opcode);
     const { emitted, read } = startReader(2);
@@ -69,7 +69,7 @@ describe('a tap', () => {
     expect(emitted).toHaveLength(2);
   });
 
-  it('tells the texts before one that is not valid, and leaves that one to ws with all that follows', () => {
+  it('emits the texts before an invalid one, and passes the invalid one and all later bytes to ws', () => {
     const bad = frameOf(1, Buffer.of(0xc3));
     const { emitted, read } = startReader();
     const { isDone, passed } = read(Buffer.concat([framed(texts), bad, framed(texts)]));
@@ -78,7 +78,7 @@ describe('a tap', () => {
     expect(passed.equals(Buffer.concat([bad, framed(texts)]))).toBe(true);
   });
 
-  it('does not join texts in its check: a character that is cut by a head is not valid', () => {
+  it('checks each text separately: a character that is split by a head is invalid', () => {
     const euro = Buffer.from('€');
     const bytes = Buffer.concat([frameOf(1, euro.subarray(0, 1)), frameOf(1, euro.subarray(1))]);
     const { emitted, read } = startReader();
@@ -86,7 +86,7 @@ describe('a tap', () => {
     expect(emitted).toEqual([]);
   });
 
-  it('gives a frame that was read in several turns bytes of its own', () => {
+  it('copies a frame that arrived in several turns to its own memory', () => {
     const frame = frameOf(2, Buffer.alloc(50_000, 7));
     const { emitted, read } = startReader();
     for (let at = 0; at < frame.length; at += 16_384) read(frame.subarray(at, at + 16_384));
@@ -95,7 +95,7 @@ describe('a tap', () => {
     ]);
   });
 
-  it('reads many small texts before a wrong one in one go', () => {
+  it('checks many small texts before an invalid one at once', () => {
     const many = Buffer.concat([
       ...Array.from({ length: 20_000 }, () => frameOf(1, Buffer.from('€'))),
       frameOf(1, Buffer.of(255)),
@@ -104,7 +104,7 @@ describe('a tap', () => {
     const started = process.cpuUsage();
     expect(read(many).isDone).toBe(true);
     expect(emitted).toHaveLength(20_000);
-    // One look at all of them for each of them takes minutes.
+    // A check of all texts for each text would take minutes.
     expect(process.cpuUsage(started).user).toBeLessThan(5_000_000);
   });
 });

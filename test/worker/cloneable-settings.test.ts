@@ -10,13 +10,13 @@ import { checkReceiveIn, cloneableSettings } from '../../src/worker/cloneable-se
 import { restoreSettings } from '../../src/worker/inside/restore-settings.js';
 import type { UserFunctions } from '../../src/worker/inside/user-functions.js';
 
-const given: TradeFeedOptions = {
+const valid: TradeFeedOptions = {
   baseUrl: 'https://feed.example.com',
   apiKey: 'planted-key',
   receiveIn: 'worker',
 };
 const functions: UserFunctions = {
-  apiKey: () => Promise.resolve('asked'),
+  apiKey: () => Promise.resolve('key'),
   classify: () => 'stop',
   random: () => 0.5,
   checkServerIdentity: () => undefined,
@@ -41,38 +41,38 @@ describe('settings for a worker', () => {
   ])('are refused from the call itself if they are bound to this thread: %s', (name, options, release) => {
     const wanted = `\`${name}\` must be left out with \`receiveIn: 'worker'\``;
     for (const feed$ of [tradeFeed$, tradeFeedEvents$])
-      expect(() => feed$('market', { ...given, ...options })).toThrow(wanted);
-    expect(() => tradeFeed$('market', { ...given, ...options, receiveIn: 'main' })).not.toThrow();
+      expect(() => feed$('market', { ...valid, ...options })).toThrow(wanted);
+    expect(() => tradeFeed$('market', { ...valid, ...options, receiveIn: 'main' })).not.toThrow();
     release();
   });
 
   it.each<TradeFeedOptions>([{ tls: { checkServerIdentity: () => undefined } }, { backoff: { random: () => 0 } }])(
     'are refused if the worker would wait for this thread while it should read: standby with %p',
     (options) => {
-      expect(() => tradeFeed$('market', { ...given, ...options, standby: true })).toThrow('`standby` must be left out');
-      expect(() => tradeFeed$('market', { ...given, ...options })).not.toThrow();
-      expect(() => tradeFeed$('market', { ...given, ...options, standby: true, receiveIn: 'main' })).not.toThrow();
-      expect(() => tradeFeed$('market', { ...given, standby: true })).not.toThrow();
+      expect(() => tradeFeed$('market', { ...valid, ...options, standby: true })).toThrow('`standby` must be left out');
+      expect(() => tradeFeed$('market', { ...valid, ...options })).not.toThrow();
+      expect(() => tradeFeed$('market', { ...valid, ...options, standby: true, receiveIn: 'main' })).not.toThrow();
+      expect(() => tradeFeed$('market', { ...valid, standby: true })).not.toThrow();
     },
   );
 
   it('accepts receiveBufferBytes only with a worker', () => {
-    expect(() => tradeFeed$('market', { ...given, receiveIn: 'main', receiveBufferBytes: 1 })).toThrow(
+    expect(() => tradeFeed$('market', { ...valid, receiveIn: 'main', receiveBufferBytes: 1 })).toThrow(
       "`receiveBufferBytes` must be left out without `receiveIn: 'worker'`",
     );
-    expect(cloneableSettings(resolveTicketOptions(given)).receiveBufferBytes).toBe(268_435_456);
-    expect(cloneableSettings(resolveTicketOptions({ ...given, receiveBufferBytes: 5 })).receiveBufferBytes).toBe(5);
+    expect(cloneableSettings(resolveTicketOptions(valid)).receiveBufferBytes).toBe(268_435_456);
+    expect(cloneableSettings(resolveTicketOptions({ ...valid, receiveBufferBytes: 5 })).receiveBufferBytes).toBe(5);
   });
 
   it('arrive unchanged, with the key as a Secret and without functions that the user did not pass', () => {
     const settings = across({
-      ...given,
+      ...valid,
       ticketTimeoutMs: 5,
       standby: true,
       backoff: { maxAttempts: Infinity, factor: 3 },
     });
     expect(settings).toMatchObject({
-      baseUrl: given.baseUrl,
+      baseUrl: valid.baseUrl,
       ticketTimeoutMs: 5,
       standby: true,
       idleTimeoutMs: 30_000,
@@ -86,7 +86,7 @@ describe('settings for a worker', () => {
 
   it('arrive with functions of the user, and with Buffers in the TLS options', () => {
     const settings = across({
-      ...given,
+      ...valid,
       apiKey: () => 'mine',
       classify: () => 'renew',
       backoff: { random: () => 0 },
@@ -110,7 +110,7 @@ describe('settings for a worker', () => {
   });
 
   it('do not contain properties with a symbol as their name', () => {
-    const settings = { ...resolveTicketOptions(given), [Symbol('of this thread')]: () => undefined };
+    const settings = { ...resolveTicketOptions(valid), [Symbol('of this thread')]: () => undefined };
     expect(() => structuredClone(cloneableSettings(settings))).not.toThrow();
     expect(checkReceiveIn(settings)).toBe(settings);
   });

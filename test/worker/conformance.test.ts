@@ -146,13 +146,13 @@ const noHurry = { initialDelayMs: 5_000, maxDelayMs: 5_000, jitter: 'none' } as 
 
 // Removes the fields that depend on a clock or on the machine.
 const timeless = ({ endedAt: _, uptimeMs: __, ...fields }: Record<string, unknown>) => fields;
-const told = (failure: TradeFeedError | undefined): unknown =>
+const comparable = (failure: TradeFeedError | undefined): unknown =>
   failure && {
     ...timeless(failure.toJSON()),
     isError: failure instanceof Error,
     kind: failure.constructor.name,
     cause: causeOf(failure.cause),
-    previous: told(failure.previous),
+    previous: comparable(failure.previous),
   };
 const causeOf = (cause: unknown): unknown =>
   cause instanceof Error
@@ -162,7 +162,7 @@ const eventOf = (event: FeedEvent): unknown => {
   if (event.type === 'frame')
     return { ...event, data: event.data.toString('latin1'), receivedAt: typeof event.receivedAt };
   if (event.type === 'disconnected' || event.type === 'stopped')
-    return { type: event.type, failure: told(event.failure) };
+    return { type: event.type, failure: comparable(event.failure) };
   const facts: Record<string, unknown> = { ...event };
   for (const name of ['at', 'expiresAt']) Reflect.deleteProperty(facts, name);
   return facts;
@@ -175,7 +175,7 @@ const seen = async ({ options, ...script }: Row, receiveIn: 'main' | 'worker') =
   await using wire = await startWire(script);
   const { failure, goesOn, events } = await outcomeOf(optionsFor(wire, { ...options, receiveIn, backoff: noHurry }));
   const text = JSON.stringify(
-    { failure: told(failure), goesOn, events: events.filter(isNoWatermark).map(eventOf) },
+    { failure: comparable(failure), goesOn, events: events.filter(isNoWatermark).map(eventOf) },
     null,
     1,
   );

@@ -244,9 +244,9 @@ describe('functions of the user', () => {
   it('that throw instead of returning a key: the exception is the cause of each failure', async () => {
     await using wire = await startWire();
     const causes = [new Error('first'), thrown];
-    let asked = 0;
+    let calls = 0;
     const apiKey = () => {
-      throw causes[asked++] as Error;
+      throw causes[calls++] as Error;
     };
     const error = (await errorOf(inWorker(wire, { apiKey, backoff: { maxAttempts: 1 } }))) as TradeFeedError;
     expect(error.code).toBe('retries-exhausted');

@@ -93,13 +93,13 @@ describe('the store of a worker', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 5_000, max: 50_000 }),
-        fc.array(fc.oneof(fc.integer({ min: 1, max: 4_000 }), fc.constantFrom('take', 'happening')), {
+        fc.array(fc.oneof(fc.integer({ min: 1, max: 4_000 }), fc.constantFrom('take', 'event')), {
           maxLength: 200,
         }),
         (capacity, steps) => {
           const store = createStore(capacity);
           let put = 0;
-          let [told, taken, missed, happened] = [0, 0, 0, 0];
+          let [events, taken, missed, added] = [0, 0, 0, 0];
           let last = 0;
           const take = () => {
             const items = store.take(10_000);
@@ -114,16 +114,16 @@ describe('the store of a worker', () => {
                 missed += item.missed;
                 expect([item.from, item.to - item.from + 1]).toEqual([last + 1, item.missed]);
                 last = item.to;
-              } else told += 1;
+              } else events += 1;
             }
             expect(bytes).toBeLessThanOrEqual(Math.max(capacity, 10_000) + 4_100);
             store.release(bytes);
           };
           for (const step of steps) {
             if (step === 'take') take();
-            else if (step === 'happening') {
+            else if (step === 'event') {
               store.addEvent(opened(1));
-              happened += 1;
+              added += 1;
             } else {
               // Two frames of one read.
               const read = Buffer.alloc(step);
@@ -135,7 +135,7 @@ describe('the store of a worker', () => {
             }
           }
           while (!store.isEmpty) take();
-          expect({ told, all: taken + missed }).toEqual({ told: happened, all: put });
+          expect({ events, all: taken + missed }).toEqual({ events: added, all: put });
         },
       ),
     );

@@ -4,18 +4,18 @@ import type { UserFunctions } from './user-functions.js';
 
 /** Restores the settings in a worker: with the key as a `Secret`, and with the functions of the user. */
 export const restoreSettings = (
-  { options, backoff, apiKey, calls }: CloneableSettings,
+  { options, backoff, apiKey, hasFunction }: CloneableSettings,
   functions: UserFunctions,
 ): TicketSettings =>
   resolveTicketOptions({
     ...options,
     apiKey: apiKey ?? functions.apiKey,
-    backoff: { ...backoff, ...(calls.random && { random: functions.random }) },
-    ...(calls.classify && { classify: functions.classify }),
+    backoff: { ...backoff, ...(hasFunction.random && { random: functions.random }) },
+    ...(hasFunction.classify && { classify: functions.classify }),
     ...(options.tls && {
       tls: {
         ...withBuffers(options.tls),
-        ...(calls.checkServerIdentity && { checkServerIdentity: functions.checkServerIdentity }),
+        ...(hasFunction.checkServerIdentity && { checkServerIdentity: functions.checkServerIdentity }),
       },
     }),
   });
