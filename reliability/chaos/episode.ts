@@ -101,7 +101,7 @@ export const runEpisode = async (
   isRecovery = true;
   proxy.target = service.port;
   const recoveryFrom = performance.now();
-  for (const each of live()) each.whim = undefined;
+  for (const each of live()) each.reaction = undefined;
   // Answers that the service still holds are sent now. A muted stream ends by the deadline of the client.
   for (const held of service.tickets.values()) held.issue(60_000);
   for (const held of service.handshakes.values()) held.accept(1);

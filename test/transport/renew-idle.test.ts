@@ -1,22 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
 import { defer } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { keptReady, MAX_IDLE_MS, nextWaitMs } from '../../src/transport/kept-ready.js';
+import { MAX_IDLE_MS, nextWaitMs, renewIdle } from '../../src/transport/renew-idle.js';
 
 describe('nextWaitMs', () => {
   it.each([
-    ['after the first', 0, 0, 1_000],
+    ['after the first connection', 0, 0, 1_000],
     ['twice as long', 1_000, 0, 2_000],
     ['twice as long', 2_000, 9_999, 4_000],
-    ['a minute at the most', 32_000, 5, 60_000],
-    ['a minute at the most', 60_000, 5, 60_000],
-    ['from the beginning once one was let live', 32_000, 10_000, 1_000],
+    ['at most a minute', 32_000, 5, 60_000],
+    ['at most a minute', 60_000, 5, 60_000],
+    ['one second again after an accepted connection', 32_000, 10_000, 1_000],
   ])('waits %s: %i ms, lived %i ms', (_, lastMs, livedMs, waitMs) => {
     expect(nextWaitMs(lastMs, livedMs)).toBe(waitMs);
   });
 });
 
-describe('keptReady', () => {
+describe('renewIdle', () => {
   const marbles = (
     lives: readonly string[],
     random: number,
@@ -28,32 +28,32 @@ describe('keptReady', () => {
     });
     scheduler.run(({ cold, expectObservable, expectSubscriptions }) => {
       const connections = lives.map((life) => cold<never>(life));
-      let made = 0;
-      const next$ = defer(() => connections[(made += 1) - 1] as (typeof connections)[number]);
-      expectObservable(next$.pipe(keptReady({ scheduler, random: () => random })), unsubscribed).toBe('');
+      let opened = 0;
+      const next$ = defer(() => connections[(opened += 1) - 1] as (typeof connections)[number]);
+      expectObservable(next$.pipe(renewIdle({ scheduler, random: () => random })), unsubscribed).toBe('');
       connections.forEach((connection, n) => {
         expectSubscriptions(connection.subscriptions).toBe(subscriptions[n] ?? []);
       });
     });
   };
 
-  it('makes another with growing waits while they do not last', () => {
+  it('opens another connection, with growing waits while the connections do not last', () => {
     marbles(['|', '5s |', '|', '-'], 1, ['(^!)', '1s ^ 4999ms !', '1s 5s 2s (^!)', '1s 5s 2s 4s ^ 999ms !'], '13s !');
   });
 
-  it('waits anew for a short time once one was let live', () => {
+  it('starts with a short wait again after an accepted connection', () => {
     marbles(['|', '|', '10s |', '-'], 1, ['(^!)', '1s (^!)', '3s ^ 9999ms !', '14s ^ 999ms !'], '15s !');
   });
 
-  it('waits half as long at the least, by chance', () => {
+  it('waits at least half as long, by chance', () => {
     marbles(['|', '-'], 0, ['(^!)', '500ms ^ 99ms !'], '600ms !');
   });
 
-  it('waits for longer, the higher the draw', () => {
+  it('waits longer for a larger random number', () => {
     marbles(['|', '-'], 0.5, ['(^!)', '750ms ^ 99ms !'], '850ms !');
   });
 
-  it('lets none grow older than is safe', () => {
+  it('replaces a connection that is too old', () => {
     marbles(
       ['-', '-'],
       1,
@@ -62,11 +62,11 @@ describe('keptReady', () => {
     );
   });
 
-  it('waits as well when chance is no number', () => {
+  it('does not wait 0 ms if random returns NaN', () => {
     marbles(['|', '-'], NaN, ['(^!)', '1s ^ 99ms !'], '1100ms !');
   });
 
-  it('makes no other once nobody wants it', () => {
+  it('opens no other connection after it was unsubscribed', () => {
     marbles(['|', '-'], 1, ['(^!)'], '500ms !');
   });
 });

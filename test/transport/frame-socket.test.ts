@@ -4,27 +4,27 @@ import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
-import { TappedSocket } from '../../src/transport/tapped-socket.js';
+import { FrameSocket } from '../../src/transport/frame-socket.js';
 import { cuts, frameOf, serverBytes } from '../support/server-bytes.js';
 import { cases } from '../support/cases.js';
 
 const runs = Number(process.env['DIFFERENTIAL_RUNS'] ?? cases(1_500));
 const maxFrameBytes = 66_000;
-// The types of ws do not know it yet.
+// The types of ws do not contain this option yet.
 const limits = { maxPendingAutoPongs: 100_000 };
 
-/** A socket whose other end is the test. */
+/** A socket whose other end is controlled by the test. */
 class FakeSocket extends Duplex {
   request = '';
   readonly sent: Buffer[] = [];
 
-  /** Gives the client these bytes, and the time to read them. */
+  /** Sends bytes to the client, and waits until they are read. */
   async receives(bytes: Buffer): Promise<void> {
     this.push(bytes);
     await turn();
   }
   override _read(): void {
-    // Bytes come by `receives`.
+    // The bytes are pushed by `receives`.
   }
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
     if (this.request.endsWith('\r\n\r\n')) this.sent.push(bytes);
@@ -49,21 +49,21 @@ const accepted = ({ request }: FakeSocket): Buffer => {
 
 interface Seen {
   readonly events: unknown[];
-  /** Frames that did not come through ws. */
+  /** Frames that were emitted without ws. */
   direct: number;
-  /** What was told of a close frame before ws told of the close. */
+  /** The payload of the close frame, reported before ws reports the close. */
   closed: unknown;
 }
 
-/** What a client tells of these bytes after its handshake, and answers; `isTapped`: read by the tap, else by ws alone. */
-const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isTapped: boolean): Promise<Seen> => {
+/** Returns what a client emits and answers for these bytes after its handshake. `isFrameSocket`: over a FrameSocket, otherwise over ws alone. */
+const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSocket: boolean): Promise<Seen> => {
   const fake = new FakeSocket();
-  const socket = isTapped ? new TappedSocket(fake as unknown as Socket) : fake;
+  const socket = isFrameSocket ? new FrameSocket(fake as unknown as Socket) : fake;
   const seen: Seen = { events: [], direct: 0, closed: undefined };
   const { events } = seen;
-  let told = 0;
+  let received = 0;
   const frame = (data: Buffer, isBinary: boolean) => {
-    told += 1;
+    received += 1;
     events.push([isBinary ? 'binary' : 'text', data.toString('base64')]);
   };
   const webSocket = new WebSocket('ws://service.example/', {
@@ -75,19 +75,19 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isTapped:
   });
   webSocket
     .on('open', () => {
-      if (!isTapped) return;
-      const isOn = (socket as TappedSocket).tap({
+      if (!isFrameSocket) return;
+      const isOn = (socket as FrameSocket).handleFrames({
         read: () => events.push('read'),
         frame: (data, isBinary, isAscii) => {
           seen.direct += 1;
-          // It may not be known of a text that was checked together with others.
+          // A text that is checked together with others may not be reported as ASCII.
           if (isAscii) expect([isBinary, data.every((byte) => byte < 128)]).toEqual([false, true]);
           frame(data, isBinary);
         },
         close: (payload) => {
           if (webSocket.readyState === WebSocket.CLOSING) seen.closed = payload.toString('base64');
         },
-        told: () => told,
+        framesReceived: () => received,
         isClosed: () => false,
         maxFrameBytes,
       });
@@ -115,20 +115,21 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isTapped:
 };
 
 const inOrder = ({ events }: Seen) => events.filter((event) => Array.isArray(event));
-/** What came with which bytes: nothing may be told late. What is wrong ws may know before the whole head is there. */
+/** Returns which events belong to which bytes: no event may be late. ws may report an invalid frame before its whole head has arrived. */
 const inTime = ({ events }: Seen) =>
   events.filter((event) => event === 'chunk' || /text|binary|ping|pong/.test((event as string[])[0] ?? ''));
 
-describe('a tapped socket', () => {
+describe('a FrameSocket', () => {
   it(
-    'gives exactly the events of ws, whatever a server sends and wherever it is cut',
+    'emits exactly the events of ws, whatever a server sends and wherever the bytes are split',
     async () => {
       await fc.assert(
         fc.asyncProperty(serverBytes, cuts, async (bytes, cut) => {
-          const [bare, tapped] = await Promise.all([seenOf(bytes, cut, false), seenOf(bytes, cut, true)]);
-          expect(inOrder(tapped)).toEqual(inOrder(bare));
-          expect(inTime(tapped)).toEqual(inTime(bare));
-          if (tapped.closed !== undefined) expect(inOrder(bare).at(-2)).toEqual(closeEvent(tapped.closed as string));
+          const [bare, frameSocket] = await Promise.all([seenOf(bytes, cut, false), seenOf(bytes, cut, true)]);
+          expect(inOrder(frameSocket)).toEqual(inOrder(bare));
+          expect(inTime(frameSocket)).toEqual(inTime(bare));
+          if (frameSocket.closed !== undefined)
+            expect(inOrder(bare).at(-2)).toEqual(closeEvent(frameSocket.closed as string));
         }),
         { numRuns: runs },
       );
@@ -144,41 +145,41 @@ describe('a tapped socket', () => {
   };
 });
 
-describe('as a socket', () => {
+describe('the FrameSocket as a socket', () => {
   const pair = () => {
     const fake = new FakeSocket();
-    const socket = new TappedSocket(fake as unknown as Socket);
+    const socket = new FrameSocket(fake as unknown as Socket);
     const passed: Buffer[] = [];
     return { fake, socket, read: () => socket.on('data', (bytes: Buffer) => passed.push(bytes)), passed };
   };
-  const tap = (isClosed: () => boolean) => ({
+  const handler = (isClosed: () => boolean) => ({
     read: () => undefined,
     frame: () => undefined,
     close: () => undefined,
-    told: () => 0,
+    framesReceived: () => 0,
     isClosed,
     maxFrameBytes,
   });
   const text = frameOf(1, Buffer.from('a'));
 
-  it('leaves all that comes after the tap is closed to ws', async () => {
+  it('passes all bytes to ws after the handler is closed', async () => {
     const { fake, socket, read, passed } = pair();
     read();
-    expect(socket.tap(tap(() => true))).toBe(true);
+    expect(socket.handleFrames(handler(() => true))).toBe(true);
     for (const bytes of [text, text, text]) await fake.receives(bytes);
     expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text, text]));
   });
 
-  it('is not tapped when bytes of the connection wait in it, and passes on what follows', async () => {
+  it('does not handle frames if it buffers bytes, and passes all bytes to ws', async () => {
     const { fake, socket, read, passed } = pair();
     socket.unshift(text);
-    expect(socket.tap(tap(() => false))).toBe(false);
+    expect(socket.handleFrames(handler(() => false))).toBe(false);
     read();
     await fake.receives(text);
     expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text]));
   });
 
-  it('ends, closes and fails with the socket below, and ends it', async () => {
+  it('ends, closes and fails with the inner socket, and ends it', async () => {
     const { fake, socket, read } = pair();
     read();
     socket.end();
@@ -203,17 +204,17 @@ describe('as a socket', () => {
   });
 });
 
-describe('frames that are not fragmented', () => {
+describe('frames without fragmentation', () => {
   const whole = (bytes: Buffer) => [bytes];
   const halves = (bytes: Buffer) => [bytes.subarray(0, bytes.length - 3), bytes.subarray(bytes.length - 3)];
   const fragments = [frameOf(1, Buffer.from('a'), false), frameOf(9, Buffer.from('?')), frameOf(0, Buffer.from('b'))];
   const some = [frameOf(1, Buffer.from('one')), frameOf(2, Buffer.alloc(300)), frameOf(1, Buffer.alloc(65_600, 'x'))];
 
   it.each([
-    ['whole, with the answer to the handshake', some, whole, 3],
-    ['cut', some, halves, 3],
+    ['complete, with the answer to the handshake', some, whole, 3],
+    ['split', some, halves, 3],
     ['around pings', [...some, frameOf(9, Buffer.from('?')), ...some], whole, 6],
-    ['before and after a fragmented one', [...some, ...fragments, ...some], whole, 6],
+    ['before and after a fragmented message', [...some, ...fragments, ...some], whole, 6],
   ])('do not pass through ws: %s', async (_, frames, cut, direct) => {
     expect(await seenOf(Buffer.concat(frames), cut, true)).toMatchObject({ direct });
   });

@@ -2,10 +2,10 @@ import type { PeerCertificate } from 'node:tls';
 import type { TlsOptions } from '../options.js';
 
 /**
- * Gives a user's own check of the server's certificate the code of Node's: what it refuses is an untrusted certificate, not a
- * network that fails, and what it throws must not end the process.
+ * Wraps a user's `checkServerIdentity`. An error that it returns or throws gets the code of Node's own check, so the failure is
+ * `untrusted-certificate`. An exception does not end the process.
  */
-export const withOwnCheck = (tls: TlsOptions | undefined): TlsOptions => {
+export const withIdentityCheck = (tls: TlsOptions | undefined): TlsOptions => {
   if (tls?.checkServerIdentity === undefined) return { ...tls };
   const check = tls.checkServerIdentity;
   const checkServerIdentity = (host: string, certificate: PeerCertificate): Error | undefined => {

@@ -2,63 +2,63 @@ import { expect, it } from '@jest/globals';
 import type { DetailedPeerCertificate } from 'node:tls';
 import { MessageChannel } from 'node:worker_threads';
 import { resolveTicketOptions } from '../../src/options.js';
-import { answerTo, keyAnswer } from '../../src/worker/answers.js';
-import { asCertificate } from '../../src/worker/certificate.js';
-import { createAsking } from '../../src/worker/inside/asking.js';
-import { keptValues } from '../../src/worker/kept-values.js';
+import { workerEnvironment } from '../../src/worker/boot-worker.js';
+import { openCallChannel } from '../../src/worker/call-channel.js';
+import { createUserFunctions } from '../../src/worker/inside/user-functions.js';
 import { networkDefaults, setNetworkDefaults } from '../../src/worker/network-defaults.js';
-import { openQuestions } from '../../src/worker/questions.js';
-import { workerEnvironment } from '../../src/worker/worker-environment.js';
+import { restoreCertificate } from '../../src/worker/restore-certificate.js';
+import { storedValues } from '../../src/worker/thrown-values.js';
+import { callApiKey, callUser } from '../../src/worker/user-calls.js';
 
 const settings = resolveTicketOptions({ baseUrl: 'https://feed.example.com', apiKey: 'planted-key' });
 
-it('answers with plain data, whatever a function gives', async () => {
-  const kept = keptValues();
+it('returns plain data, whatever a function of the user returns', async () => {
+  const values = storedValues();
   const odd = { ...settings, classify: () => ({}) as never, apiKey: () => 5 as never };
-  const failure = { kind: 'kept', id: 0, message: undefined } as const;
-  expect(answerTo({ ask: 'classify', failure, verdict: 'stop' }, odd, kept)).toEqual({ value: undefined });
-  expect(answerTo({ ask: 'classify', failure, verdict: 'stop' }, settings, kept)).toEqual({ value: undefined });
-  expect(answerTo({ ask: 'checkServerIdentity', host: 'here', certificate: {} }, settings, kept)).toEqual({
+  const failure = { kind: 'stored', id: 0, message: undefined } as const;
+  expect(callUser({ name: 'classify', failure, verdict: 'stop' }, odd, values)).toEqual({ value: undefined });
+  expect(callUser({ name: 'classify', failure, verdict: 'stop' }, settings, values)).toEqual({ value: undefined });
+  expect(callUser({ name: 'checkServerIdentity', host: 'here', certificate: {} }, settings, values)).toEqual({
     value: undefined,
   });
-  expect(await keyAnswer(odd, kept)).toEqual({ value: undefined });
+  expect(await callApiKey(odd, values)).toEqual({ value: undefined });
 });
 
-it('wakes whoever asks, also when the subscription is over', async () => {
+it('answers a call, also after the subscription has ended', async () => {
   const subscriber = { closed: false };
-  const { asked, close } = openQuestions(() => ({ value: 0.5 }), subscriber);
+  const { workerEnd, close } = openCallChannel(() => ({ value: 0.5 }), subscriber);
   const ask = async (): Promise<unknown> => {
-    const answer = new Promise((resolve) => asked.questions.once('message', resolve));
-    asked.questions.postMessage({ ask: 'random' });
+    const answer = new Promise((resolve) => workerEnd.calls.once('message', resolve));
+    workerEnd.calls.postMessage({ name: 'random' });
     return answer;
   };
   expect(await ask()).toEqual({ value: 0.5 });
-  expect(Atomics.load(asked.answered, 0)).toBe(1);
+  expect(Atomics.load(workerEnd.answered, 0)).toBe(1);
   subscriber.closed = true;
   expect(await ask()).toBeUndefined();
   close();
 });
 
-it('gives up when nobody is left to ask', () => {
+it('throws in the worker after the subscription has ended', () => {
   const { port1, port2 } = new MessageChannel();
   const answered = new Int32Array(new SharedArrayBuffer(4));
-  // Else this thread would stand still for ever.
+  // Otherwise this thread would be blocked forever.
   port2.postMessage = () => void Atomics.store(answered, 0, 1);
-  const asking = createAsking({ questions: port2, answered }, () => undefined);
-  expect(() => asking.random()).toThrow('Nobody is left to ask.');
-  asking.hear(5, { value: 'nobody waits for this key' });
+  const functions = createUserFunctions({ calls: port2, answered }, () => undefined);
+  expect(() => functions.random()).toThrow('The subscription has ended.');
+  functions.receiveKey(5, { value: 'no call waits for this key' });
   port1.close();
 });
 
-it('gives a certificate its Buffers back, its issuer too, which may be itself', () => {
+it('restores the Buffers of a certificate and of its issuer, which may be the certificate itself', () => {
   const cloned = { raw: new Uint8Array([1, 2]), subject: { CN: 'here' }, issuerCertificate: {} as object };
   cloned.issuerCertificate = cloned;
-  const certificate = asCertificate(cloned) as DetailedPeerCertificate;
+  const certificate = restoreCertificate(cloned) as DetailedPeerCertificate;
   expect(Buffer.isBuffer(certificate.raw) && certificate.raw).toEqual(Buffer.from([1, 2]));
   expect(certificate.issuerCertificate).toBe(certificate);
 });
 
-it('takes the environment along, but neither the key nor flags', () => {
+it('copies the environment for a worker without the key and flags', () => {
   const environment = { ...process.env };
   Object.assign(process.env, { TRADE_FEED_API_KEY: 'planted-key', NODE_OPTIONS: '--no-warnings', PLAIN: 'yes' });
   try {
@@ -72,7 +72,7 @@ it('takes the environment along, but neither the key nor flags', () => {
   }
 });
 
-it('takes along how this thread looks addresses up', () => {
+it('copies the network defaults of this thread', () => {
   const defaults = networkDefaults();
   try {
     const others = {

@@ -8,16 +8,16 @@ type Feed = feeds.ModelFeed;
 type Change = (feed: Feed, now: number, world: World) => feeds.Outcome;
 type Act = (feed: Feed, world: World) => void;
 
-/** Something that happens to a feed in a phase: to the real one, and what the model makes of it. */
-export interface Deed {
+/** An action of the service in one phase of a feed: on the real feed, and in the model. */
+export interface ServiceAction {
   readonly name: string;
   readonly act: Act;
   readonly change: Change;
   readonly may?: (feed: Feed) => boolean;
 }
 
-/** One for each phase in which the service has something to say. */
-export type Deeds = Readonly<Record<'asking' | 'shaking' | 'open', Deed>>;
+/** An action for each phase in which the service can act. */
+export type ServiceActions = Readonly<Record<'requesting' | 'handshaking' | 'open', ServiceAction>>;
 
 const endsWith =
   (failure: means.Expected): Change =>
@@ -44,22 +44,22 @@ const broken = [
 
 const retryAfter = (value: string | undefined) => (value === undefined ? {} : { 'retry-after': value });
 
-const deed = (name: string, act: Act, change: Change, may?: Deed['may']): Deed => ({
+const action = (name: string, act: Act, change: Change, may?: ServiceAction['may']): ServiceAction => ({
   name,
   act,
   change,
   ...(may ? { may } : {}),
 });
 
-const goodTicket = deed(
+const goodTicket = action(
   'a ticket',
   (feed, world) => ticketOf(feed, world)?.issue(60_000),
   (feed, at) => feeds.issued(feed, at, 60_000, means.expiredTicket),
 );
 
-const asking: fc.Arbitrary<Deed> = fc.oneof(
+const requesting: fc.Arbitrary<ServiceAction> = fc.oneof(
   fc.constantFrom(...lifetimes).map((ms) =>
-    deed(
+    action(
       `a ticket for ${ms} ms`,
       (feed, world) => ticketOf(feed, world)?.issue(ms),
       (feed, at) => feeds.issued(feed, at, ms, means.expiredTicket),
@@ -68,7 +68,7 @@ const asking: fc.Arbitrary<Deed> = fc.oneof(
   fc
     .constantFrom(...means.ticketRefusals)
     .map(([status, after, failure]) =>
-      deed(
+      action(
         `no ticket, ${status} ${after ?? ''}`,
         (feed, world) => ticketOf(feed, world)?.refuse(status, retryAfter(after)),
         endsWith(failure),
@@ -77,29 +77,33 @@ const asking: fc.Arbitrary<Deed> = fc.oneof(
   fc
     .constantFrom(...noTickets)
     .map((body) =>
-      deed(`200 with ${body}`, (feed, world) => ticketOf(feed, world)?.refuse(200, {}, body), endsWith(means.noTicket)),
+      action(
+        `200 with ${body}`,
+        (feed, world) => ticketOf(feed, world)?.refuse(200, {}, body),
+        endsWith(means.noTicket),
+      ),
     ),
   fc
     .constantFrom(...garbage)
     .map((bytes) =>
-      deed('no HTTP', (feed, world) => ticketOf(feed, world)?.answerRaw(bytes), endsWith(means.unreachableTicket)),
+      action('no HTTP', (feed, world) => ticketOf(feed, world)?.answerRaw(bytes), endsWith(means.unreachableTicket)),
     ),
   fc.constant(
-    deed(
+    action(
       'the ticket request is reset',
       (feed, world) => ticketOf(feed, world)?.reset(),
-      // What was kept from the request before may have been closed by then: it is asked once more, over a fresh connection.
+      // A reused connection may be closed already. Then the request is sent again over a new connection.
       (feed, at, world) =>
         ticketOf(feed, world)?.isWarm ? { feed, steps: [] } : feeds.failed(feed, at, means.unreachableTicket),
     ),
   ),
 );
 
-const shaking: fc.Arbitrary<Deed> = fc.oneof(
+const handshaking: fc.Arbitrary<ServiceAction> = fc.oneof(
   fc
     .constantFrom(...means.handshakeRefusals)
     .map(([status, after, failure]) =>
-      deed(
+      action(
         `no handshake, ${status} ${after ?? ''}`,
         (feed, world) => handshakeOf(feed, world)?.refuse(status, retryAfter(after)),
         endsWith(failure),
@@ -108,14 +112,14 @@ const shaking: fc.Arbitrary<Deed> = fc.oneof(
   fc
     .constantFrom('', 'mmp.trade-batch.v0')
     .map((subprotocol) =>
-      deed(
+      action(
         `101 for "${subprotocol}"`,
         (feed, world) => handshakeOf(feed, world)?.accept(0, subprotocol),
         endsWith(means.mismatch),
       ),
     ),
   fc.constant(
-    deed(
+    action(
       'the handshake is reset',
       (feed, world) => handshakeOf(feed, world)?.reset(),
       endsWith(means.unreachableHandshake),
@@ -123,33 +127,33 @@ const shaking: fc.Arbitrary<Deed> = fc.oneof(
   ),
 );
 
-const opening: fc.Arbitrary<Deed> = fc.nat({ max: 3 }).map((frames) =>
-  deed(
+const opening: fc.Arbitrary<ServiceAction> = fc.nat({ max: 3 }).map((frames) =>
+  action(
     `101 with ${frames} frames`,
     (feed, world) => handshakeOf(feed, world)?.accept(frames),
     (feed, at) => feeds.opened(feed, at, frames),
   ),
 );
 
-const pushed: fc.Arbitrary<Deed> = fc
+const pushed: fc.Arbitrary<ServiceAction> = fc
   .tuple(fc.integer({ min: 1, max: 40 }), fc.constantFrom(0, 0, 200, 70_000))
   .map(([many, bytes]): readonly [number, number] => [bytes > 10_000 ? 2 : many, bytes])
   .map(([count, bytes]) =>
-    deed(
+    action(
       `${count} frames of ${bytes} bytes`,
       (feed, world) => streamOf(feed, world)?.push(count, bytes),
-      (feed, at) => feeds.heard(feed, at, count),
+      (feed, at) => feeds.received(feed, at, count),
     ),
   );
 
-const streaming: fc.Arbitrary<Deed> = fc.oneof(
+const streaming: fc.Arbitrary<ServiceAction> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.tuple(fc.constantFrom(...means.closes), fc.nat({ max: 5 })).map(([[code, reason, failure], frames]) =>
-      deed(
+      action(
         `${frames} frames and ${code} "${reason}"`,
         (feed, world) => streamOf(feed, world)?.close(code, reason, frames),
-        (feed, at) => feeds.then(feeds.heard(feed, at, frames), (next) => feeds.failed(next, at, failure)),
+        (feed, at) => feeds.then(feeds.received(feed, at, frames), (next) => feeds.failed(next, at, failure)),
       ),
     ),
   },
@@ -158,7 +162,7 @@ const streaming: fc.Arbitrary<Deed> = fc.oneof(
     arbitrary: fc
       .constantFrom(...broken)
       .map((bytes) =>
-        deed(
+        action(
           'a broken frame',
           (feed, world) => streamOf(feed, world)?.breakFraming(bytes),
           endsWith(means.invalidFrame),
@@ -167,18 +171,18 @@ const streaming: fc.Arbitrary<Deed> = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.constant(deed('reset', (feed, world) => streamOf(feed, world)?.reset(), endsWith(means.lost))),
+    arbitrary: fc.constant(action('reset', (feed, world) => streamOf(feed, world)?.reset(), endsWith(means.lost))),
   },
   {
     weight: 1,
     arbitrary: fc.constant(
-      deed('an end without a close frame', (feed, world) => streamOf(feed, world)?.end(), endsWith(means.lost)),
+      action('an end without a close frame', (feed, world) => streamOf(feed, world)?.end(), endsWith(means.lost)),
     ),
   },
   {
     weight: 1,
     arbitrary: fc.constant(
-      deed(
+      action(
         'half-open',
         (feed, world) => streamOf(feed, world)?.mute(),
         (feed) => ({ feed: { ...feed, isMute: true }, steps: [] }),
@@ -188,12 +192,12 @@ const streaming: fc.Arbitrary<Deed> = fc.oneof(
   },
 );
 
-const mostly = (good: fc.Arbitrary<Deed>, bad: fc.Arbitrary<Deed>): fc.Arbitrary<Deed> =>
+const mostly = (good: fc.Arbitrary<ServiceAction>, bad: fc.Arbitrary<ServiceAction>): fc.Arbitrary<ServiceAction> =>
   fc.oneof({ weight: 3, arbitrary: good }, { weight: 1, arbitrary: bad });
 
-/** What the service does, mostly as it should. */
-export const deeds: fc.Arbitrary<Deeds> = fc.record({
-  asking: mostly(fc.constant(goodTicket), asking),
-  shaking: mostly(opening, shaking),
+/** Actions of the service, most of them without a fault. */
+export const serviceActions: fc.Arbitrary<ServiceActions> = fc.record({
+  requesting: mostly(fc.constant(goodTicket), requesting),
+  handshaking: mostly(opening, handshaking),
   open: fc.oneof(pushed, streaming),
 });

@@ -1,16 +1,19 @@
 import type { TicketSettings } from '../options.js';
+import { judged } from '../protocol/judged.js';
 import { errorBy } from '../protocol/meaning.js';
 import { receiverTold } from '../protocol/receiver-told.js';
 import { redactor } from '../protocol/secret.js';
-import { judged } from '../protocol/judged.js';
-import type { Seen } from './receiver.js';
+import type { OpenFeed } from './receiver.js';
 
-/** Makes the failure of a worker that is lost while it received. What it held is lost as well: the outage begins with what was last heard. */
-export const lostWorker = (settings: TicketSettings, open: Seen | undefined, thrown: unknown): unknown => {
-  const cause = plain(settings, thrown);
+/**
+ * Creates the failure of a worker that ended without being stopped. The frames that it stored are lost, so the outage begins with the
+ * newest frame that this thread received.
+ */
+export const workerLost = (settings: TicketSettings, open: OpenFeed | undefined, thrown: unknown): unknown => {
+  const cause = withoutKey(settings, thrown);
   const detail = cause.message;
   if (open === undefined) return judged(settings, errorBy(receiverTold.lost, { stage: 'ticket', detail, cause }));
-  const { openedAt, framesReceived, heardAt: endedAt } = open;
+  const { openedAt, framesReceived, lastReadAt: endedAt } = open;
   const uptimeMs = Math.max(0, Date.now() - openedAt);
   return judged(
     settings,
@@ -18,13 +21,13 @@ export const lostWorker = (settings: TicketSettings, open: Seen | undefined, thr
   );
 };
 
-/** Makes the failure of a worker that did not come up. */
-export const notStarted = (settings: TicketSettings, thrown: unknown): unknown => {
-  const cause = plain(settings, thrown);
+/** Creates the failure of a worker that could not be started. */
+export const workerNotStarted = (settings: TicketSettings, thrown: unknown): unknown => {
+  const cause = withoutKey(settings, thrown);
   return judged(settings, errorBy(receiverTold.notStarted, { stage: 'ticket', detail: cause.message, cause }));
 };
 
-const plain = ({ apiKey }: TicketSettings, thrown: unknown): Error => {
+const withoutKey = ({ apiKey }: TicketSettings, thrown: unknown): Error => {
   const hide = redactor(apiKey);
   const { message, stack, code } = Object(thrown) as Partial<Record<keyof NodeJS.ErrnoException, unknown>>;
   const text = hide(String(message ?? thrown));

@@ -1,15 +1,16 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { inspect } from 'node:util';
 import { tradeFeedError } from '../../src/protocol/classify.js';
+import { type FailureFacts, TradeFeedError, type Verdict } from '../../src/protocol/failure.js';
 import { redactor, Secret } from '../../src/protocol/secret.js';
-import { networkFailure, plainCause } from '../../src/transport/network-failure.js';
+import { attemptFailure, networkFailure, safeCause } from '../../src/transport/attempt-failure.js';
 
 const asIs = (text: string) => text;
 const errorOf = (message: string, code?: unknown): Error =>
   Object.assign(new Error(message), code !== undefined && { code });
 
-// Every verification error that Node names (`openssl verify`, and its own check of the name).
+// Every verification error that Node names (`openssl verify`, and Node's own check of the host name).
 const ofTheCertificate = [
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_CRL',
@@ -60,7 +61,7 @@ const ofTheNetwork = [
 ];
 
 describe('networkFailure', () => {
-  it.each(ofTheCertificate)('takes %s for an untrusted certificate, at both stages', (code) => {
+  it.each(ofTheCertificate)('reports %s as an untrusted certificate, in both stages', (code) => {
     for (const stage of ['ticket', 'handshake'] as const) {
       expect(networkFailure(stage, errorOf('why', code), asIs)).toEqual({
         stage,
@@ -71,12 +72,12 @@ describe('networkFailure', () => {
     }
   });
 
-  it.each(ofTheNetwork)('takes %j for nobody there', (code) => {
+  it.each(ofTheNetwork)('reports %j as an unreachable endpoint', (code) => {
     expect(networkFailure('ticket', errorOf('why', code), asIs).code).toBe('ticket-endpoint-unreachable');
     expect(networkFailure('handshake', errorOf('why', code), asIs).code).toBe('handshake-unreachable');
   });
 
-  it('takes an error without a code for nobody there', () => {
+  it('reports an error without a code as an unreachable endpoint', () => {
     expect(networkFailure('ticket', new Error('no answer in 5 ms'), asIs)).toEqual({
       stage: 'ticket',
       code: 'ticket-endpoint-unreachable',
@@ -91,7 +92,7 @@ describe('networkFailure', () => {
     );
   });
 
-  it('reads the first of many errors, for a connection that was tried at several addresses', () => {
+  it('uses the first of several errors, for a connection attempt to several addresses', () => {
     const many = new AggregateError(
       [errorOf('refused at ::1', 'ECONNREFUSED'), errorOf('refused at 127.0.0.1', 'X')],
       '',
@@ -103,11 +104,11 @@ describe('networkFailure', () => {
     expect(networkFailure('ticket', untrusted, asIs).code).toBe('untrusted-certificate');
   });
 
-  it('reads the error itself when there are many and none', () => {
+  it('uses the outer error if an AggregateError is empty', () => {
     expect(networkFailure('ticket', new AggregateError([], 'none'), asIs).detail).toBe('none');
   });
 
-  it('shows no secret, wherever the error below had it', () => {
+  it('shows no secret, wherever the original error contains it', () => {
     const secret = new Secret('tkt-planted-0815');
     const below = Object.assign(errorOf('bad bytes: tkt-planted-0815', 'HPE_INVALID'), {
       rawPacket: Buffer.from('tkt-planted-0815'),
@@ -125,20 +126,20 @@ describe('networkFailure', () => {
     }
   });
 
-  it('takes a subject name that cannot be read for an untrusted certificate', () => {
+  it('reports an invalid subject name as an untrusted certificate', () => {
     expect(networkFailure('ticket', errorOf('why', 'ERR_TLS_CERT_ALTNAME_FORMAT'), asIs).code).toBe(
       'untrusted-certificate',
     );
   });
 
-  it('takes a verification error that Node has no name for for an untrusted certificate', () => {
+  it('reports a verification error without a name in Node as an untrusted certificate', () => {
     expect(networkFailure('ticket', errorOf('EE certificate key too weak', 'UNSPECIFIED'), asIs).code).toBe(
       'untrusted-certificate',
     );
   });
 
   it.each([['text'], [undefined], [null], [{}], [{ message: 5 }]])(
-    'makes a failure of whatever a dispatcher of the user rejects with: %p',
+    'creates a failure for any value that a dispatcher of the user rejects with: %p',
     (error) => {
       const facts = networkFailure('ticket', error, redactor(new Secret('k')));
       expect(facts.code).toBe('ticket-endpoint-unreachable');
@@ -146,34 +147,99 @@ describe('networkFailure', () => {
   );
 });
 
-describe('plainCause', () => {
+describe('safeCause', () => {
   it('copies the message and the code, and nothing else', () => {
-    const cause = plainCause(Object.assign(errorOf('why', 'ECONNRESET'), { errno: -104, address: '192.0.2.1' }), asIs);
+    const cause = safeCause(Object.assign(errorOf('why', 'ECONNRESET'), { errno: -104, address: '192.0.2.1' }), asIs);
     expect(cause).toBeInstanceOf(Error);
     expect(cause.message).toBe('why');
     expect({ ...cause }).toEqual({ code: 'ECONNRESET' });
   });
 
-  it('keeps the stack, which says where it came from, without the secrets in it', () => {
+  it('copies the stack without secrets', () => {
     const secret = 'tkt-planted-0815';
     const below = Object.assign(new Error(secret), { stack: `Error: ${secret}\n    at ${secret}` });
-    expect(plainCause(below, redactor(new Secret(secret))).stack).toBe('Error: [secret]\n    at [secret]');
-    expect(plainCause({ message: `no stack: ${secret}` }, redactor(new Secret(secret))).stack).toBe(
+    expect(safeCause(below, redactor(new Secret(secret))).stack).toBe('Error: [secret]\n    at [secret]');
+    expect(safeCause({ message: `no stack: ${secret}` }, redactor(new Secret(secret))).stack).toBe(
       'no stack: [secret]',
     );
   });
 
-  it('has no code where there was none', () => {
-    expect({ ...plainCause(new Error('why'), asIs) }).toEqual({});
+  it('has no code if the error has none', () => {
+    expect({ ...safeCause(new Error('why'), asIs) }).toEqual({});
   });
 
-  it('holds no text that was not passed through the redactor', () => {
+  it('contains only text that was passed through the redactor', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (message, other) => {
         const below = Object.assign(new Error(message, { cause: other }), { other });
-        expect(plainCause(below, () => 'clean').message).toBe('clean');
-        expect(Object.keys(plainCause(below, () => 'clean'))).toEqual([]);
+        expect(safeCause(below, () => 'clean').message).toBe('clean');
+        expect(Object.keys(safeCause(below, () => 'clean'))).toEqual([]);
       }),
     );
   });
+});
+
+const facts: FailureFacts = { stage: 'ticket', status: 503, retryAfterMs: 5, endedAt: 1, cause: new Error('below') };
+
+describe('attemptFailure', () => {
+  it('stops with a failure that `classify` throws, although its verdict was different', () => {
+    const thrower = (error: TradeFeedError): never => {
+      throw error;
+    };
+    expect(attemptFailure({ classify: thrower }, facts)).toMatchObject({
+      code: 'credential-service-unavailable',
+      verdict: 'stop',
+      advice: 'Your option `classify` threw this.',
+    });
+  });
+
+  it.each([[{}], [{ classify: undefined }]])('uses the verdict of the table without `classify`: %j', (settings) => {
+    const error = attemptFailure(settings, facts);
+    expect(error).toBeInstanceOf(TradeFeedError);
+    expect({ ...(error as object) }).toEqual({ ...tradeFeedError(facts) });
+  });
+
+  it.each<Verdict>(['stop', 'renew', 'wait', 'backoff'])('uses the verdict that `classify` returns: %s', (verdict) => {
+    const error = attemptFailure({ classify: () => verdict }, facts) as TradeFeedError;
+    const usual = tradeFeedError(facts);
+    const advice =
+      verdict === usual.verdict ? usual.advice : `Your option \`classify\` made this ${verdict}, not ${usual.verdict}.`;
+    const message = usual.message.replace(usual.advice, advice);
+    expect(error.toJSON()).toEqual({ ...usual.toJSON(), verdict, advice, message });
+    expect(error.cause).toBe(facts.cause);
+  });
+
+  it('creates no second error if `classify` returns the verdict of the table', () => {
+    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
+    expect(attemptFailure({ classify }, facts)).toBe(classify.mock.calls[0]?.[0]);
+  });
+
+  it('calls `classify` once, with the failure and the verdict of the table', () => {
+    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
+    attemptFailure({ classify }, facts);
+    expect(classify).toHaveBeenCalledTimes(1);
+    const [error, verdict] = classify.mock.calls[0]!;
+    expect(error.toJSON()).toEqual(tradeFeedError(facts).toJSON());
+    expect(verdict).toBe('backoff');
+  });
+
+  it.each([[new Error('mine')], ['text'], [undefined], [null]])(
+    'returns an exception of `classify` unchanged: %p',
+    (thrown) => {
+      const classify = () => {
+        // eslint-disable-next-line @typescript-eslint/only-throw-error -- as a user's function may
+        throw thrown;
+      };
+      expect(attemptFailure({ classify }, facts)).toBe(thrown);
+    },
+  );
+
+  it.each(['retry', '', undefined, null, true, Promise.resolve('stop'), 'toString'])(
+    'stops if `classify` returns %p, which is not a verdict',
+    (given) => {
+      const error = attemptFailure({ classify: () => given as Verdict }, facts) as TradeFeedError;
+      expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
+      expect(error.message).toContain('`classify` must be a function that gives stop, renew, wait, backoff)');
+    },
+  );
 });

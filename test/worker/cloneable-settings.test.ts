@@ -6,27 +6,27 @@ import { Client } from 'undici';
 import { tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { resolveTicketOptions, type Settings } from '../../src/options.js';
 import { Secret } from '../../src/protocol/secret.js';
-import type { Asking } from '../../src/worker/inside/asking.js';
-import { restoredSettings } from '../../src/worker/inside/restored-settings.js';
-import { checkMovable, movedSettings } from '../../src/worker/moved-settings.js';
+import { checkReceiveIn, cloneableSettings } from '../../src/worker/cloneable-settings.js';
+import { restoreSettings } from '../../src/worker/inside/restore-settings.js';
+import type { UserFunctions } from '../../src/worker/inside/user-functions.js';
 
-const given: TradeFeedOptions = {
+const valid: TradeFeedOptions = {
   baseUrl: 'https://feed.example.com',
   apiKey: 'planted-key',
   receiveIn: 'worker',
 };
-const asking: Asking = {
-  apiKey: () => Promise.resolve('asked'),
+const functions: UserFunctions = {
+  apiKey: () => Promise.resolve('key'),
   classify: () => 'stop',
   random: () => 0.5,
   checkServerIdentity: () => undefined,
-  hear: () => undefined,
+  receiveKey: () => undefined,
 };
-/** What arrives in the worker. */
+/** Returns the settings that arrive in the worker. */
 const across = (options: TradeFeedOptions): Settings =>
-  restoredSettings(structuredClone(movedSettings(resolveTicketOptions(options))), asking);
+  restoreSettings(structuredClone(cloneableSettings(resolveTicketOptions(options))), functions);
 
-describe('settings on their way into a worker', () => {
+describe('settings for a worker', () => {
   it.each<[string, TradeFeedOptions, () => void]>([
     ...(() => {
       const client = new Client('http://127.0.0.1:1');
@@ -41,38 +41,38 @@ describe('settings on their way into a worker', () => {
   ])('are refused from the call itself if they are bound to this thread: %s', (name, options, release) => {
     const wanted = `\`${name}\` must be left out with \`receiveIn: 'worker'\``;
     for (const feed$ of [tradeFeed$, tradeFeedEvents$])
-      expect(() => feed$('market', { ...given, ...options })).toThrow(wanted);
-    expect(() => tradeFeed$('market', { ...given, ...options, receiveIn: 'main' })).not.toThrow();
+      expect(() => feed$('market', { ...valid, ...options })).toThrow(wanted);
+    expect(() => tradeFeed$('market', { ...valid, ...options, receiveIn: 'main' })).not.toThrow();
     release();
   });
 
   it.each<TradeFeedOptions>([{ tls: { checkServerIdentity: () => undefined } }, { backoff: { random: () => 0 } }])(
     'are refused if the worker would wait for this thread while it should read: standby with %p',
     (options) => {
-      expect(() => tradeFeed$('market', { ...given, ...options, standby: true })).toThrow('`standby` must be left out');
-      expect(() => tradeFeed$('market', { ...given, ...options })).not.toThrow();
-      expect(() => tradeFeed$('market', { ...given, ...options, standby: true, receiveIn: 'main' })).not.toThrow();
-      expect(() => tradeFeed$('market', { ...given, standby: true })).not.toThrow();
+      expect(() => tradeFeed$('market', { ...valid, ...options, standby: true })).toThrow('`standby` must be left out');
+      expect(() => tradeFeed$('market', { ...valid, ...options })).not.toThrow();
+      expect(() => tradeFeed$('market', { ...valid, ...options, standby: true, receiveIn: 'main' })).not.toThrow();
+      expect(() => tradeFeed$('market', { ...valid, standby: true })).not.toThrow();
     },
   );
 
-  it('has a bound that goes with a worker alone', () => {
-    expect(() => tradeFeed$('market', { ...given, receiveIn: 'main', receiveBufferBytes: 1 })).toThrow(
+  it('accepts receiveBufferBytes only with a worker', () => {
+    expect(() => tradeFeed$('market', { ...valid, receiveIn: 'main', receiveBufferBytes: 1 })).toThrow(
       "`receiveBufferBytes` must be left out without `receiveIn: 'worker'`",
     );
-    expect(movedSettings(resolveTicketOptions(given)).receiveBufferBytes).toBe(268_435_456);
-    expect(movedSettings(resolveTicketOptions({ ...given, receiveBufferBytes: 5 })).receiveBufferBytes).toBe(5);
+    expect(cloneableSettings(resolveTicketOptions(valid)).receiveBufferBytes).toBe(268_435_456);
+    expect(cloneableSettings(resolveTicketOptions({ ...valid, receiveBufferBytes: 5 })).receiveBufferBytes).toBe(5);
   });
 
-  it('arrive as they were, the key wrapped, and no function is asked for that was not given', () => {
+  it('arrive unchanged, with the key as a Secret and without functions that the user did not pass', () => {
     const settings = across({
-      ...given,
+      ...valid,
       ticketTimeoutMs: 5,
       standby: true,
       backoff: { maxAttempts: Infinity, factor: 3 },
     });
     expect(settings).toMatchObject({
-      baseUrl: given.baseUrl,
+      baseUrl: valid.baseUrl,
       ticketTimeoutMs: 5,
       standby: true,
       idleTimeoutMs: 30_000,
@@ -84,9 +84,9 @@ describe('settings on their way into a worker', () => {
     expect(inspect(settings, { depth: null, showHidden: true })).not.toContain('planted');
   });
 
-  it('arrive with functions that ask, and Buffers in the options of TLS', () => {
+  it('arrive with functions of the user, and with Buffers in the TLS options', () => {
     const settings = across({
-      ...given,
+      ...valid,
       apiKey: () => 'mine',
       classify: () => 'renew',
       backoff: { random: () => 0 },
@@ -98,20 +98,20 @@ describe('settings on their way into a worker', () => {
         ticketKeys: Buffer.alloc(48),
       },
     });
-    expect(settings).toMatchObject({ apiKey: asking.apiKey, classify: asking.classify });
-    expect(settings.backoff.random).toBe(asking.random);
+    expect(settings).toMatchObject({ apiKey: functions.apiKey, classify: functions.classify });
+    expect(settings.backoff.random).toBe(functions.random);
     expect(settings.tls).toMatchObject({
       passphrase: 'none',
       crl: [],
       ciphers: 'HIGH',
-      checkServerIdentity: asking.checkServerIdentity,
+      checkServerIdentity: functions.checkServerIdentity,
     });
     expect(Buffer.isBuffer((settings.tls as Record<string, unknown>)['ticketKeys'])).toBe(true);
   });
 
-  it('leave behind what belongs to this thread alone', () => {
-    const settings = { ...resolveTicketOptions(given), [Symbol('of this thread')]: () => undefined };
-    expect(() => structuredClone(movedSettings(settings))).not.toThrow();
-    expect(checkMovable(settings)).toBe(settings);
+  it('do not contain properties with a symbol as their name', () => {
+    const settings = { ...resolveTicketOptions(valid), [Symbol('of this thread')]: () => undefined };
+    expect(() => structuredClone(cloneableSettings(settings))).not.toThrow();
+    expect(checkReceiveIn(settings)).toBe(settings);
   });
 });

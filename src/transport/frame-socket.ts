@@ -1,18 +1,19 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { frameTap } from './frame-tap.js';
-import { markShared } from './mark-shared.js';
-import type { Tap } from './tap.js';
+import { markUntransferable } from './frame-memory.js';
+import { readFrames } from './read-frames.js';
+import type { FrameHandler } from './whole-frames.js';
 
 const LINE_FEED = 10;
 
 /**
- * A socket for `ws`, whose bytes are read here first.
+ * A socket for `ws` that reads the data frames itself.
  *
- * `ws` does the handshake over it; from {@link TappedSocket.tap} on it gets those bytes alone that the tap leaves to it. The bytes
- * are read as they come, whoever may be slow: a client that does not read is closed with 1013 (contract, section 6).
+ * `ws` does the handshake over it. After {@link FrameSocket.handleFrames}, `ws` receives only the bytes that are not complete data
+ * frames. The socket is always read, also when a subscriber is slow: the service closes a client that does not read with 1013
+ * (contract, section 6).
  */
-export class TappedSocket extends Duplex {
+export class FrameSocket extends Duplex {
   #read: (bytes: Buffer) => void = (bytes) => this.#passLines(bytes);
 
   readonly #socket: Socket;
@@ -24,7 +25,7 @@ export class TappedSocket extends Duplex {
     this.#isGone = new Promise((resolve) => socket.once('close', () => resolve()));
     socket
       .on('data', (bytes: Buffer) => {
-        markShared(bytes.buffer);
+        markUntransferable(bytes.buffer);
         this.#read(bytes);
       })
       .on('end', () => this.push(null))
@@ -33,20 +34,20 @@ export class TappedSocket extends Duplex {
   }
 
   /**
-   * Reads the frames of the connection from here on, once its handshake is done.
+   * Reads the data frames of the connection from now on. Call it when the handshake is done.
    *
-   * @returns whether it can: bytes that came with the answer to the handshake, and were taken for a part of it, are not seen
+   * @returns whether it can: `false` if `ws` already buffers bytes that followed the answer to the handshake
    */
-  tap(tap: Tap): boolean {
+  handleFrames(handler: FrameHandler): boolean {
     const pass = (bytes: Buffer) => void this.push(bytes);
     if (this.readableLength > 0) {
       this.#read = pass;
       return false;
     }
-    const reader = frameTap(tap, pass);
+    const reader = readFrames(handler, pass);
     reader.next();
     this.#read = (bytes) => {
-      tap.read();
+      handler.read();
       const { done, value } = reader.next(bytes);
       if (!done) return;
       this.#read = pass;
@@ -55,7 +56,7 @@ export class TappedSocket extends Duplex {
     return true;
   }
 
-  // The head of the answer ends with a line: so the tap is on, or not, before the first byte of a frame.
+  // Passes one line at a time. The head of the answer ends with a line, so `handleFrames` is called before the first byte of a frame.
   #passLines(bytes: Buffer): void {
     const passLines = this.#read;
     let rest = bytes;
@@ -68,7 +69,7 @@ export class TappedSocket extends Duplex {
   }
 
   override _read(): void {
-    // The socket flows by itself.
+    // The socket is in flowing mode.
   }
 
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
@@ -81,7 +82,7 @@ export class TappedSocket extends Duplex {
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#socket.destroy();
-    // Then ws says that the connection is closed: so it has to be. A socket calls itself closed before it is.
+    // `ws` then reports the connection as closed. Wait for `close`: `destroyed` is true before the socket is closed.
     void this.#isGone.then(() => done(error));
   }
 }

@@ -3,32 +3,32 @@ import { invalidOption } from '../protocol/rules.js';
 import { Secret } from '../protocol/secret.js';
 import { type BackoffPolicy, defaultBackoff } from '../reconnect/policy.js';
 
-/** How much is held for a main thread that is blocked, unless it is said. */
+/** Default of `receiveBufferBytes`. */
 const defaultBufferBytes = 256 * 1024 * 1024;
 
-/** Settings on their way into a worker: plain data. What is a function stays behind, and is asked from there. */
-export interface MovedSettings {
+/** Settings as plain data for a worker. Functions stay on the main thread, and the worker calls them there. */
+export interface CloneableSettings {
   readonly options: Omit<TradeFeedOptions, 'apiKey' | 'backoff' | 'classify'>;
   readonly backoff: Omit<BackoffPolicy, 'random' | 'scheduler'>;
-  /** The key in plain; `undefined` when a function gives it. */
+  /** The key as plain text; `undefined` if `apiKey` is a function. */
   readonly apiKey: string | undefined;
   readonly receiveBufferBytes: number;
-  /** The functions of the user's that are to be asked. */
-  readonly asks: { readonly classify: boolean; readonly random: boolean; readonly checkServerIdentity: boolean };
+  /** Which functions the user passed. */
+  readonly hasFunction: { readonly classify: boolean; readonly random: boolean; readonly checkServerIdentity: boolean };
 }
 
-/** Makes settings ready to cross. Gives them only to the worker: the key is in them. */
-export const movedSettings = (settings: TicketSettings): MovedSettings => {
+/** Converts settings to plain data. The result contains the key: send it only to the worker. */
+export const cloneableSettings = (settings: TicketSettings): CloneableSettings => {
   const { apiKey, backoff, classify, tls, receiveIn: _, receiveBufferBytes, ...options } = settings;
   const { random, scheduler: __, ...policy } = backoff;
   const { checkServerIdentity, ...plainTls } = tls ?? {};
   return {
-    // What has a symbol for a name belongs to this thread.
+    // Properties with a symbol as their name are left out.
     options: { ...Object.fromEntries(Object.entries(options)), ...(tls && { tls: plainTls }) },
     backoff: policy,
     apiKey: apiKey instanceof Secret ? apiKey.reveal() : undefined,
     receiveBufferBytes: receiveBufferBytes ?? defaultBufferBytes,
-    asks: {
+    hasFunction: {
       classify: classify !== undefined,
       random: random !== defaultBackoff.random,
       checkServerIdentity: checkServerIdentity !== undefined,
@@ -37,11 +37,11 @@ export const movedSettings = (settings: TicketSettings): MovedSettings => {
 };
 
 /**
- * Checks that settings can cross into a worker, if they are to, and that they need not, if not.
+ * Checks that a worker can receive with these settings, and that no setting needs a worker without `receiveIn: 'worker'`.
  *
- * @throws TradeFeedError with code `invalid-options`, naming the option that is bound to the thread it was made on
+ * @throws TradeFeedError with code `invalid-options`, naming the option that cannot be used
  */
-export const checkMovable = (settings: TicketSettings): TicketSettings => {
+export const checkReceiveIn = (settings: TicketSettings): TicketSettings => {
   if (settings.receiveIn !== 'worker') {
     if (settings.receiveBufferBytes === undefined) return settings;
     throw invalidOption('receiveBufferBytes', `left out without ${inAWorker}`);
@@ -52,7 +52,7 @@ export const checkMovable = (settings: TicketSettings): TicketSettings => {
   if (backoff.scheduler !== defaultBackoff.scheduler) throw bound('backoff.scheduler', 'its timers are');
   for (const [name, value] of Object.entries(tls) as [keyof TlsOptions, unknown][])
     if (name !== 'checkServerIdentity' && !isPlain(value)) throw bound(`tls.${name}`, 'a function or a handle is');
-  // They are asked for when a connection is made, and the worker stands still until they have answered.
+  // A standby connection calls them while the stream is open, and the worker cannot read the stream until they have returned.
   if (standby && (tls.checkServerIdentity !== undefined || backoff.random !== defaultBackoff.random))
     throw invalidOption(
       'standby',
@@ -64,7 +64,7 @@ export const checkMovable = (settings: TicketSettings): TicketSettings => {
 const inAWorker = "`receiveIn: 'worker'`";
 
 const bound = (name: string, what: string) =>
-  invalidOption(name, `left out with ${inAWorker}: ${what} bound to the thread that made it`);
+  invalidOption(name, `left out with ${inAWorker}: ${what} bound to the thread that created it`);
 
 const isPlain = (value: unknown): boolean => {
   try {

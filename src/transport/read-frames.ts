@@ -1,66 +1,65 @@
 import { frameHead, type FrameHead, isControl, Opcode } from './frame-head.js';
-import { markShared } from './mark-shared.js';
-import type { Tap } from './tap.js';
-import { kindOf, tellWholeFrames } from './whole-frames.js';
+import { markUntransferable } from './frame-memory.js';
+import { emitWholeFrames, type FrameHandler, textKind } from './whole-frames.js';
 
-/** Takes bytes as they are read, by `next(bytes)`, until it has what it returns. */
+/** Receives the bytes of each read by `next(bytes)`, until it returns a result. */
 export type ByteReader<Result> = Generator<void, Result, Buffer>;
 
-/** `ws` pauses for a turn after 16 KiB (Node 20) in one piece, and would not read what comes then within the call. */
+/** Limits a piece for `ws`. After 16 KiB in one piece (Node 20), `ws` pauses for a turn and does not read the rest within the call. */
 const PIECE_BYTES = 8 * 1024;
 
-/** Room for frames that are read in several turns. */
+/** Size of the memory for small frames that arrive in several reads. */
 const POOL_BYTES = 64 * 1024;
 
-/** Bytes that are there, and how far they are read. */
+/** The bytes of the current read, and the position in them. */
 interface Cursor {
   bytes: Buffer;
   at: number;
-  /** Room for frames that are read in several turns. */
+  /** Unused memory for small frames that arrive in several reads. */
   pool: Buffer;
 }
 
 /**
- * Reads the frames of a server (RFC 6455, section 5) out of bytes that are cut anywhere.
+ * Reads the frames of a server (RFC 6455, section 5) from bytes that can be split anywhere.
  *
- * Tells every data frame that is neither fragmented nor wrong. All other bytes go to `ws`, in their order: it answers pings and
- * close frames, joins fragments and judges what is wrong. From a first fragment until it has told the message `ws` gets every
- * frame. What is wrong, a close frame, and a tap that is closed end the reading: all that follows is for `ws`.
+ * Emits every valid data frame that is not fragmented. Passes all other bytes to `ws`, in order: `ws` answers pings and close
+ * frames, joins fragments and reports invalid frames. From a first fragment until the joined message is emitted, `ws` receives
+ * every frame. Returns after an invalid frame, after a close frame, and when the handler is closed: `ws` reads all later bytes.
  *
  * Call `next()` once before the first bytes.
  *
- * @param pass - gives bytes to `ws`, which reads them within the call
- * @returns the bytes that were read, and not told or passed
+ * @param pass - passes bytes to `ws`, which reads them within the call
+ * @returns the bytes that were neither emitted nor passed
  */
-export function* frameTap(tap: Tap, pass: (bytes: Buffer) => void): ByteReader<Buffer> {
+export function* readFrames(handler: FrameHandler, pass: (bytes: Buffer) => void): ByteReader<Buffer> {
   const cursor: Cursor = { bytes: yield, at: 0, pool: Buffer.alloc(0) };
-  let toldAtFragment = -1;
+  let receivedAtFragment = -1;
   for (;;) {
-    const isJoining = tap.told() === toldAtFragment;
-    if (!isJoining) cursor.at = tellWholeFrames(cursor.bytes, cursor.at, tap);
+    const isJoining = handler.framesReceived() === receivedAtFragment;
+    if (!isJoining) cursor.at = emitWholeFrames(cursor.bytes, cursor.at, handler);
     const head = frameHead(cursor.bytes, cursor.at) ?? (yield* headOf(cursor));
     const { opcode, length, isFinal } = head;
-    if (length > tap.maxFrameBytes || tap.isClosed()) break;
+    if (length > handler.maxFrameBytes || handler.isClosed()) break;
     if (isControl(opcode)) {
       const payload = yield* passControl(cursor, head, pass);
       if (opcode !== Opcode.Close) continue;
-      tap.close(payload);
+      handler.close(payload);
       break;
     }
     if (isJoining || !isFinal || opcode === Opcode.Continuation) {
-      toldAtFragment = tap.told();
+      receivedAtFragment = handler.framesReceived();
       yield* passFrame(cursor, head, pass);
       continue;
     }
     const start = cursor.bytes.subarray(cursor.at, cursor.at + head.bytes);
     const data = yield* payloadOf(cursor, head);
-    const kind = opcode === Opcode.Text ? kindOf(data) : 'binary';
+    const kind = opcode === Opcode.Text ? textKind(data) : 'binary';
     if (kind === 'invalid') {
       pass(start);
       pass(data);
       break;
     }
-    tap.frame(data, kind === 'binary', kind === 'ascii');
+    handler.frame(data, kind === 'binary', kind === 'ascii');
   }
   return cursor.bytes.subarray(cursor.at);
 }
@@ -68,7 +67,7 @@ export function* frameTap(tap: Tap, pass: (bytes: Buffer) => void): ByteReader<B
 function* more(cursor: Cursor): ByteReader<void> {
   const rest = cursor.bytes.subarray(cursor.at);
   const bytes = yield;
-  cursor.bytes = rest.length === 0 ? bytes : shared(Buffer.concat([rest, bytes]));
+  cursor.bytes = rest.length === 0 ? bytes : untransferable(Buffer.concat([rest, bytes]));
   cursor.at = 0;
 }
 
@@ -80,17 +79,17 @@ function* headOf(cursor: Cursor): ByteReader<FrameHead> {
   }
 }
 
-// A frame that is read in several turns gets other bytes; small ones share a buffer, for a buffer costs more than what is in it.
+// A frame that arrives in several reads is copied. Small frames share a buffer, because a separate buffer costs more than their bytes.
 const bytesFor = (cursor: Cursor, length: number): Buffer => {
-  if (length > POOL_BYTES / 4) return shared(Buffer.allocUnsafeSlow(length));
-  if (length > cursor.pool.length) cursor.pool = shared(Buffer.allocUnsafeSlow(POOL_BYTES));
+  if (length > POOL_BYTES / 4) return untransferable(Buffer.allocUnsafeSlow(length));
+  if (length > cursor.pool.length) cursor.pool = untransferable(Buffer.allocUnsafeSlow(POOL_BYTES));
   const data = cursor.pool.subarray(0, length);
   cursor.pool = cursor.pool.subarray(length);
   return data;
 };
 
-const shared = (bytes: Buffer): Buffer => {
-  markShared(bytes.buffer);
+const untransferable = (bytes: Buffer): Buffer => {
+  markUntransferable(bytes.buffer);
   return bytes;
 };
 
