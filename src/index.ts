@@ -1,7 +1,7 @@
 // The feed
 export { tradeFeed$, tradeFeedEvents$ } from './trade-feed.js';
 
-// Its building blocks
+// The operators that the feed consists of
 export { requestTicket } from './transport/request-ticket.js';
 export { openConnection } from './transport/open-connection.js';
 export { backoff, retryDelay } from './reconnect/backoff.js';
@@ -63,11 +63,11 @@ export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/item
 export { RecordingError, type RecordingErrorFields } from './operators/node/recording/recording-error.js';
 export type { ReplayProgress } from './operators/node/recording/replay-rounds.js';
 
-// What it is told
+// Options
 export type { TlsOptions, TradeFeedOptions } from './options.js';
 export type { BackoffOptions, BackoffPolicy, Reconnect } from './reconnect/policy.js';
 
-// What it says
+// Values, errors and events
 export { Feed } from './protocol/feed.js';
 export { Ticket, type WireTicket } from './protocol/ticket.js';
 export { Frame } from './protocol/frame.js';
