@@ -1,6 +1,6 @@
 import type { ConfigurableModuleAsyncOptions, ConfigurableModuleOptionsFactory } from '@nestjs/common';
-import { feedStats, type StatsOptions } from '../operators/feed-stats.js';
-import { shareFeed, type ShareOptions } from '../operators/share-feed.js';
+import { feedStats, type FeedStatsOptions } from '../operators/feed-stats.js';
+import { shareFeed, type ShareFeedOptions } from '../operators/share-feed.js';
 import { feedOptionRules, resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
 import type { Feed } from '../protocol/feed.js';
 import { feeds } from '../protocol/feed.js';
@@ -20,9 +20,9 @@ export interface TradeFeedModuleOptions extends TradeFeedOptions {
    */
   readonly connect?: 'first-subscriber' | 'bootstrap' | undefined;
   /** How the connection is shared. */
-  readonly share?: ShareOptions | undefined;
+  readonly share?: ShareFeedOptions | undefined;
   /** What `stats$` counts, and how often it tells. */
-  readonly stats?: StatsOptions | undefined;
+  readonly stats?: FeedStatsOptions | undefined;
   /** What is handed on to browsers, and to how many. */
   readonly relay?: RelayOptions | undefined;
 }

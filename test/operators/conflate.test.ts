@@ -32,14 +32,14 @@ const check = (
   });
 
 describe('conflate', () => {
-  it('emits the newest value of each key once a period, with how many it stands for', () => {
+  it('emits the newest value of each key once per period, with the number of values', () => {
     const source = '  -a-p-b-c-----p--q--------------';
     const sub = '     ^-----------------------------!';
     const expected = '----------(VW)------X----------';
     check(source, expected, { V: newest('a3', 3), W: newest('p1', 1), X: newest('p2', 2) }, {}, sub);
   });
 
-  it('holds a watermark until the values that it covers are emitted, and no longer', () => {
+  it('holds a watermark until the values before it are emitted', () => {
     marbles(({ cold, expectObservable }) => {
       const events = { a: item('a1'), u: watermark(1), v: watermark(2), w: watermark(3) };
       const source$ = cold<object>(' u-a-v-w---------w---', events);
@@ -59,31 +59,31 @@ describe('conflate', () => {
     check(source, expected, { V: newest('a1', 1) }, {}, sub);
   });
 
-  it('passes what happens around the values on in its place, behind what waits', () => {
+  it('emits lifecycle events in order, after the waiting values', () => {
     const source = '  g-ap-b-g--c---------';
     const sub = '     ^--------------------!';
     const expected = 'g------(VWg)--------X';
     check(source, expected, { V: newest('a2', 2), W: newest('p1', 1), X: newest('a3', 1) }, {}, sub);
   });
 
-  it('emits what waits before it completes or errors', () => {
+  it('emits waiting values before it completes or errors', () => {
     check('-a-b-|', '-----(V|)', { V: newest('a2', 2) });
     check('-a-b-#', '-----(V#)', { V: newest('a2', 2) });
     check('-----|', '-----|', {});
   });
 
-  it('emits all that waits when maxKeys wait', () => {
+  it('emits all waiting values when maxKeys is reached', () => {
     const source = '  -a-b-p--c---';
     const sub = '     ^----------!';
     const expected = '-----(VW)-X-';
     check(source, expected, { V: newest('a2', 2), W: newest('p1', 1), X: newest('a3', 1) }, { maxKeys: 2 }, sub);
   });
 
-  it('passes every value with maxKeys 1', () => {
+  it('emits every value with maxKeys 1', () => {
     check('-a-b-p-|', '-V-W-X-|', { V: newest('a1', 1), W: newest('a2', 1), X: newest('p1', 1) }, { maxKeys: 1 });
   });
 
-  it('leaves nothing behind when the consumer leaves, not in the middle of a period either', () => {
+  it('leaves no subscription and no timer when the consumer unsubscribes, also within a period', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('-a-p----', values);
       expectObservable(
@@ -99,7 +99,7 @@ describe('conflate', () => {
     });
   });
 
-  it('errors with what the key throws, after what waits, and leaves the source', () => {
+  it('errors when `key` throws, after the waiting values, and unsubscribes from the source', () => {
     const source = new Subject<string>();
     const told: unknown[] = [];
     const key = (text: string) => {
@@ -115,7 +115,7 @@ describe('conflate', () => {
     expect(source.observed).toBe(false);
   });
 
-  it('keeps the order when the consumer sends back in the middle of an emission', () => {
+  it('keeps the order when the consumer pushes to the source during an emission', () => {
     const source = new Subject<{ key: string; n: number } | FeedEvent>();
     const told: unknown[] = [];
     const subscription = source.pipe(conflate((each) => ('key' in each ? each.key : ''), 10_000)).subscribe((each) => {
@@ -132,7 +132,7 @@ describe('conflate', () => {
     subscription.unsubscribe();
   });
 
-  it('keeps no read buffer alive for a rare key, however much of it the hot one filled', () => {
+  it('keeps no read buffer alive for a rare key, even if frequent keys filled it', () => {
     const source = new Subject<Frame>();
     const told: Frame[] = [];
     source.pipe(conflate((frame) => frame.connection, 10_000)).subscribe(({ value }) => told.push(value));
@@ -149,19 +149,19 @@ describe('conflate', () => {
     expect(rare.map(({ data }) => data.buffer.byteLength < 2_500)).toEqual(Array(20).fill(true));
   });
 
-  it('keeps at most one and a third times the bytes of the newest alive, however unlike in age they are', async () => {
+  it('keeps at most 4/3 of the bytes of the newest values alive, for values of any age', async () => {
     const source = new Subject<Frame | FeedEvent>();
     const told: Frame[] = [];
     source.pipe(conflate((frame) => frame.connection, 10_000)).subscribe((event) => {
       if (event.type === 'conflated') told.push(event.value);
       else told.length = 0;
     });
-    // What was emitted before is held no more, and does not count.
+    // Emitted values are not held and do not count.
     for (const { data } of fullChunk(1_000, 1_000)) source.next(new Frame('market', data, false, 0, Math.random()));
     source.next(values.g);
     const copies = new Map<number, Buffer>();
     for (let read = 0; read < 100; read += 1) {
-      // One in eight is of a key that comes once; the others are of eight keys that come all the time.
+      // One in eight is of a key that comes once; the others are of eight frequent keys.
       fullChunk(64, 1_000).forEach(({ data }, n) => {
         const connection = n % 8 === 0 ? 100 + read * 8 + n / 8 : n % 8;
         data.writeUInt32LE(read * 64 + n);
@@ -176,7 +176,7 @@ describe('conflate', () => {
     expect(told.map(({ data }) => data)).toEqual(told.map(({ connection }) => copies.get(connection)));
   });
 
-  it('gives small frames bytes of their own before it emits them', () => {
+  it('copies small frames before it emits them', () => {
     const read = Buffer.alloc(1_000, 'x');
     const small = (connection: number) => new Frame('market', read.subarray(0, 10), false, 5, connection);
     const told: Frame[] = [];
@@ -187,7 +187,7 @@ describe('conflate', () => {
     for (const { data } of told) expect(data.buffer).not.toBe(read.buffer);
   });
 
-  it('counts every value exactly once, and gives the newest of each batch', () => {
+  it('counts every value exactly once, and emits the newest of each batch', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.boolean())),
@@ -221,7 +221,7 @@ describe('conflate', () => {
     );
   });
 
-  it('gives each subscription periods and keys of its own', () => {
+  it('has separate periods and keys for each subscription', () => {
     marbles(({ hot, expectObservable }) => {
       const told$ = hot('-a---b--------', values).pipe(conflate((each) => (each as { key: string }).key, 10));
       expectObservable(told$, '^----------!').toBe('----------V', { V: newest('a2', 2) });
@@ -244,7 +244,7 @@ describe('conflate', () => {
   });
 });
 
-it('holds 100 000 keys unless told otherwise', () => {
+it('holds 100 000 keys by default', () => {
   const values = new Subject<number>();
   let seen = 0;
   const subscription = values.pipe(conflate((value) => value, 60_000)).subscribe(() => (seen += 1));

@@ -8,14 +8,14 @@ const mine = new Error('mine');
 
 type Iterator = Required<AsyncIterableIterator<string, undefined>>;
 
-/** What a diagram can ask of an iterator: for the next value, to leave, to leave with an error. */
+/** The actions of a diagram on an iterator: request the next value, leave, leave with an error. */
 const acts: Readonly<Record<string, (iterator: Iterator) => Promise<IteratorResult<string, undefined>>>> = {
   n: (iterator) => iterator.next(),
   r: (iterator) => iterator.return(),
   t: (iterator) => iterator.throw(mine),
 };
 
-/** What was answered, as a diagram would draw it: a value, the end, an error. */
+/** The settled promises as text: a value, the end, an error. */
 const drawn = (answer: Promise<IteratorResult<string, undefined>>): Promise<string> =>
   answer.then(
     ({ done, value }) => (done === true ? '|' : value),
@@ -24,14 +24,14 @@ const drawn = (answer: Promise<IteratorResult<string, undefined>>): Promise<stri
 
 interface Diagrams {
   readonly source: string;
-  /** `n`, `r` and `t`: see `acts`. One for each iterator. */
+  /** `n`, `r` and `t`: see `acts`. One diagram for each iterator. */
   readonly asks: readonly string[];
   readonly subs: readonly string[];
-  /** What the questions were answered, in order, for each iterator. */
+  /** The expected results, in order, for each iterator. */
   readonly answers: readonly string[];
 }
 
-/** Runs what the diagrams show; gives the reports of drops, each with when it was told. */
+/** Runs the diagrams. Returns the drop reports, each with its time. */
 const check = async (
   { source, asks, subs, answers }: Diagrams,
   options: BoundOptions<string> = {},
@@ -55,7 +55,7 @@ const check = async (
 };
 
 describe('the subscription of toAsyncIterable', () => {
-  it('begins with the first question, and ends with the source', async () => {
+  it('begins with the first request, and ends with the source', async () => {
     await check({
       source: '   -a-b-|',
       asks: ['  ---n---n-n-n'],
@@ -64,20 +64,20 @@ describe('the subscription of toAsyncIterable', () => {
     });
   });
 
-  it('sees nothing of what came before the first question', async () => {
+  it('receives no value from before the first request', async () => {
     const source = 'a-b-c-d-|';
     const asks = ['  ---n-n-n--n'];
     const subs = ['  ---^----!'];
     await check({ source, asks, subs, answers: ['c d | |'] }, {}, true);
   });
 
-  it('is never made without a question', async () => {
+  it('does not begin without a request', async () => {
     await check({ source: '-a|', asks: ['----'], subs: [], answers: [''] });
     await check({ source: '-a|', asks: ['--r-n-r-'], subs: [], answers: ['| | |'] });
     await check({ source: '-a|', asks: ['--t-n'], subs: [], answers: ['# |'] });
   });
 
-  it('ends when the loop is left, whether or not it waits for a value', async () => {
+  it('ends when the loop ends, also while it waits for a value', async () => {
     await check({
       source: '  -a-b-c-d-',
       asks: ['  n-n---r--n'],
@@ -98,7 +98,7 @@ describe('the subscription of toAsyncIterable', () => {
     });
   });
 
-  it('ends with the error of the source, which the loop meets after the values that wait', async () => {
+  it('ends with the error of the source, which the loop throws after the waiting values', async () => {
     await check({
       source: '  -a-b-#',
       asks: ['  n------nn-n'],
@@ -113,7 +113,7 @@ describe('the subscription of toAsyncIterable', () => {
     });
   });
 
-  it('is one for each iterator, from its first question to its own end', async () => {
+  it('is separate for each iterator, from its first request to its end', async () => {
     await check({
       source: '  -a-b-c-|',
       asks: ['  n-n-r---', '---n-n-n--n', '-------r'],
@@ -124,12 +124,12 @@ describe('the subscription of toAsyncIterable', () => {
 });
 
 describe('the bounds of toAsyncIterable', () => {
-  it('drop the oldest while the source is read on', async () => {
+  it('drop the oldest values while the source continues', async () => {
     const source = '  -a-b-c-d-|';
     const asks = ['   n-------n--n'];
     const subs = ['   ^--------!'];
     expect(await check({ source, asks, subs, answers: ['a d |'] }, { capacity: 1 })).toEqual([
-      // It is told with the question that leaves nothing waiting.
+      // The report comes with the request that leaves the queue empty.
       [8, { reason: 'overflow', dropped: 2, droppedBytes: 4, total: 2, from: 5, to: 7 }],
     ]);
     expect(await check({ source, asks: ['n-------nnn'], subs, answers: ['a c d |'] }, { capacity: 2 })).toEqual([
@@ -138,7 +138,7 @@ describe('the bounds of toAsyncIterable', () => {
     expect(await check({ source, asks: ['n-------nnnn'], subs, answers: ['a b c d |'] }, { capacity: 3 })).toEqual([]);
   });
 
-  it('drop the newest where the policy says so', async () => {
+  it('drop the newest values with `drop-newest`', async () => {
     const source = '  -a-b-c-d-e-|';
     const asks = ['   n-----n-n---n'];
     const subs = ['   ^----------!'];
@@ -148,7 +148,7 @@ describe('the bounds of toAsyncIterable', () => {
     ]);
   });
 
-  it('end the subscription with the value that is too many, where the policy says so', async () => {
+  it('end the subscription at the first value beyond the bounds, with the policy `error`', async () => {
     const source = '  -a-b-c-d-|';
     const asks = ['   n--------n-n-n'];
     const subs = ['   ^----!'];
@@ -158,7 +158,7 @@ describe('the bounds of toAsyncIterable', () => {
     ]);
   });
 
-  it('count what waits when the loop is left, at that time', async () => {
+  it('report the waiting values when the loop ends, with that time', async () => {
     const source = '  -a-b-c-d-|';
     const asks = ['   n-----r'];
     const subs = ['   ^-----!'];

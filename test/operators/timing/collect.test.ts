@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { EMPTY, interval, of, Subject, tap, throwError } from 'rxjs';
-import { type Gatherer, gathered } from '../../../src/operators/timing/collect.js';
+import { type Collector, collect$ } from '../../../src/operators/timing/collect.js';
 import { marbles } from '../stream.js';
 
 /** Lets out what it has at a capital letter, at a tick and at the end. */
-const gatherer = (): Gatherer<string, string> & { tick(): void } => {
+const collector = (): Collector<string, string> & { tick(): void } => {
   let waiting: string[] = [];
   const ready: string[] = [];
   const release = (): void => {
@@ -21,7 +21,7 @@ const gatherer = (): Gatherer<string, string> & { tick(): void } => {
     },
     tick: release,
     end: release,
-    *closed() {
+    *drain() {
       for (let next = ready.shift(); next !== undefined; next = ready.shift()) yield next;
     },
   };
@@ -30,15 +30,15 @@ const gatherer = (): Gatherer<string, string> & { tick(): void } => {
 const check = (source: string, expected: string, sub?: string, everyMs = 5): void =>
   marbles(({ cold, expectObservable, expectSubscriptions }) => {
     const source$ = cold(source);
-    const own = gatherer();
+    const own = collector();
     expectObservable(
-      gathered(source$, own, () => interval(everyMs).pipe(tap(() => own.tick()))),
+      collect$(source$, own, () => interval(everyMs).pipe(tap(() => own.tick()))),
       sub,
     ).toBe(expected);
     if (sub !== undefined) expectSubscriptions(source$.subscriptions).toBe(sub);
   });
 
-describe('gathered', () => {
+describe('collect$', () => {
   it('lets out when a value says so, and at each tick', () => {
     const source = '  ab-C--d----e-';
     const sub = '     ^-----------!';
@@ -54,15 +54,15 @@ describe('gathered', () => {
 
   it('ends the ticks of a source that ends as it is subscribed to', () => {
     marbles(({ expectObservable }) => {
-      expectObservable(gathered(of('a', 'B', 'c'), gatherer(), () => interval(5))).toBe('(aBc|)');
-      expectObservable(gathered(EMPTY, gatherer(), () => interval(5))).toBe('|');
+      expectObservable(collect$(of('a', 'B', 'c'), collector(), () => interval(5))).toBe('(aBc|)');
+      expectObservable(collect$(EMPTY, collector(), () => interval(5))).toBe('|');
     });
   });
 
-  it('errors with what the gatherer throws, after what it had, and leaves the source', () => {
+  it('errors with what the collector throws, after what it had, and leaves the source', () => {
     const source = new Subject<string>();
     const told: unknown[] = [];
-    gathered(source, gatherer()).subscribe({ next: (each) => told.push(each), error: (error) => told.push(error) });
+    collect$(source, collector()).subscribe({ next: (each) => told.push(each), error: (error) => told.push(error) });
     source.next('a');
     source.next('!');
     expect(told).toEqual(['a', new Error('mine')]);
@@ -72,7 +72,7 @@ describe('gathered', () => {
   it('ends in the middle when the consumer leaves', () => {
     const source = new Subject<string>();
     const told: string[] = [];
-    const subscription = gathered(source, gatherer()).subscribe((each) => {
+    const subscription = collect$(source, collector()).subscribe((each) => {
       told.push(each);
       if (each === 'a') subscription.unsubscribe();
     });
@@ -87,7 +87,7 @@ describe('gathered', () => {
     const source = new Subject<string>();
     const told: unknown[] = [];
     const failure = new Error('failed');
-    gathered(source, gatherer()).subscribe({
+    collect$(source, collector()).subscribe({
       next: (each) => {
         told.push(each);
         if (each !== 'A') return;
@@ -100,19 +100,19 @@ describe('gathered', () => {
     expect(told).toEqual(['A', 'b', failure]);
   });
 
-  it('tells the gatherer how the source ended', () => {
+  it('tells the collector how the source ended', () => {
     const endings: unknown[] = [];
     const failure = new Error('failed');
-    const telling = (): Gatherer<string, string> => ({ ...gatherer(), end: (failure) => endings.push(failure) });
+    const telling = (): Collector<string, string> => ({ ...collector(), end: (failure) => endings.push(failure) });
     for (const source of [EMPTY, throwError(() => failure)])
-      gathered(source, telling()).subscribe({ error: () => undefined });
+      collect$(source, telling()).subscribe({ error: () => undefined });
     expect(endings).toEqual([undefined, { error: failure }]);
   });
 
   it('keeps the order when the consumer sends back, and when it ends the source', () => {
     const source = new Subject<string>();
     const told: string[] = [];
-    gathered(source, gatherer()).subscribe({
+    collect$(source, collector()).subscribe({
       next: (each) => {
         told.push(each);
         if (each === 'a') source.next('C');
@@ -128,7 +128,7 @@ describe('gathered', () => {
   it('tells the ticks of each moment in which a value said so', () => {
     const source = new Subject<string>();
     const moments: unknown[] = [];
-    gathered(source, gatherer(), (added) => added.pipe(tap((moment) => moments.push(moment)))).subscribe();
+    collect$(source, collector(), (added) => added.pipe(tap((moment) => moments.push(moment)))).subscribe();
     for (const letter of 'aBcD') source.next(letter);
     expect(moments).toEqual(['B', 'D']);
   });

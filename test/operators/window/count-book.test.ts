@@ -20,10 +20,10 @@ describe('CountBook', () => {
       true,
       false,
     ]);
-    expect([...book.closed()].map(inWords)).toEqual(['0-1 ab', '2-3 cd']);
-    expect([...book.closed()]).toEqual([]);
+    expect([...book.drain()].map(inWords)).toEqual(['0-1 ab', '2-3 cd']);
+    expect([...book.drain()]).toEqual([]);
     book.end();
-    expect([...book.closed()].map(inWords)).toEqual(['4-4 e incomplete']);
+    expect([...book.drain()].map(inWords)).toEqual(['4-4 e incomplete']);
   });
 
   it('is not made full by what happens around the frames', () => {
@@ -43,10 +43,10 @@ describe('CountBook', () => {
           return kind === 'gap' ? gapOf(at - step, at) : frameOf('a', at);
         });
         for (const event of all) {
-          if (book.add(event)) windows.push(...book.closed());
+          if (book.add(event)) windows.push(...book.drain());
         }
         book.end();
-        windows.push(...book.closed());
+        windows.push(...book.drain());
         const lastFrame = all.findLastIndex(({ type }) => type === 'frame');
         const lastWhole = Math.floor(all.filter(({ type }) => type === 'frame').length / n) * n;
         expect(windows.flatMap(({ frames }) => frames)).toEqual(all.filter(({ type }) => type === 'frame'));

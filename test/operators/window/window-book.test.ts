@@ -18,7 +18,7 @@ const bookOf = (clock: () => number, shape: Partial<WindowShape> = {}) =>
     clock,
   );
 
-const linesOf = (book: { closed(): Iterable<FeedWindow<Frame>> }) => [...book.closed()].map(inWords);
+const linesOf = (book: { drain(): Iterable<FeedWindow<Frame>> }) => [...book.drain()].map(inWords);
 
 describe('WindowBook', () => {
   it('says when the next end is another one: with the first event, and when a window is over', () => {
@@ -47,13 +47,13 @@ describe('WindowBook', () => {
     const book = bookOf(() => now);
     expect(book.add('no event' as never)).toBe(true);
     now = 20;
-    expect([book.tick(), [...book.closed()].map(({ start, count }) => [start, count])]).toEqual([true, [[10, 1]]]);
+    expect([book.tick(), [...book.drain()].map(({ start, count }) => [start, count])]).toEqual([true, [[10, 1]]]);
   });
 
   it.each([
     ['in its window', [3, 8, 6], 8],
     ['of a window that is over', [15, 3], 15],
-  ])('was last heard at the latest time, also after a frame that is late, %s', (_where, times, heardAt) => {
+  ])('was last heard at the latest time, also after a frame that is late, %s', (_where, times, newestAt) => {
     const book = bookOf(() => 0);
     book.add(opened(1));
     for (const time of times) book.add(frameOf('a', time));
@@ -61,15 +61,15 @@ describe('WindowBook', () => {
     book.add(requested(22));
     book.add(opened(25));
     book.add(frameOf('b', 40));
-    const [gap, ...others] = new Set([...book.closed()].flatMap(({ gaps }) => gaps));
-    expect([gap?.from, gap?.to, others]).toEqual([heardAt, 25, []]);
+    const [gap, ...others] = new Set([...book.drain()].flatMap(({ gaps }) => gaps));
+    expect([gap?.from, gap?.to, others]).toEqual([newestAt, 25, []]);
   });
 
   it('closes windows only as they are asked for, so that a leap of time costs no memory', () => {
     const book = bookOf(() => 0);
     book.add(opened(0));
     book.add(frameOf('a', 99_999));
-    const windows = book.closed()[Symbol.iterator]();
+    const windows = book.drain()[Symbol.iterator]();
     expect([windows.next().value, windows.next().value].map((window) => inWords(window as never))).toEqual([
       '0-10',
       '10-20',
@@ -95,7 +95,7 @@ describe('WindowBook', () => {
     book.add(opened(0));
     book.add(frameOf('a', 3_600_000));
     book.add(frameOf('b', 7_200_500));
-    expect([...book.closed()].filter(({ count }) => count === 1)).toHaveLength(24_000);
+    expect([...book.drain()].filter(({ count }) => count === 1)).toHaveLength(24_000);
   });
 
   it('counts from the first frame on for a late subscriber of a source that sends watermarks, whatever the clock says', () => {
@@ -289,11 +289,11 @@ describe('WindowBook', () => {
             if (now >= latest) outages.push([latest, now]);
             book.add(gapOf(Math.min(latest, now), now));
           }
-          windows.push(...book.closed());
+          windows.push(...book.drain());
           latest = Math.max(latest, now);
         }
         book.end();
-        windows.push(...book.closed());
+        windows.push(...book.drain());
 
         const { lengthMs, everyMs } = shape;
         windows.forEach(({ start, end, count, frames: held }, index) => {

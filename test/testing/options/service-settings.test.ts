@@ -72,7 +72,7 @@ describe('the options of the service', () => {
     [{ tls: { key: 'x', cert: 'x', ca: 'x' } }, '`tls.ca` is not an option; allowed are key, cert.'],
     [
       { publicUrl: 1 },
-      '`publicUrl` must be an origin, such as "https://feed.example"; http: for a loopback host alone; got 1.',
+      '`publicUrl` must be an origin, such as "https://feed.example"; http: only for a loopback host; got 1.',
     ],
     [{ sources: { market: [] } }, '`sources.market` must be an Observable of strings or bytes; got object.'],
     [{ sources: { candles: NEVER } }, '`sources.candles` is not an option; allowed are market, raw.'],
@@ -96,8 +96,8 @@ describe('the options of the service', () => {
       '`subprotocols.market` must be a token of RFC 9110, such as "mmp.trade-batch.v1"; got 1.',
     ],
     [{ errorBody: {} }, '`errorBody` must be a function; got object.'],
-    [{ scheduler: {} }, '`scheduler` must be a SchedulerLike of RxJS; got object.'],
-    [{ scheduler: null }, '`scheduler` must be a SchedulerLike of RxJS; got null.'],
+    [{ scheduler: {} }, '`scheduler` must be an RxJS SchedulerLike; got object.'],
+    [{ scheduler: null }, '`scheduler` must be an RxJS SchedulerLike; got null.'],
   ])('%j is refused', (options, message) => {
     expect(refused(options)).toBe(message);
   });

@@ -105,7 +105,7 @@ describe('TLS', () => {
       { key: other.key, cert: tls.cert },
     ]) {
       await expect(startTradeFeedService({ tls: bad })).rejects.toThrow(
-        /^`tls` must be a PEM key and the PEM certificate that belongs to it\.$/,
+        /^`tls` must be a PEM key and its PEM certificate\.$/,
       );
     }
   });

@@ -61,7 +61,7 @@ describe.each(sources)('%s', (_, source$) => {
     [{ rate: '1' }, '`rate` must be a number above 0, up to 100000; got string.'],
     [{ seed: -1 }, '`seed` must be a whole number from 0 to 4294967295; got -1.'],
     [{ seed: 0.5 }, '`seed` must be a whole number from 0 to 4294967295; got 0.5.'],
-    [{ scheduler: 1 }, '`scheduler` must be a SchedulerLike of RxJS; got 1.'],
+    [{ scheduler: 1 }, '`scheduler` must be an RxJS SchedulerLike; got 1.'],
     [{ speed: 1 }, '`speed` is not an option; allowed are'],
   ])('refuses %j', (options, message) => {
     expect(() => source$(options)).toThrow(message);

@@ -324,7 +324,7 @@ describe('what is told of tickets', () => {
     const service = await start({ errorBody });
     expect(await postTicket(service)).toMatchObject({
       status: 401,
-      body: { error: { code: 'invalid-api-key', message: 'The option errorBody threw: Error: mine' } },
+      body: { error: { code: 'invalid-api-key', message: 'The option errorBody threw an error: Error: mine' } },
     });
   });
 });
