@@ -61,14 +61,14 @@ describe('a delay that is too long for a timer', () => {
   ])('is split into several timers by %s', (_name, operator) => {
     const clock = new VirtualTimeScheduler();
     const source = new Subject<FeedEvent>();
-    const told: number[] = [];
+    const emitted: number[] = [];
     const subscription = operator(clock)(source).subscribe(() => {
-      told.push(clock.now());
-      if (told.length === 2) subscription.unsubscribe();
+      emitted.push(clock.now());
+      if (emitted.length === 2) subscription.unsubscribe();
     });
     source.next(opened(0));
     clock.flush();
-    expect(told).toEqual([tooLong, 2 * tooLong]);
+    expect(emitted).toEqual([tooLong, 2 * tooLong]);
   });
 
   it('is refused by conflate', () => {

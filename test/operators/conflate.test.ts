@@ -23,11 +23,11 @@ const check = (
 ): void =>
   marbles(({ cold, expectObservable, expectSubscriptions }) => {
     const source$ = cold(source, values);
-    const told$ = source$.pipe(
+    const result$ = source$.pipe(
       conflate((each) => each.key, 10, options),
       map((each) => each as unknown),
     );
-    expectObservable(told$, sub).toBe(expected, { ...emitted, g: values.g });
+    expectObservable(result$, sub).toBe(expected, { ...emitted, g: values.g });
     if (sub !== undefined) expectSubscriptions(source$.subscriptions).toBe(sub);
   });
 
@@ -44,11 +44,11 @@ describe('conflate', () => {
       const events = { a: item('a1'), u: watermark(1), v: watermark(2), w: watermark(3) };
       const source$ = cold<object>(' u-a-v-w---------w---', events);
       const expected = '            u---------(Aw)--w---';
-      const told$ = source$.pipe(
+      const result$ = source$.pipe(
         conflate((each) => (each as { readonly key: string }).key, 10),
         map((each) => each as unknown),
       );
-      expectObservable(told$, '^--------------------!').toBe(expected.trim(), { ...events, A: newest('a1', 1) });
+      expectObservable(result$, '^--------------------!').toBe(expected.trim(), { ...events, A: newest('a1', 1) });
     });
   });
 
@@ -101,26 +101,26 @@ describe('conflate', () => {
 
   it('errors when `key` throws, after the waiting values, and unsubscribes from the source', () => {
     const source = new Subject<string>();
-    const told: unknown[] = [];
+    const received: unknown[] = [];
     const key = (text: string) => {
       if (text === 'bad') throw new Error('mine');
       return text;
     };
     source
       .pipe(conflate(key, 10_000))
-      .subscribe({ next: (each) => told.push(each), error: (error: unknown) => told.push(error) });
+      .subscribe({ next: (each) => received.push(each), error: (error: unknown) => received.push(error) });
     source.next('good');
     source.next('bad');
-    expect(told).toEqual([new Conflated('good', 'good', 1), new Error('mine')]);
+    expect(received).toEqual([new Conflated('good', 'good', 1), new Error('mine')]);
     expect(source.observed).toBe(false);
   });
 
   it('keeps the order when the consumer pushes to the source during an emission', () => {
     const source = new Subject<{ key: string; n: number } | FeedEvent>();
-    const told: unknown[] = [];
+    const received: unknown[] = [];
     const subscription = source.pipe(conflate((each) => ('key' in each ? each.key : ''), 10_000)).subscribe((each) => {
-      told.push(each.type === 'conflated' ? each.key : each.type);
-      if (told.length === 1) {
+      received.push(each.type === 'conflated' ? each.key : each.type);
+      if (received.length === 1) {
         source.next(item('c1'));
         source.next(values.g);
       }
@@ -128,14 +128,14 @@ describe('conflate', () => {
     source.next(item('a1'));
     source.next(item('p1'));
     source.next(values.g);
-    expect(told).toEqual(['a', 'p', 'gap', 'c', 'gap']);
+    expect(received).toEqual(['a', 'p', 'gap', 'c', 'gap']);
     subscription.unsubscribe();
   });
 
   it('keeps no read buffer alive for a rare key, even if frequent keys filled it', () => {
     const source = new Subject<Frame>();
-    const told: Frame[] = [];
-    source.pipe(conflate((frame) => frame.connection, 10_000)).subscribe(({ value }) => told.push(value));
+    const received: Frame[] = [];
+    source.pipe(conflate((frame) => frame.connection, 10_000)).subscribe(({ value }) => received.push(value));
     for (let n = 1; n <= 20; n += 1) {
       const read = Buffer.allocUnsafeSlow(65_536).fill(n);
       for (let at = 100; at < 65_000; at += 1_000) {
@@ -144,17 +144,17 @@ describe('conflate', () => {
       }
     }
     source.complete();
-    const rare = told.filter(({ connection }) => connection > 0);
+    const rare = received.filter(({ connection }) => connection > 0);
     expect(rare.map(({ data }) => data)).toEqual(rare.map(({ connection }) => Buffer.alloc(100, connection)));
     expect(rare.map(({ data }) => data.buffer.byteLength < 2_500)).toEqual(Array(20).fill(true));
   });
 
   it('keeps at most 4/3 of the bytes of the newest values alive, for values of any age', async () => {
     const source = new Subject<Frame | FeedEvent>();
-    const told: Frame[] = [];
+    const received: Frame[] = [];
     source.pipe(conflate((frame) => frame.connection, 10_000)).subscribe((event) => {
-      if (event.type === 'conflated') told.push(event.value);
-      else told.length = 0;
+      if (event.type === 'conflated') received.push(event.value);
+      else received.length = 0;
     });
     // Emitted values are not held and do not count.
     for (const { data } of fullChunk(1_000, 1_000)) source.next(new Frame('market', data, false, 0, Math.random()));
@@ -171,20 +171,20 @@ describe('conflate', () => {
       await endOfTurn();
     }
     source.complete();
-    expect(told).toHaveLength(807);
-    expect(aliveBytes(told)).toBeLessThanOrEqual((4 / 3) * bytesOfAll(told));
-    expect(told.map(({ data }) => data)).toEqual(told.map(({ connection }) => copies.get(connection)));
+    expect(received).toHaveLength(807);
+    expect(aliveBytes(received)).toBeLessThanOrEqual((4 / 3) * bytesOfAll(received));
+    expect(received.map(({ data }) => data)).toEqual(received.map(({ connection }) => copies.get(connection)));
   });
 
   it('copies small frames before it emits them', () => {
     const read = Buffer.alloc(1_000, 'x');
     const small = (connection: number) => new Frame('market', read.subarray(0, 10), false, 5, connection);
-    const told: Frame[] = [];
+    const received: Frame[] = [];
     from([small(1), small(2), small(2)])
       .pipe(conflate((frame) => frame.connection, 10))
-      .subscribe(({ value }) => told.push(value));
-    expect(told).toEqual([frameOf('x'.repeat(10), 5, 1), frameOf('x'.repeat(10), 5, 2)]);
-    for (const { data } of told) expect(data.buffer).not.toBe(read.buffer);
+      .subscribe(({ value }) => received.push(value));
+    expect(received).toEqual([frameOf('x'.repeat(10), 5, 1), frameOf('x'.repeat(10), 5, 2)]);
+    for (const { data } of received) expect(data.buffer).not.toBe(read.buffer);
   });
 
   it('counts every value exactly once, and emits the newest of each batch', () => {
@@ -194,10 +194,10 @@ describe('conflate', () => {
         fc.integer({ min: 1, max: 4 }),
         (steps, maxKeys) => {
           const source = new Subject<{ key: number; n: number } | FeedEvent>();
-          const told: Conflated<{ key: number; n: number }, number>[] = [];
+          const received: Conflated<{ key: number; n: number }, number>[] = [];
           source
             .pipe(conflate((each) => (each as { key: number }).key, 10_000, { maxKeys }))
-            .subscribe((each) => each.type === 'conflated' && told.push(each as (typeof told)[number]));
+            .subscribe((each) => each.type === 'conflated' && received.push(each as (typeof received)[number]));
           const sent: { key: number; n: number }[] = [];
           steps.forEach(([key, isEvent], n) => {
             if (isEvent) return source.next(values.g);
@@ -209,13 +209,13 @@ describe('conflate', () => {
           for (const key of new Set(sent.map((each) => each.key))) {
             const its = sent.filter((each) => each.key === key);
             let end = 0;
-            for (const { value, count } of told.filter((each) => each.key === key)) {
+            for (const { value, count } of received.filter((each) => each.key === key)) {
               end += count;
               expect(value).toBe(its[end - 1]);
             }
             expect(end).toBe(its.length);
           }
-          expect(told.reduce((sum, { count }) => sum + count, 0)).toBe(sent.length);
+          expect(received.reduce((sum, { count }) => sum + count, 0)).toBe(sent.length);
         },
       ),
     );
@@ -223,9 +223,9 @@ describe('conflate', () => {
 
   it('has separate periods and keys for each subscription', () => {
     marbles(({ hot, expectObservable }) => {
-      const told$ = hot('-a---b--------', values).pipe(conflate((each) => (each as { key: string }).key, 10));
-      expectObservable(told$, '^----------!').toBe('----------V', { V: newest('a2', 2) });
-      expectObservable(told$, '---^----------!').toBe('-------------V', { V: newest('a2', 1) });
+      const result$ = hot('-a---b--------', values).pipe(conflate((each) => (each as { key: string }).key, 10));
+      expectObservable(result$, '^----------!').toBe('----------V', { V: newest('a2', 2) });
+      expectObservable(result$, '---^----------!').toBe('-------------V', { V: newest('a2', 1) });
     });
   });
 

@@ -173,7 +173,7 @@ describe('distinctRecent', () => {
   });
 
   it('refuses invalid options at once', () => {
-    const given =
+    const callWith =
       (options: unknown, key: unknown = String) =>
       () =>
         distinctRecent(key as () => never, options as object);
@@ -184,9 +184,9 @@ describe('distinctRecent', () => {
       [{ scheduler: 1 }, /`scheduler` must be an RxJS scheduler/],
       [{ ttl: 1 }, /`ttl` must be left out: the options are max, ttlMs, scheduler/],
     ] as const)
-      expect(given(options)).toThrow(
+      expect(callWith(options)).toThrow(
         expect.objectContaining({ code: 'invalid-options', message: expect.stringMatching(message) }),
       );
-    expect(given({}, 'id')).toThrow(/`key` must be a function/);
+    expect(callWith({}, 'id')).toThrow(/`key` must be a function/);
   });
 });

@@ -240,14 +240,14 @@ describe('drops of mergeMapBounded', () => {
   it.each([
     ['are reported after a second, by the clock of the scheduler', 995, [3, 1, 1]],
     ['are not reported earlier while they continue', 994, [4, 1]],
-  ])('%s', (_title, waitMs, told) => {
+  ])('%s', (_title, waitMs, received) => {
     const reports: DropReport[] = [];
     marbles(({ cold, expectObservable }) => {
       const options = { capacity: 1, onDrop: (report: DropReport) => reports.push(report) };
       const source = cold(`a 99ms (bcd) ${waitMs}ms e 99ms f`); // c, d, e and f each drop the value before
       expectObservable(source.pipe(mergeMapBounded(() => NEVER, options)), '3s !').toBe('');
     });
-    expect(reports.map(({ dropped }) => dropped)).toEqual(told);
+    expect(reports.map(({ dropped }) => dropped)).toEqual(received);
     expect(reports[0]).toMatchObject({ reason: 'overflow', from: 100 });
     expect(reports.at(-1)).toMatchObject({ reason: 'ended', total: 5, to: 3_000 });
   });
@@ -258,11 +258,11 @@ describe('drops of mergeMapBounded', () => {
       ({ work }: ReturnType<typeof bench>) => work[0]!.gate.error(mine),
     ]) {
       const log: unknown[] = [];
-      const made = bench({ capacity: 2, onDrop: ({ reason, dropped }) => log.push([reason, dropped]) });
-      made.subscription.add(() => log.push('torn down'));
-      const { source, seen } = made;
+      const setup = bench({ capacity: 2, onDrop: ({ reason, dropped }) => log.push([reason, dropped]) });
+      setup.subscription.add(() => log.push('torn down'));
+      const { source, seen } = setup;
       [0, 1, 2, 3].forEach((n) => source.next(n));
-      end(made);
+      end(setup);
       expect(log).toEqual([['overflow', 1], ['ended', 2], 'torn down']);
       expect(seen).toEqual([mine]);
     }
@@ -464,7 +464,7 @@ describe('a function of the user in mergeMapBounded', () => {
 });
 
 it('refuses invalid options at once', () => {
-  const given = (options: unknown, project: unknown = () => EMPTY) =>
+  const callWith = (options: unknown, project: unknown = () => EMPTY) =>
     (() => mergeMapBounded(project as () => never, options as object)) as () => unknown;
   for (const [options, message] of [
     [{ concurrency: 0 }, /`concurrency` must be a whole number, 1 or more, got 0/],
@@ -480,11 +480,11 @@ it('refuses invalid options at once', () => {
     [{ size: 3 }, /`size` must be left out: the options are capacity, .*concurrency/],
     [null, /`options` must be an object/],
   ] as const)
-    expect(given(options)).toThrow(
+    expect(callWith(options)).toThrow(
       expect.objectContaining({ code: 'invalid-options', message: expect.stringMatching(message) }),
     );
-  expect(given({}, 'project')).toThrow(/`project` must be a function/);
-  expect(given({ capacity: undefined, capacityBytes: Infinity })).not.toThrow();
+  expect(callWith({}, 'project')).toThrow(/`project` must be a function/);
+  expect(callWith({ capacity: undefined, capacityBytes: Infinity })).not.toThrow();
 });
 
 it('projects or drops each value exactly once, in order, for any policy and interleaving', () => {

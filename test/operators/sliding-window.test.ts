@@ -18,8 +18,8 @@ const check = (
 ): void =>
   marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
     const source$ = cold(source, { ...letters, ...events });
-    const told$ = source$.pipe(stamped(scheduler), slidingWindow({ lengthMs: 10, everyMs: 5, ...options }), words());
-    expectObservable(told$, sub).toBe(expected, windows);
+    const result$ = source$.pipe(stamped(scheduler), slidingWindow({ lengthMs: 10, everyMs: 5, ...options }), words());
+    expectObservable(result$, sub).toBe(expected, windows);
     if (sub !== undefined) expectSubscriptions(source$.subscriptions).toBe(sub);
   });
 

@@ -10,7 +10,7 @@ import { bufferSizes, endOfTurn, fullChunk } from './memory/views.js';
 
 const mine = new Error('mine');
 const done = { done: true, value: undefined };
-const given = <T>(value: T) => ({ done: false, value });
+const yielded = <T>(value: T) => ({ done: false, value });
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
 /** Creates an iterator over a source to push to. */
@@ -49,8 +49,8 @@ describe('toAsyncIterable', () => {
     const iterable = toAsyncIterable()(source);
     const first = iterable[Symbol.asyncIterator]();
     expect(subscriptions).toBe(0);
-    expect(await first.next()).toEqual(given(1));
-    expect(await iterable[Symbol.asyncIterator]().next()).toEqual(given(2));
+    expect(await first.next()).toEqual(yielded(1));
+    expect(await iterable[Symbol.asyncIterator]().next()).toEqual(yielded(2));
     expect(await first.next()).toEqual(done);
     expect(subscriptions).toBe(2);
   });
@@ -60,21 +60,21 @@ describe('toAsyncIterable', () => {
     const first = iterator.next();
     [1, 2, 3, 4].forEach((n) => source.next(n));
     source.complete();
-    expect(await first).toEqual(given(1));
-    expect(await iterator.next()).toEqual(given(3));
+    expect(await first).toEqual(yielded(1));
+    expect(await iterator.next()).toEqual(yielded(3));
     expect(reports).toMatchObject([{ reason: 'overflow', dropped: 1, total: 1 }]);
-    expect(await iterator.next()).toEqual(given(4));
+    expect(await iterator.next()).toEqual(yielded(4));
     expect(await iterator.next()).toEqual(done);
     expect(reports).toHaveLength(1);
   });
 
   it('answers several requests in order', async () => {
     const { source, iterator } = bench();
-    const asked = [iterator.next(), iterator.next(), iterator.next(), iterator.next()];
+    const pending = [iterator.next(), iterator.next(), iterator.next(), iterator.next()];
     source.next(1);
     source.next(2);
     source.complete();
-    expect(await Promise.all(asked)).toEqual([given(1), given(2), done, done]);
+    expect(await Promise.all(pending)).toEqual([yielded(1), yielded(2), done, done]);
   });
 
   it('throws the error of the source once, after the waiting values', async () => {
@@ -83,19 +83,19 @@ describe('toAsyncIterable', () => {
     source.next(1);
     source.next(2);
     source.error(mine);
-    expect(await first).toEqual(given(1));
-    expect(await iterator.next()).toEqual(given(2));
+    expect(await first).toEqual(yielded(1));
+    expect(await iterator.next()).toEqual(yielded(2));
     await expect(iterator.next()).rejects.toBe(mine);
     expect(await iterator.next()).toEqual(done);
   });
 
   it('rejects the first pending request with the error', async () => {
     const { source, iterator } = bench();
-    const asked = [iterator.next(), iterator.next()];
+    const pending = [iterator.next(), iterator.next()];
     // eslint-disable-next-line rxjs-x/throw-error -- an error may be any value
     source.error(undefined);
-    await expect(asked[0]).rejects.toBeUndefined();
-    expect(await asked[1]).toEqual(done);
+    await expect(pending[0]).rejects.toBeUndefined();
+    expect(await pending[1]).toEqual(done);
     expect(
       await toAsyncIterable()(throwError(() => mine))
         [Symbol.asyncIterator]()
@@ -109,7 +109,7 @@ describe('toAsyncIterable', () => {
     const seen: unknown[] = [];
     const iterator = toAsyncIterable()(of(undefined, promise))[Symbol.asyncIterator]();
     seen.push(await iterator.next(), await iterator.next(), await iterator.next());
-    expect(seen).toEqual([given(undefined), given(promise), done]);
+    expect(seen).toEqual([yielded(undefined), yielded(promise), done]);
   });
 
   it('returns itself as its iterator', async () => {
@@ -146,10 +146,10 @@ describe('a loop that ends early', () => {
 
   it('unsubscribes at once, also while a request is pending', async () => {
     const { source, iterator } = bench();
-    const asked = [iterator.next(), iterator.next()];
+    const pending = [iterator.next(), iterator.next()];
     const left = iterator.return();
     expect(source.observed).toBe(false);
-    expect(await Promise.all([...asked, left, iterator.next(), iterator.return()])).toEqual([
+    expect(await Promise.all([...pending, left, iterator.next(), iterator.return()])).toEqual([
       done,
       done,
       done,
@@ -160,13 +160,13 @@ describe('a loop that ends early', () => {
 
   it('throws the error passed to `throw`', async () => {
     const { source, iterator, reports } = bench();
-    const asked = iterator.next();
+    const pending = iterator.next();
     source.next(1);
     source.next(2);
     const thrown = iterator.throw(mine);
     expect(source.observed).toBe(false);
     await expect(thrown).rejects.toBe(mine);
-    expect([await asked, await iterator.next()]).toEqual([given(1), done]);
+    expect([await pending, await iterator.next()]).toEqual([yielded(1), done]);
     expect(reports).toMatchObject([{ reason: 'ended', dropped: 1 }]);
   });
 
@@ -191,7 +191,7 @@ describe('a loop that ends early', () => {
     let emitted = 0;
     const endless = range(0, 1_000_000).pipe(map(() => (emitted += 1)));
     const iterator = toAsyncIterable({ capacity: 2, overflow: 'error' })(endless)[Symbol.asyncIterator]();
-    expect(await iterator.next()).toEqual(given(1));
+    expect(await iterator.next()).toEqual(yielded(1));
     expect(emitted).toBe(4);
   });
 });
@@ -202,7 +202,7 @@ describe('drops of toAsyncIterable', () => {
     const first = iterator.next();
     [1, 2, 3, 4, 5].forEach((n) => source.next(n));
     expect(source.observed).toBe(false);
-    expect([await first, await iterator.next(), await iterator.next()]).toEqual([given(1), given(2), given(3)]);
+    expect([await first, await iterator.next(), await iterator.next()]).toEqual([yielded(1), yielded(2), yielded(3)]);
     await expect(iterator.next()).rejects.toBeInstanceOf(OverflowError);
     expect(await iterator.next()).toEqual(done);
     expect(reports).toMatchObject([{ reason: 'overflow', dropped: 1, total: 1 }]);
@@ -217,10 +217,10 @@ describe('drops of toAsyncIterable', () => {
     });
     const first = iterator.next();
     [1, 2, 3, 4].forEach((n) => source.next(n));
-    expect(await first).toEqual(given(1));
-    expect(await iterator.next()).toEqual(given(3)); // half is free: `onDrop` is called
+    expect(await first).toEqual(yielded(1));
+    expect(await iterator.next()).toEqual(yielded(3)); // half is free: `onDrop` is called
     expect(source.observed).toBe(false);
-    expect(await iterator.next()).toEqual(given(4));
+    expect(await iterator.next()).toEqual(yielded(4));
     await expect(iterator.next()).rejects.toBe(mine);
   });
 
@@ -234,7 +234,7 @@ describe('drops of toAsyncIterable', () => {
     const first = iterator.next();
     [1, 2, 3].forEach((n) => source.next(n));
     source.complete();
-    expect([await first, await iterator.next()]).toEqual([given(1), given(3)]);
+    expect([await first, await iterator.next()]).toEqual([yielded(1), yielded(3)]);
     await expect(iterator.next()).rejects.toBe(mine);
   });
 
@@ -252,7 +252,7 @@ describe('drops of toAsyncIterable', () => {
       const first = iterator.next();
       [1, 2, 3].forEach((n) => source.next(n));
       source.error(mine);
-      expect([await first, await iterator.next()]).toEqual([given(1), given(3)]);
+      expect([await first, await iterator.next()]).toEqual([yielded(1), yielded(3)]);
       await expect(iterator.next()).rejects.toBe(mine);
       await new Promise((resolve) => setTimeout(resolve));
       expect(unhandled.mock.calls).toEqual([[other]]);
@@ -274,7 +274,7 @@ describe('drops of toAsyncIterable', () => {
       });
       const first = iterator.next();
       [1, 2, 3].forEach((n) => source.next(n));
-      expect([await first, await iterator.next(), await iterator.next()]).toEqual([given(1), given(3), done]);
+      expect([await first, await iterator.next(), await iterator.next()]).toEqual([yielded(1), yielded(3), done]);
       await new Promise((resolve) => setTimeout(resolve));
       expect(unhandled.mock.calls).toEqual([[mine]]);
     } finally {
@@ -286,23 +286,23 @@ describe('drops of toAsyncIterable', () => {
     const { source, iterator } = bench({ capacity: 1, onDrop: () => void iterator.return() });
     const first = iterator.next();
     [1, 2, 3].forEach((n) => source.next(n));
-    expect([await first, await iterator.next(), await iterator.next()]).toEqual([given(1), given(3), done]);
+    expect([await first, await iterator.next(), await iterator.next()]).toEqual([yielded(1), yielded(3), done]);
     expect(source.observed).toBe(false);
   });
 });
 
 it('keeps the order for a source that emits during a request', async () => {
   const values = new Subject<number>();
-  let asked: Promise<unknown> | undefined;
+  let pending: Promise<unknown> | undefined;
   const source = new Observable<number>((subscriber) => {
     subscriber.next(1);
-    asked = iterator.next();
+    pending = iterator.next();
     subscriber.next(2);
     return values.subscribe(subscriber);
   });
   const iterator = toAsyncIterable()(source)[Symbol.asyncIterator]();
-  expect(await iterator.next()).toEqual(given(1));
-  expect(await asked).toEqual(given(2));
+  expect(await iterator.next()).toEqual(yielded(1));
+  expect(await pending).toEqual(yielded(2));
   const next = iterator.next();
   expect(await stateOf(next)).toBe('pending');
   values.complete();

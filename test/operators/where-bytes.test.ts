@@ -38,10 +38,10 @@ describe('whereBytes', () => {
 
   it('finds bytes, also in binary frames, and texts as UTF-8', async () => {
     const frames = [binaryFrame(1, 0xff, 0, 2), frameOf('grüße'), frameOf('gruesse')];
-    const kept = (needle: string | Uint8Array) => lastValueFrom(from(frames).pipe(whereBytes(needle), toArray()));
-    expect(await kept(new Uint8Array([0xff, 0]))).toEqual([frames[0]]);
-    expect(await kept('ü')).toEqual([frames[1]]);
-    expect(await kept(Buffer.from('gr'))).toEqual([frames[1], frames[2]]);
+    const matching = (needle: string | Uint8Array) => lastValueFrom(from(frames).pipe(whereBytes(needle), toArray()));
+    expect(await matching(new Uint8Array([0xff, 0]))).toEqual([frames[0]]);
+    expect(await matching('ü')).toEqual([frames[1]]);
+    expect(await matching(Buffer.from('gr'))).toEqual([frames[1], frames[2]]);
   });
 
   it('does not search beyond the frame in its buffer', async () => {
@@ -55,10 +55,10 @@ describe('whereBytes', () => {
     const frames = [bytes, bytes.subarray(5), bytes.subarray(0, 6), new Uint8Array(0)].map(
       (data) => new Frame<Uint8Array>('raw', data, false, 0, 1),
     );
-    const kept = (...needles: readonly [string, ...string[]]) =>
+    const matching = (...needles: readonly [string, ...string[]]) =>
       lastValueFrom(from(frames).pipe(whereBytes(...needles), toArray()));
-    expect(await kept('needle')).toEqual([frames[0]]);
-    expect(await kept('eedle', 'one')).toEqual([frames[0], frames[1], frames[2]]);
+    expect(await matching('needle')).toEqual([frames[0]]);
+    expect(await matching('eedle', 'one')).toEqual([frames[0], frames[1], frames[2]]);
   });
 
   it('is not affected when the caller changes a needle later', async () => {
@@ -77,12 +77,12 @@ describe('whereBytes', () => {
         fc.array(bytes(1, 3), { minLength: 1, maxLength: 3 }),
         (payloads, needles) => {
           const frames = payloads.map((data) => new Frame('raw', data, true, 0, 1));
-          const kept: Frame[] = [];
+          const matching: Frame[] = [];
           from(frames)
             .pipe(whereBytes(...needles))
-            .subscribe((frame) => kept.push(frame));
+            .subscribe((frame) => matching.push(frame));
           const hex = (data: Buffer) => data.toString('latin1');
-          expect(kept).toEqual(frames.filter(({ data }) => needles.some((needle) => hex(data).includes(hex(needle)))));
+          expect(matching).toEqual(frames.filter(({ data }) => needles.some((needle) => hex(data).includes(hex(needle)))));
         },
       ),
     );

@@ -8,7 +8,7 @@ import type { ServiceSettings } from '../options/service-options.js';
 /** An HTTP server that listens on 127.0.0.1. */
 export interface HttpServer {
   readonly port: number;
-  /** Lets the process exit while the server listens. */
+  /** Allows the process to exit while the server listens. */
   unref(): void;
   /** Stops listening, and waits until all clients have disconnected. After `timeoutMs`, destroys their sockets. */
   close(timeoutMs: number): Promise<void>;

@@ -71,7 +71,7 @@ export const startTradeFeedService = async (options: TradeFeedServiceOptions = {
     const frame = encodeFrame(checkPayload(payload));
     for (const connection of connections) connection.send(frame);
   };
-  const sources = runSources(settings.sources, push, tell);
+  const sources = runSources(settings.sources, push, emit);
 
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {

@@ -37,7 +37,7 @@ export interface TradeFeedService extends AsyncDisposable {
    */
   push(feed: Feed, payload: Payload): void;
   /**
-   * Lets the process exit while the service listens, as `server.unref()` of Node does. Open connections and sources with timers still keep the
+   * Allows the process to exit while the service listens, as `server.unref()` of Node does. Open connections and sources with timers still keep the
    * process running.
    */
   unref(): void;

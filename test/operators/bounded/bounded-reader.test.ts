@@ -59,22 +59,22 @@ describe('BoundedReader', () => {
   });
 
   it('keeps the order of values that arrive during `next`', () => {
-    const made = bench({}, (value) => {
-      if (value < 3) made.source.next(value + 1);
+    const setup = bench({}, (value) => {
+      if (value < 3) setup.source.next(value + 1);
     });
-    made.ask(3);
-    made.source.next(1);
-    expect(made.seen).toEqual([1, 2, 3]);
+    setup.ask(3);
+    setup.source.next(1);
+    expect(setup.seen).toEqual([1, 2, 3]);
   });
 
   it('keeps the order of values that arrive during `next` while others wait', () => {
-    const made = bench({}, (value) => {
-      if (value === 1) made.source.next(3);
+    const setup = bench({}, (value) => {
+      if (value === 1) setup.source.next(3);
     });
-    made.ask(1);
-    [0, 1, 2].forEach((n) => made.source.next(n));
-    made.ask(5);
-    expect(made.seen).toEqual([0, 1, 2, 3]);
+    setup.ask(1);
+    [0, 1, 2].forEach((n) => setup.source.next(n));
+    setup.ask(5);
+    expect(setup.seen).toEqual([0, 1, 2, 3]);
   });
 
   it('accepts no value after it reported a failure, even if the source continues', () => {

@@ -22,8 +22,8 @@ describe('boundDefaults', () => {
 
   it('pass the rules', () => {
     expect(Object.keys(boundDefaults)).toEqual(Object.keys(boundRules));
-    const { onDrop: _, ...given } = boundDefaults;
-    for (const [name, value] of Object.entries(given)) {
+    const { onDrop: _, ...defaults } = boundDefaults;
+    for (const [name, value] of Object.entries(defaults)) {
       const { is } = boundRules[name as keyof BoundOptions];
       expect([name, is(value)]).toEqual([name, true]);
     }

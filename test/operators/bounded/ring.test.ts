@@ -35,11 +35,11 @@ describe('Ring', () => {
 
   it('keeps no removed value alive', async () => {
     const ring = new Ring<object>();
-    const collected = await collectedOf((made) => {
-      for (let i = 0; i < 40; i += 1) ring.push(made({}));
+    const collected = await collectedOf((tracked) => {
+      for (let i = 0; i < 40; i += 1) ring.push(tracked({}));
       while (ring.size > 20) ring.shift();
       ring.clear();
-      for (let i = 0; i < 5; i += 1) ring.push(made({}));
+      for (let i = 0; i < 5; i += 1) ring.push(tracked({}));
       while (ring.size > 0) ring.shift();
     });
     expect(collected).toBe(45);
@@ -60,7 +60,7 @@ describe('Ring', () => {
 });
 
 // Counts how many of the created objects the garbage collector frees.
-const collectedOf = async (use: (made: (object: object) => object) => void): Promise<number> => {
+const collectedOf = async (use: (tracked: (object: object) => object) => void): Promise<number> => {
   const references: WeakRef<object>[] = [];
   use((object) => {
     references.push(new WeakRef(object));

@@ -35,8 +35,8 @@ describe('FeedTally', () => {
   });
 
   it('counts frames of any size with their bytes, and values created from a frame with the bytes of the frame', () => {
-    const made = new Decoded('a value much longer than its payload', frameOf('1234567'));
-    const counted = tallyOf(frameOf('ü'), frameOf(''), binaryFrame(1, 2, 3), made, new Conflated('key', made, 9));
+    const value = new Decoded('a value much longer than its payload', frameOf('1234567'));
+    const counted = tallyOf(frameOf('ü'), frameOf(''), binaryFrame(1, 2, 3), value, new Conflated('key', value, 9));
     expect(counted.read(2_000)).toMatchObject({ frames: 5, bytes: 2 + 0 + 3 + 7 + 7 });
   });
 
@@ -150,7 +150,7 @@ describe('FeedTally', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const tally = new FeedTally(0);
-        const [sent, told] = [
+        const [sent, emitted] = [
           { frames: 0, bytes: 0 },
           { frames: 0, bytes: 0 },
         ];
@@ -165,9 +165,9 @@ describe('FeedTally', () => {
           }
           now += 1;
           const { frames, bytes, totalFrames, totalBytes } = tally.read(now);
-          told.frames += frames;
-          told.bytes += bytes;
-          expect(told).toEqual(sent);
+          emitted.frames += frames;
+          emitted.bytes += bytes;
+          expect(emitted).toEqual(sent);
           expect({ frames: totalFrames, bytes: totalBytes }).toEqual(sent);
         }
       }),

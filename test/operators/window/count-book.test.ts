@@ -11,7 +11,7 @@ import { inWords } from './window-words.js';
 const bookOf = (n: number) => new CountBook<FeedEvent, Frame[], FeedWindow<Frame>>(n, framesUpTo(n), () => 0);
 
 describe('CountBook', () => {
-  it('says when a window is full, and gives full ones once, also when several wait', () => {
+  it('returns whether a window is full, and returns each full window once, also when several wait', () => {
     const book = bookOf(2);
     expect(['a', 'b', 'c', 'd', 'e'].map((text, at) => book.add(frameOf(text, at)))).toEqual([
       false,
@@ -26,12 +26,12 @@ describe('CountBook', () => {
     expect([...book.drain()].map(inWords)).toEqual(['4-4 e incomplete']);
   });
 
-  it('is not made full by what happens around the frames', () => {
+  it('is not filled by lifecycle events', () => {
     const book = bookOf(1);
     expect([opened(1), frameOf('a', 2), gapOf(3, 4)].map((event) => book.add(event))).toEqual([false, true, false]);
   });
 
-  it('gives every frame once, in order, and every gap that a frame follows', () => {
+  it('returns every frame once, in order, and every gap before a frame', () => {
     const events = fc.array(fc.tuple(fc.nat(5), fc.constantFrom('frame', 'frame', 'gap')));
     fc.assert(
       fc.property(events, fc.integer({ min: 1, max: 5 }), (steps, n) => {

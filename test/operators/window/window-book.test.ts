@@ -21,7 +21,7 @@ const bookOf = (clock: () => number, shape: Partial<WindowShape> = {}) =>
 const linesOf = (book: { drain(): Iterable<FeedWindow<Frame>> }) => [...book.drain()].map(inWords);
 
 describe('WindowBook', () => {
-  it('says when the next end is another one: with the first event, and when a window is over', () => {
+  it('returns true when the next end changes: at the first event, and when a window is over', () => {
     const book = bookOf(() => 0);
     expect([opened(3), frameOf('a', 5), frameOf('b', 9), frameOf('c', 10)].map((event) => book.add(event))).toEqual([
       true,
@@ -33,16 +33,16 @@ describe('WindowBook', () => {
     expect(linesOf(book)).toEqual([]);
   });
 
-  it('says nothing of a first window before the feed is open, where that begins it', () => {
+  it("returns false before the feed is open, with align 'start'", () => {
     const book = bookOf(() => 0, { align: 'start', allowedLatenessMs: 0 });
     expect([book.add(requested(3)), book.add(issued(4)), book.add(opened(5))]).toEqual([false, false, true]);
   });
 
-  it('waits no longer than from one end to the next before there is a window', () => {
+  it('waits at most `everyMs` before there is a window', () => {
     expect(bookOf(() => 3, { lengthMs: 20, everyMs: 5 }).waitMs()).toBe(5);
   });
 
-  it('takes the time of the clock for items that know none, from the first one on', () => {
+  it('uses the time of the clock for items without a time, from the first one on', () => {
     let now = 12;
     const book = bookOf(() => now);
     expect(book.add('no event' as never)).toBe(true);
@@ -51,13 +51,13 @@ describe('WindowBook', () => {
   });
 
   it.each([
-    ['in its window', [3, 8, 6], 8],
+    ['in the window of the time', [3, 8, 6], 8],
     ['of a window that is over', [15, 3], 15],
-  ])('was last heard at the latest time, also after a frame that is late, %s', (_where, times, newestAt) => {
+  ])('begins a gap at the newest time, also after a late frame, %s', (_where, times, newestAt) => {
     const book = bookOf(() => 0);
     book.add(opened(1));
     for (const time of times) book.add(frameOf('a', time));
-    // Begun again, without a word of its end.
+    // A new subscription, without an event of the end.
     book.add(requested(22));
     book.add(opened(25));
     book.add(frameOf('b', 40));
@@ -65,7 +65,7 @@ describe('WindowBook', () => {
     expect([gap?.from, gap?.to, others]).toEqual([newestAt, 25, []]);
   });
 
-  it('closes windows only as they are asked for, so that a leap of time costs no memory', () => {
+  it('closes each window when the iterator reaches it, so that a jump of the time costs no memory', () => {
     const book = bookOf(() => 0);
     book.add(opened(0));
     book.add(frameOf('a', 99_999));
@@ -76,7 +76,7 @@ describe('WindowBook', () => {
     ]);
   });
 
-  it('emits more than 10,000 empty windows that are over in the same moment as one that is incomplete', () => {
+  it('emits more than 10,000 empty windows that end at once as one incomplete window', () => {
     const book = bookOf(() => 0);
     book.add(opened(0));
     book.add(frameOf('a', 5));
@@ -90,7 +90,7 @@ describe('WindowBook', () => {
     expect(linesOf(many)).toHaveLength(10_000);
   });
 
-  it('emits windows that overlap after a leap of time in a moment, however many hold something', () => {
+  it('emits many overlapping windows quickly after a jump of the time, also if they are not empty', () => {
     const book = bookOf(() => 0, { lengthMs: 3_600_000, everyMs: 150 });
     book.add(opened(0));
     book.add(frameOf('a', 3_600_000));
@@ -98,14 +98,14 @@ describe('WindowBook', () => {
     expect([...book.drain()].filter(({ count }) => count === 1)).toHaveLength(24_000);
   });
 
-  it('counts from the first frame on for a late subscriber of a source that sends watermarks, whatever the clock says', () => {
+  it('is complete from the first frame on for a late subscriber of a source with watermarks, for any clock', () => {
     const book = bookOf(() => 5);
-    // The clock of the relay is ahead: to this machine the subscription seems to be older than the window.
+    // The clock of the relay is ahead: by the clock of this machine, the subscription began before the window.
     for (const event of [frameOf('a', 17), watermark(18), frameOf('b', 25), watermark(31)]) book.add(event);
     expect(linesOf(book)).toEqual(['10-20 a incomplete', '20-30 b']);
   });
 
-  it('emits each window with something in it also where it is one of very many', () => {
+  it('emits each non-empty window among very many', () => {
     const book = bookOf(() => 0, { allowedLatenessMs: 1_000_000 });
     book.add(opened(0));
     for (const at of [3, 1_000_000, 500_005]) book.add(frameOf('a', at));
@@ -119,13 +119,13 @@ describe('WindowBook', () => {
     ]);
   });
 
-  it('waits until the next end by the clock, set by the greatest lead that an event had', () => {
+  it('waits until the next end by the clock, shifted by the greatest lead of an event', () => {
     let now = 500;
     const book = bookOf(() => now);
     book.add(opened(1_003)); // 503 ahead
     expect(book.waitMs()).toBe(7);
     now = 504;
-    book.add(frameOf('a', 1_005)); // 501 ahead: it took 2 ms to come here
+    book.add(frameOf('a', 1_005)); // 501 ahead: it arrived 2 ms later
     expect(book.waitMs()).toBe(3);
     now = 506;
     expect([book.tick(), book.waitMs()]).toEqual([false, 1]);
@@ -134,7 +134,7 @@ describe('WindowBook', () => {
     expect(linesOf(book)).toEqual(['1000-1010 a incomplete']);
   });
 
-  it('keeps time when the clock is set back: what comes meanwhile falls in the open window, and nothing is lost', () => {
+  it('when the clock is set back, adds items to the open window and loses none', () => {
     let now = 3_600_001;
     const book = bookOf(() => now);
     book.add(opened(now));
@@ -155,7 +155,7 @@ describe('WindowBook', () => {
     expect(linesOf(book)).toEqual(['3600010-3600020']);
   });
 
-  it('never lets a tick go back', () => {
+  it('never decreases the time at a tick', () => {
     let now = 100;
     const book = bookOf(() => now);
     book.add(opened(100));
@@ -169,7 +169,7 @@ describe('WindowBook', () => {
   });
 
   it.each<[string, readonly FeedEvent[], readonly string[]]>([
-    ['a frame: it was open before', [frameOf('a', 15)], ['10-20 a', '20-30']],
+    ['a frame: the feed was open before', [frameOf('a', 15)], ['10-20 a', '20-30']],
     ['an opening', [opened(10), frameOf('a', 15)], ['10-20 a', '20-30']],
     ['an opening within it', [opened(11), frameOf('a', 15)], ['10-20 a incomplete', '20-30']],
     ['an attempt', [requested(10), frameOf('a', 15)], ['10-20 a incomplete', '20-30']],
@@ -181,7 +181,7 @@ describe('WindowBook', () => {
     ],
     ['the end of a connection', [disconnected(15), gapOf(15, 17)], ['10-20 gap 15-17 incomplete', '20-30']],
     ['a gap', [gapOf(3, 15)], ['10-20 gap 3-15 incomplete', '20-30']],
-  ])('knows since when the feed is open from its first event: %s', (_what, events, lines) => {
+  ])('derives from its first event since when the feed is open: %s', (_what, events, lines) => {
     let now = 10;
     const book = bookOf(() => now);
     for (const event of events) {
@@ -193,7 +193,7 @@ describe('WindowBook', () => {
     expect(linesOf(book)).toEqual(lines);
   });
 
-  it('does not trust the time before the subscription', () => {
+  it('marks a window incomplete that began before the subscription', () => {
     let now = 12;
     const book = bookOf(() => now);
     book.add(frameOf('a', 15));
@@ -202,7 +202,7 @@ describe('WindowBook', () => {
     expect(linesOf(book)).toEqual(['10-20 a incomplete', '20-30']);
   });
 
-  it('ends without a window when nothing came, or when the last one is empty and has not begun', () => {
+  it('ends without a window if no event arrived, or if the last window is empty and has not begun', () => {
     const never = bookOf(() => 0);
     never.end();
     expect(linesOf(never)).toEqual([]);
@@ -215,7 +215,7 @@ describe('WindowBook', () => {
     expect(linesOf(sharp)).toEqual([]);
   });
 
-  it('keeps no read buffer alive for the frames that are beyond what a window holds', async () => {
+  it('keeps no read buffer alive for frames beyond the maximum of a window', async () => {
     const shape = { lengthMs: 10, everyMs: 10, align: 'epoch', allowedLatenessMs: 0 } as const;
     const book = new WindowBook<FeedEvent, Frame[], FeedWindow<Frame>>(shape, framesUpTo(1), () => 0);
     const frames = fullChunk(64, 1_000);
@@ -224,7 +224,7 @@ describe('WindowBook', () => {
     expect(frames.map(({ data }) => data.buffer.byteLength).slice(0, 2)).toEqual([1_000, 64_000]);
   });
 
-  it('counts the bytes of a frame once, however many windows it falls in', async () => {
+  it('counts the bytes of a frame once, for any number of windows', async () => {
     const book = new WindowBook<FeedEvent, Frame[], FeedWindow<Frame>>(
       { lengthMs: 10, everyMs: 1, align: 'epoch', allowedLatenessMs: 0 },
       framesUpTo(10),
@@ -236,7 +236,7 @@ describe('WindowBook', () => {
     expect(frame.data.buffer.byteLength).toBe(1_000);
   });
 
-  it('holds nothing of a window that is closed, nor a gap that is over', () => {
+  it('keeps no item of a closed window and no past gap', () => {
     const book = bookOf(() => 0);
     book.add(opened(0));
     book.add(frameOf('a', 1));
@@ -266,7 +266,7 @@ describe('WindowBook', () => {
     )
     .map(([a, b, align]) => ({ lengthMs: Math.max(a, b), everyMs: Math.min(a, b), align }));
 
-  it('puts every frame into each window that it falls in, in order, without a hole between windows', () => {
+  it('adds every frame to each window that contains its time, in order, without a hole between windows', () => {
     fc.assert(
       fc.property(shapes, events, (shape, steps) => {
         let now = 1_000;
@@ -285,7 +285,7 @@ describe('WindowBook', () => {
             book.add(frame);
           } else if (kind === 'tick') book.tick();
           else if (kind === 'gap') {
-            // One that comes late has a rule of its own.
+            // A separate rule applies to late items.
             if (now >= latest) outages.push([latest, now]);
             book.add(gapOf(Math.min(latest, now), now));
           }
@@ -308,7 +308,7 @@ describe('WindowBook', () => {
           const its = windows.filter(({ frames: held }) => held.includes(frame));
           expect(its.length).toBeGreaterThan(0);
           const due = windows.filter(({ start, end }) => start <= frame.receivedAt && frame.receivedAt < end);
-          // Late ones excepted: windows that were closed when it came.
+          // Except late items: their windows were closed when they arrived.
           if (its.every(({ start, end }) => start <= frame.receivedAt && frame.receivedAt < end))
             expect(due.slice(-its.length)).toEqual(its);
         }

@@ -7,7 +7,7 @@ const bookAt = (lifetimeMs: number) => {
 };
 
 describe('the tickets of a service (contract 3.1)', () => {
-  it('makes each ticket a secret of its own', () => {
+  it('creates a different secret for each ticket', () => {
     const { book } = bookAt(100);
     const tickets = Array.from({ length: 100 }, () => book.issue('account-1', 'raw'));
     expect(new Set(tickets).size).toBe(100);
@@ -25,14 +25,14 @@ describe('the tickets of a service (contract 3.1)', () => {
     [99, 'issued'],
     [100, 'expired'],
     [101, 'expired'],
-  ])('after %d of 100 ms it is %s', (now, was) => {
+  ])('after %d of 100 ms a ticket is %s', (now, was) => {
     const { book, clock } = bookAt(100);
     const ticket = book.issue('account-1', 'market');
     clock.now = now;
     expect(book.reserve(ticket)?.was).toBe(was);
   });
 
-  it('keeps a used ticket used after its deadline', () => {
+  it('does not change a used ticket at its deadline', () => {
     const { book, clock } = bookAt(100);
     const ticket = book.issue('account-1', 'market');
     book.reserve(ticket);
@@ -40,7 +40,7 @@ describe('the tickets of a service (contract 3.1)', () => {
     expect(book.reserve(ticket)?.was).toBe('consumed');
   });
 
-  it('revokes a ticket that is still issued, and no other', () => {
+  it('revokes only a ticket that is still issued', () => {
     const { book, clock } = bookAt(100);
     const [issued, used, old] = [0, 1, 2].map(() => book.issue('account-1', 'market')) as [string, string, string];
     book.reserve(used);
@@ -62,7 +62,7 @@ describe('the tickets of a service (contract 3.1)', () => {
     expect(book.reserve(other)?.was).toBe('issued');
   });
 
-  it('forgets a ticket one lifetime after its deadline, so that it holds no more than it must', () => {
+  it('removes a ticket one lifetime after its deadline', () => {
     const { book, clock } = bookAt(100);
     const ticket = book.issue('account-1', 'market');
     clock.now = 199;

@@ -34,7 +34,7 @@ export const isScalar = ({ _tag, type, types = [] }: Tagged): boolean => {
   return scalars.has(_tag) || (type !== undefined && refining.has(_tag) && isScalar(type));
 };
 
-/** Tells whether `undefined` may fit; yes, where it would have to look further. */
+/** Returns whether a type may accept `undefined`. Also `true` for types whose parts it does not check. */
 export const mayTakeUndefined = ({ _tag, type, types = [], value }: Tagged): boolean => {
   if (_tag === 'LiteralType') return value === undefined;
   if (_tag === 'UnionType') return types.some(mayTakeUndefined);
