@@ -82,4 +82,7 @@ export const decodeWith = <A>(
 const refused = Symbol('refused');
 
 const reactions = oneOf('drop', 'error');
-const aReaction = { allowed: `${reactions.allowed} or a function`, is: (v: unknown) => reactions.is(v) || aFunction.is(v) };
+const aReaction = {
+  allowed: `${reactions.allowed} or a function`,
+  is: (v: unknown) => reactions.is(v) || aFunction.is(v),
+};

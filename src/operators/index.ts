@@ -14,13 +14,7 @@ export { tumblingWindow, type TumblingWindowOptions } from './tumbling-window.js
 export { slidingWindow, type SlidingWindowOptions } from './sliding-window.js';
 export { countWindow, type CountWindowOptions } from './count-window.js';
 export type { FramesOptions, TimeWindowOptions } from './window/window-options.js';
-export type {
-  AccumulatedWindow,
-  Accumulator,
-  FeedWindow,
-  WindowFacts,
-  WindowSource,
-} from './window/feed-window.js';
+export type { AccumulatedWindow, Accumulator, FeedWindow, WindowFacts, WindowSource } from './window/feed-window.js';
 export { conflate, type ConflateOptions } from './conflate.js';
 export { Conflated } from './items/conflated.js';
 

@@ -135,7 +135,9 @@ describe('the bounds of toAsyncIterable', () => {
     expect(await check({ source, requests: ['n-------nnn'], subs, results: ['a c d |'] }, { capacity: 2 })).toEqual([
       [8, { reason: 'overflow', dropped: 1, droppedBytes: 2, total: 1, from: 7, to: 7 }],
     ]);
-    expect(await check({ source, requests: ['n-------nnnn'], subs, results: ['a b c d |'] }, { capacity: 3 })).toEqual([]);
+    expect(await check({ source, requests: ['n-------nnnn'], subs, results: ['a b c d |'] }, { capacity: 3 })).toEqual(
+      [],
+    );
   });
 
   it('drop the newest values with `drop-newest`', async () => {

@@ -82,7 +82,9 @@ describe('whereBytes', () => {
             .pipe(whereBytes(...needles))
             .subscribe((frame) => matching.push(frame));
           const hex = (data: Buffer) => data.toString('latin1');
-          expect(matching).toEqual(frames.filter(({ data }) => needles.some((needle) => hex(data).includes(hex(needle)))));
+          expect(matching).toEqual(
+            frames.filter(({ data }) => needles.some((needle) => hex(data).includes(hex(needle)))),
+          );
         },
       ),
     );

@@ -1,17 +1,17 @@
 /** Reasons for the survivors of src/operators, by file. */
 export const operators = {
-  'decode/guard-tests.ts': [
+  'decode/io-ts-guard/guard-tests.ts': [
     { code: 'names.length > 16', why: 'Both ways give the same answer; the number is where looking up gets faster.' },
   ],
   'distinct-recent.ts': [
     { code: 'inOrder.size > 0', why: 'Where there is no oldest one its time counts as now, which has not expired.' },
     { code: 'if (at > now) now = at', why: 'The same time is the same now.' },
   ],
-  'decode/compiled-guard.ts': [{ code: '} catch {', why: 'Without a return it gives undefined as well.' }],
-  'decode/io-ts-check.ts': [
+  'decode/io-ts-guard/compiled-guard.ts': [{ code: '} catch {', why: 'Without a return it gives undefined as well.' }],
+  'decode/io-ts-guard/io-ts-check.ts': [
     { code: 'context.at(-1)?.type', why: 'A context of io-ts has its root at least; this is for the type.' },
   ],
-  'decode/union-tags.ts': [
+  'decode/io-ts-guard/union-tags.ts': [
     { code: 'types = []', from: '[]', why: 'Whoever is asked for them has types; this is for the type.' },
   ],
   'connection-status.ts': [
@@ -38,7 +38,7 @@ export const operators = {
   ],
   'where-bytes.ts': [
     {
-      code: 'const isKept = rest.length === 0',
+      code: 'const isMatch = rest.length === 0',
       why: 'The short way for a single needle; the long way finds the same.',
     },
   ],
@@ -53,7 +53,7 @@ export const operators = {
       why: 'With nothing waiting there is nothing to hand on and nothing to tell: the call that is saved is for speed.',
     },
   ],
-  'stream/holding.ts': [
+  'memory/holding.ts': [
     {
       code: 'if (this.#isScheduled) return',
       why: 'One task is enough; one for each buffer finds nothing left to do.',
@@ -65,7 +65,7 @@ export const operators = {
       why: 'One more or less, before released values are removed from the list.',
     },
   ],
-  'stream/item.ts': [
+  'items/item.ts': [
     {
       code: 'isEither(value) && value._tag',
       why: 'An Either that is not one of the two is the other one, which does not have that field.',
@@ -106,15 +106,15 @@ export const operators = {
     },
     { code: 'if (known.length > 0)', why: 'Nothing is left of nothing: the test saves a list.' },
     {
-      code: 'if (heardAt === undefined ||',
-      from: 'heardAt === undefined',
+      code: 'if (newestAt === undefined ||',
+      from: 'newestAt === undefined',
       why: 'An outage without a beginning reaches into no window, and the next opening ends it.',
     },
   ],
   'bounded/bounded-turns.ts': [
     { mutator: 'OptionalChaining', why: 'There is a subscriber whenever a value comes; this is for the type.' },
   ],
-  'decode/changes-nothing.ts': [
+  'decode/io-ts-guard/changes-nothing.ts': [
     {
       from: 'types === undefined',
       to: 'false',
@@ -133,11 +133,11 @@ export const operators = {
     },
     { mutator: 'OptionalChaining', why: 'Every report of io-ts has a root; this is for the type.' },
   ],
-  'decode/guard-source.ts': [
+  'decode/io-ts-guard/guard-source.ts': [
     { from: "codec._tag === 'UnionType'", to: 'true', why: 'Only a union has tags.' },
     { to: '""', why: 'Each statement ends with a semicolon: the line breaks are for people who read the program.' },
   ],
-  'decode/tagged.ts': [
+  'decode/io-ts-guard/tagged.ts': [
     { from: 'type !== undefined', to: 'true', why: 'Whoever has such a tag has a type; this is for the type.' },
     { from: 'codec.type !== undefined', to: 'true', why: 'Whoever has such a tag has a type; this is for the type.' },
     { code: 'types = []', from: '[]', why: 'A union has types; this is for the type.' },

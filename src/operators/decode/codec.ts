@@ -26,7 +26,8 @@ export type DocumentReader<A> = (frame: Frame) => Either<() => DecodeFailure, A>
 export const documentReader = <A>(codec: Codec<A>, compile = true): DocumentReader<A> => {
   const check = refusingOverflows(checkOf(codec, compile));
   return (frame) => {
-    if (frame.isBinary) return left(() => decodeFailure(frame, [{ path: '', message: 'binary frame; expected JSON text' }]));
+    if (frame.isBinary)
+      return left(() => decodeFailure(frame, [{ path: '', message: 'binary frame; expected JSON text' }]));
     let document: unknown;
     try {
       document = frame.json();

@@ -57,4 +57,3 @@ export type WindowSource<E> = Disconnected extends E
   : [Extract<E, ReplayedGap>] extends [never]
     ? 'a window needs the events around the frames: use tradeFeedEvents$ or replay$, and keep `disconnected` and `gap`'
     : E;
-

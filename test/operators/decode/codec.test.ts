@@ -65,12 +65,15 @@ describe('documentReader', () => {
     expect(read(z.array(z.number()), '[1,2]')).toEqual([1, 2]);
   });
 
-  it.each(['', '{', '{"n":}', 'nonsense', '"open'])('refuses %j as invalid JSON, without the payload in the issue', (text) => {
-    const [issue, ...more] = read(t.unknown, text) as readonly DecodeIssue[];
-    expect(more).toEqual([]);
-    expect(issue?.path).toBe('');
-    expect(issue?.message).toMatch(/^invalid JSON( at position \d+)?$/);
-  });
+  it.each(['', '{', '{"n":}', 'nonsense', '"open'])(
+    'refuses %j as invalid JSON, without the payload in the issue',
+    (text) => {
+      const [issue, ...more] = read(t.unknown, text) as readonly DecodeIssue[];
+      expect(more).toEqual([]);
+      expect(issue?.path).toBe('');
+      expect(issue?.message).toMatch(/^invalid JSON( at position \d+)?$/);
+    },
+  );
 
   it('reports the position where the JSON ends, if Node reports it', () => {
     const [issue] = read(t.unknown, `{"a":${'1'.repeat(60)},}`) as readonly DecodeIssue[];

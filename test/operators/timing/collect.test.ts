@@ -62,7 +62,10 @@ describe('collect$', () => {
   it('errors when the collector throws, after the results before, and unsubscribes from the source', () => {
     const source = new Subject<string>();
     const emitted: unknown[] = [];
-    collect$(source, collector()).subscribe({ next: (each) => emitted.push(each), error: (error) => emitted.push(error) });
+    collect$(source, collector()).subscribe({
+      next: (each) => emitted.push(each),
+      error: (error) => emitted.push(error),
+    });
     source.next('a');
     source.next('!');
     expect(emitted).toEqual(['a', new Error('mine')]);

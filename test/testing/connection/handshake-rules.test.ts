@@ -47,10 +47,13 @@ describe('the refusals of the handshake (contract 7.2)', () => {
     },
   );
 
-  it.each(faults.map((row, index) => [row[1], index] as const))('%s is checked before the later rules', (code, index) => {
-    const all = faults.slice(index).reduceRight((facts, [, , fault]) => ({ ...facts, ...fault }), accepted);
-    expect(firstRefusal(handshakeRules, all)).toMatchObject({ code });
-  });
+  it.each(faults.map((row, index) => [row[1], index] as const))(
+    '%s is checked before the later rules',
+    (code, index) => {
+      const all = faults.slice(index).reduceRight((facts, [, , fault]) => ({ ...facts, ...fault }), accepted);
+      expect(firstRefusal(handshakeRules, all)).toMatchObject({ code });
+    },
+  );
 
   it('has only the rules of this table', () => {
     expect(handshakeRules.map(({ status, code }) => [status, code])).toEqual(

@@ -30,10 +30,13 @@ describe('the refusals of the ticket endpoint (contract 7.1)', () => {
     expect(firstRefusal(ticketRules, { ...granted, ...fault })).toMatchObject({ status, code });
   });
 
-  it.each(faults.map((row, index) => [row[1], index] as const))('%s is checked before the later rules', (code, index) => {
-    const all = faults.slice(index).reduceRight((facts, [, , fault]) => ({ ...facts, ...fault }), granted);
-    expect(firstRefusal(ticketRules, all)).toMatchObject({ code });
-  });
+  it.each(faults.map((row, index) => [row[1], index] as const))(
+    '%s is checked before the later rules',
+    (code, index) => {
+      const all = faults.slice(index).reduceRight((facts, [, , fault]) => ({ ...facts, ...fault }), granted);
+      expect(firstRefusal(ticketRules, all)).toMatchObject({ code });
+    },
+  );
 
   it('has only the rules of this table', () => {
     expect(ticketRules.map(({ status, code }) => [status, code])).toEqual(

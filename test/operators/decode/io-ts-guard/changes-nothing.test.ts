@@ -49,7 +49,10 @@ describe('changesNothing', () => {
 
   it.each<[string, t.Mixed]>([
     ['it comes last', t.union([t.array(t.number), Pair])],
-    ['the later members accept no object', t.union([Pair, t.null, t.union([t.string, t.literal(1)]), t.readonly(t.Int)])],
+    [
+      'the later members accept no object',
+      t.union([Pair, t.null, t.union([t.string, t.literal(1)]), t.readonly(t.Int)]),
+    ],
     [
       'a tag identifies the members',
       t.union([
