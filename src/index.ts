@@ -4,7 +4,7 @@ export { tradeFeed$, tradeFeedEvents$ } from './trade-feed.js';
 // Its building blocks
 export { requestTicket } from './transport/request-ticket.js';
 export { openConnection } from './transport/open-connection.js';
-export { backoff, retryDelay } from './reconnect/reconnect.js';
+export { backoff, retryDelay } from './reconnect/backoff.js';
 export { classify, tradeFeedError } from './protocol/classify.js';
 
 // Operators: decode and filter
@@ -59,12 +59,12 @@ export { gaps } from './operators/gaps.js';
 export { type RecordOptions, recordTo } from './operators/node/record-to.js';
 export { replay$, type ReplayOptions } from './operators/node/replay.js';
 export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/items/replayed.js';
-export { RecordingError, type RecordingErrorFields } from './operators/node/recording-error.js';
-export type { ReplayProgress } from './operators/node/replay-rounds.js';
+export { RecordingError, type RecordingErrorFields } from './operators/node/recording/recording-error.js';
+export type { ReplayProgress } from './operators/node/recording/replay-rounds.js';
 
 // What it is told
 export type { TlsOptions, TradeFeedOptions } from './options.js';
-export type { BackoffOptions, BackoffPolicy, Reconnect } from './reconnect/backoff.js';
+export type { BackoffOptions, BackoffPolicy, Reconnect } from './reconnect/policy.js';
 
 // What it says
 export { Feed } from './protocol/feed.js';

@@ -1,7 +1,7 @@
 import { TradeFeedError } from '../protocol/failure.js';
 import { relayError } from '../protocol/relay-failure.js';
 import { clockShiftMs } from './clock-shift.js';
-import type { Received } from './read-event.js';
+import type { Received } from '../protocol/event-line.js';
 
 /** How a connection may end, as this side sees it. */
 export type Ending = 'relay-lost' | 'relay-stalled' | 'invalid-relay-data';

@@ -25,4 +25,4 @@ export {
   type Verdict,
 } from '../protocol/failure.js';
 export { relayError, type RelayFailureFacts } from '../protocol/relay-failure.js';
-export type { BackoffOptions, BackoffPolicy } from '../reconnect/backoff.js';
+export type { BackoffOptions, BackoffPolicy } from '../reconnect/policy.js';

@@ -1,6 +1,6 @@
 import type { TradeFeedError } from '../protocol/failure.js';
+import { type Received, readEventLine } from '../protocol/event-line.js';
 import { readFailure } from '../protocol/read-failure.js';
-import { readEvent, type Received, shifted } from './read-event.js';
 import type { ServerSentEvent } from './server-sent-events.js';
 
 /** What a message of a relay says. */
@@ -20,10 +20,10 @@ export interface RelaySaid {
  * @throws for what no relay sends
  */
 export const readMessage = ({ type, lines }: ServerSentEvent, shiftMs: number): RelaySaid => {
-  if (type === '') return { events: lines.flatMap((line) => readEvent(line, shiftMs) ?? []) };
+  if (type === '') return { events: lines.flatMap((line) => readEventLine(line, shiftMs) ?? []) };
   if (type !== 'hello' && type !== 'connect-again') return {};
   const fields = JSON.parse(lines.join('\n')) as { readonly at: unknown };
-  return type === 'hello'
-    ? { relayAt: shifted(fields, 'at', 0)['at'] as number }
-    : { ending: readFailure(fields, shiftMs) };
+  if (type === 'connect-again') return { ending: readFailure(fields, shiftMs) };
+  if (typeof fields.at !== 'number') throw new TypeError('at');
+  return { relayAt: fields.at };
 };

@@ -1,7 +1,7 @@
 import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
 import { relayError } from '../protocol/relay-failure.js';
 import { Attempt } from './attempt.js';
-import type { Received } from './read-event.js';
+import type { Received } from '../protocol/event-line.js';
 import { readMessage } from './read-message.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 import { relayRequest$ } from './relay-request.js';

@@ -14,7 +14,7 @@ import {
 import type { TradeFeedError, Verdict } from '../protocol/failure.js';
 import { tried } from '../protocol/tried.js';
 import { page } from './page.js';
-import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reconnect/backoff.js';
+import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reconnect/policy.js';
 
 /** Where the place in the feed is remembered: `sessionStorage` has it all. */
 export interface ResumeStore {

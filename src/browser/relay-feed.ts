@@ -1,14 +1,13 @@
-import { defer, map, merge, mergeAll, type Observable, retryWhen, Subject, tap } from 'rxjs';
-import type { LifecycleEvent, RelayedEvent } from '../protocol/event.js';
+import { defer, map, mergeAll, type Observable, retryWhen } from 'rxjs';
+import type { RelayedEvent } from '../protocol/event.js';
 import { judged } from '../protocol/judged.js';
-import { backoff } from '../reconnect/reconnect.js';
+import { backoff } from '../reconnect/backoff.js';
 import type { RelayedValue } from '../protocol/relayed-value.js';
-import { reportReconnect } from '../reconnect/report-reconnect.js';
-import { reportStop } from '../reconnect/report-stop.js';
+import { reconnecting, withLifecycle } from '../reconnect/lifecycle.js';
 import type { Ended } from './attempt.js';
 import { feedStops } from './feed-stops.js';
 import { pageWakes$ } from './page-wakes.js';
-import type { Received } from './read-event.js';
+import type { Received } from '../protocol/event-line.js';
 import { relayConnection$ } from './relay-connection.js';
 import { type RelayFeedOptions, type RelayFeedSettings, resolveRelayFeed } from './relay-feed-options.js';
 import { type ResumePoint, resumePoint } from './resume-point.js';
@@ -63,21 +62,14 @@ export const relayFeed$ = <T = never>(
 
 /** Receives over a stream of its own, from a place on: at first that of the settings. */
 const ownFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<Received> =>
-  defer(() => {
-    const lifecycle = new Subject<LifecycleEvent>();
-    const emit = (event: LifecycleEvent) => lifecycle.next(event);
-    const reconnects = backoff(settings.backoff, reportReconnect(emit), pageWakes$);
-    return merge(
-      lifecycle,
-      relayConnection$(settings, given ?? resumePoint(settings)).pipe(
-        retryWhen((ends: Observable<Ended>) =>
-          ends.pipe(
-            feedStops(settings.maxFeedStops),
-            map((failure) => judged(settings, failure)),
-            reconnects,
-          ),
+  withLifecycle<Received>((emit) =>
+    relayConnection$(settings, given ?? resumePoint(settings)).pipe(
+      retryWhen((ends: Observable<Ended>) =>
+        ends.pipe(
+          feedStops(settings.maxFeedStops),
+          map((failure) => judged(settings, failure)),
+          backoff(settings.backoff, reconnecting(emit), pageWakes$),
         ),
-        tap({ error: reportStop(emit), complete: () => lifecycle.complete() }),
       ),
-    );
-  });
+    ),
+  );

@@ -1,8 +1,9 @@
 import { Ring } from '../operators/bounded/ring.js';
-import { frameLine } from '../operators/node/recording-line.js';
 import { EventTime } from '../operators/timing/event-time.js';
 import { timeOf } from '../operators/items/item.js';
+import { writeFrame } from '../operators/node/write-frame.js';
 import type { Watermark } from '../protocol/event.js';
+import { writeEventLine } from '../protocol/event-line.js';
 import { type LoggedEvent, nextPresent, type Present } from '../protocol/present.js';
 import { publicEvent } from './public-event.js';
 import { firstIndexWhere, TimeIndex } from './time-index.js';
@@ -212,10 +213,8 @@ const checkTimes = (event: LoggedEvent, time: number): void => {
     );
 };
 
-const lineOf = (event: Exclude<LoggedEvent, Watermark>): string => {
-  if (event.type === 'value') return `{"type":"value","at":${event.at},"value":${event.json}}`;
-  return event.type === 'frame' ? frameLine(event).slice(0, -1) : JSON.stringify(event);
-};
+const lineOf = (event: Exclude<LoggedEvent, Watermark>): string =>
+  event.type === 'frame' ? writeFrame(event) : writeEventLine(event);
 
 // A text has one byte for each character, or two, if one of them needs two.
 const bytesInMemory = (line: string, inUtf8: number): number =>

@@ -1,4 +1,5 @@
-import type { RelayedEvent } from '../protocol/event.js';
+import type { LifecycleEvent } from '../protocol/event.js';
+import { writeEventLine } from '../protocol/event-line.js';
 import { gapOf, type Missed, presentAgain, presentBehindGap, presentSince } from '../protocol/catch-up.js';
 import { errorBy } from '../protocol/meaning.js';
 import { relayTold } from '../protocol/relay-told.js';
@@ -22,7 +23,7 @@ export class RelayClient {
   readonly #onBehind: () => void;
   #position: Position;
   readonly #cameWith: string | undefined;
-  #first: readonly RelayedEvent[] | undefined;
+  #first: readonly LifecycleEvent[] | undefined;
   #sent = 0;
   #missed = 0;
   #isBehind = false;
@@ -139,12 +140,12 @@ export class RelayClient {
     const opened = openedIn(one.end.present);
     if (opened === undefined) return this.#message(one.lines);
     this.#missingSince = undefined;
-    const gap = JSON.stringify(gapOf({ from, to: opened.at, frames: undefined }));
+    const gap = writeEventLine(gapOf({ from, to: opened.at, frames: undefined }));
     return this.#message(isFrame ? `${gap}\n${one.lines}` : `${one.lines}\n${gap}`);
   }
 
   // What comes from a source that is later than the one of the relay before, or has another clock.
-  #skipSeen(): readonly RelayedEvent[] {
+  #skipSeen(): readonly LifecycleEvent[] {
     const { log } = this.#run;
     const until = this.#seenUntil;
     if (until === undefined) return [];
@@ -170,7 +171,7 @@ export class RelayClient {
     this.#position = end;
   }
 
-  #skipTo(oldest: Position): readonly RelayedEvent[] {
+  #skipTo(oldest: Position): readonly LifecycleEvent[] {
     const { at: from, frames, present } = this.#position;
     const to = Math.max(this.#run.log.timeAt(oldest), this.#seenUntil ?? -Infinity);
     const missed = { from, to, frames: oldest.frames - frames };
@@ -185,14 +186,14 @@ export class RelayClient {
   }
 
   // While the feed has not been open yet, nobody knows where the gap ends.
-  #behind(present: Present, missed: Missed): readonly RelayedEvent[] {
+  #behind(present: Present, missed: Missed): readonly LifecycleEvent[] {
     const from = this.#missingSince ?? missed.from;
     this.#missingSince = hasBeenOpen(present) ? undefined : from;
     return this.#missingSince === undefined ? presentBehindGap(present, { ...missed, from }) : present;
   }
 
-  #told(events: readonly RelayedEvent[]): RelayMessage {
-    const lines = events.map((event) => JSON.stringify(event)).join('\n');
+  #told(events: readonly LifecycleEvent[]): RelayMessage {
+    const lines = events.map(writeEventLine).join('\n');
     this.#watermark = this.#watermarkHere();
     return this.#message(withWatermark(lines, this.#watermark));
   }

@@ -1,5 +1,16 @@
 import type { TradeFeedError } from '../protocol/failure.js';
 
+/**
+ * The types of the messages that a relay sends besides the events, which have none: the `event` field of Server-Sent Events (HTML,
+ * 9.2). The data of events are lines of JSON, one for each event: see `src/protocol/event-line.ts`.
+ *
+ * - `hello`: the first one of an answer, `{"at": …}`: the clock of the relay in epoch ms.
+ * - `heartbeat`: no data. It shows that the relay is alive.
+ * - `connect-again`: the relay ends this stream. The data is the failure; its verdict says when to connect again. The last message.
+ * - `complete`: the feed of the relay is complete. The last message.
+ */
+export type RelayMessageType = 'hello' | 'heartbeat' | 'connect-again' | 'complete';
+
 /** One message for one client: what Server-Sent Events call an event, and what the `@Sse()` of NestJS takes. */
 export interface RelayMessage {
   /** Where the client is once it has this message: what it gives back as `Last-Event-ID`. */

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { Watermark } from '../protocol/event.js';
-import type { RelayMessageType } from '../protocol/relay-wire.js';
+import { writeEventLine } from '../protocol/event-line.js';
 import { isRelayedValue } from '../protocol/relayed-value.js';
 import { eventId } from './event-id.js';
 import { type Batch, EventLog, type LogBounds } from './event-log.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import { publicFailure } from './public-event.js';
-import type { RelayMessage } from './relay-message.js';
+import type { RelayMessage, RelayMessageType } from './relay-message.js';
 import type { TopicEvent } from './topic.js';
 import { relayedOn } from './topic-value.js';
 
@@ -78,6 +77,6 @@ interface RunEnd {
 /** Puts a watermark after lines, if there is one: a client's windows close by it. */
 export const withWatermark = (lines: string, at: number): string => {
   if (at === -Infinity) return lines;
-  const watermark: Watermark = { type: 'watermark', at };
-  return lines === '' ? JSON.stringify(watermark) : `${lines}\n${JSON.stringify(watermark)}`;
+  const watermark = writeEventLine({ type: 'watermark', at });
+  return lines === '' ? watermark : `${lines}\n${watermark}`;
 };

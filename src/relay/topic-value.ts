@@ -1,8 +1,8 @@
 import { identity } from 'rxjs';
-import { frameLine } from '../operators/node/recording-line.js';
 import { Conflated } from '../operators/items/conflated.js';
 import { Decoded } from '../operators/items/decoded.js';
 import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
+import { writeFrame } from '../operators/node/write-frame.js';
 import type { WindowFacts } from '../operators/window/feed-window.js';
 import { TradeFeedError } from '../protocol/failure.js';
 import type { LoggedValue } from '../protocol/present.js';
@@ -49,7 +49,7 @@ const shown = (value: unknown, key: string, jsonOf: (value: unknown, key: string
   if (value instanceof Conflated)
     return { key: value.key as unknown, value: value.value as unknown, count: value.count };
   if (value instanceof TradeFeedError) return publicFailure(value).toJSON();
-  if (isFrame(value)) return JSON.parse(frameLine(value));
+  if (isFrame(value)) return JSON.parse(writeFrame(value));
   const json = jsonOf(value, key);
   return json === value ? json : shown(json, key, identity);
 };

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Ended } from '../../src/browser/attempt.js';
 import type { RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
-import type { Received } from '../../src/browser/read-event.js';
+import type { Received } from '../../src/protocol/event-line.js';
 import { relayConnection$ } from '../../src/browser/relay-connection.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { resumePoint } from '../../src/browser/resume-point.js';

@@ -3,7 +3,7 @@ import { asyncScheduler } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions } from '../../src/browser/index.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { TradeFeedError } from '../../src/protocol/failure.js';
-import { defaultBackoff } from '../../src/reconnect/backoff.js';
+import { defaultBackoff } from '../../src/reconnect/policy.js';
 
 const url = 'http://localhost/feed';
 const page = globalThis as { location?: { href: string } | undefined };

@@ -38,7 +38,7 @@ describe('what only slows a connection down', () => {
     ['a bandwidth limit', 100, { toClient: { bytesPerSecond: 2_000_000 }, toServer: { bytesPerSecond: 2_000 } }],
     ['split segments', 100, { toClient: { segments: 'split' }, toServer: { segments: 'split' } }],
     ['coalesced segments', 100, { toClient: { segments: 'coalesced' }, toServer: { segments: 'coalesced' } }],
-    ['drip', 30, { toClient: { segments: 'drip' }, toServer: { segments: 'drip' } }],
+    ['drip', 10, { toClient: { segments: 'drip' }, toServer: { segments: 'drip' } }],
     ['a connection that is made late', 100, { connectAfter: 'next' }],
   ])('costs no frame: %s', async (_what, frames, faults) => {
     await using net = await behindFaults({ faults: () => faults, holdMs: 50 });

@@ -30,7 +30,7 @@ const ofNode = ['src/operators/node/replay.ts', 'src/relay/relay.ts'];
 const cases = [
   ...Object.values(newer).map((text) => [page, text] as const),
   [page, old] as const,
-  ...[...loaded, 'src/reconnect/reconnect.ts', ...ofNode].map(
+  ...[...loaded, 'src/reconnect/backoff.ts', ...ofNode].map(
     (path) => [path, Object.values(newer).join('\n')] as const,
   ),
 ];
@@ -60,7 +60,7 @@ describe('the rules about browsers', () => {
 
   it('hold for every file that a page loads, and for none of Node', () => {
     const all = Object.values(newer).join('\n');
-    for (const path of [...loaded, 'src/reconnect/reconnect.ts'])
+    for (const path of [...loaded, 'src/reconnect/backoff.ts'])
       expect(rulesOf(path, all)!.length).toBeGreaterThanOrEqual(Object.keys(newer).length);
     for (const path of ofNode) expect(rulesOf(path, all)).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { concat, defer, finalize, ignoreElements, materialize, merge, type Observable, of, tap } from 'rxjs';
-import type { Received } from '../read-event.js';
+import type { Received } from '../../protocol/event-line.js';
 import { TradeFeedError } from '../../protocol/failure.js';
 import type { ResumePoint } from '../resume-point.js';
 import type { Notification } from './notification.js';

@@ -1,5 +1,5 @@
 import type { ObservableNotification } from 'rxjs';
-import type { Received } from '../read-event.js';
+import type { Received } from '../../protocol/event-line.js';
 import type { Ended } from './tab-message.js';
 
 /** An event, or the end of the feed: it ends the subscription whatever role the tab has. */

@@ -1,4 +1,4 @@
-import type { Received } from '../read-event.js';
+import type { Received } from '../../protocol/event-line.js';
 import type { ResumePoint } from '../resume-point.js';
 
 /** Sends events that came together, and the ids before and after them: equal when no message of the relay brought the events. */

@@ -1,5 +1,5 @@
 import { gapOf, type Missed, presentBehindGap, presentSince } from '../../protocol/catch-up.js';
-import type { Received } from '../read-event.js';
+import type { Received } from '../../protocol/event-line.js';
 import type { Batch, Welcome } from './tab-message.js';
 
 /** What the id of a message of a relay says (`src/relay/event-id.ts` writes it). */

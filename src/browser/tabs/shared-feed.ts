@@ -11,7 +11,7 @@ import {
   type Observable,
 } from 'rxjs';
 import { race, repeat, startWith, switchMap, tap, throwError } from 'rxjs';
-import type { Received } from '../read-event.js';
+import type { Received } from '../../protocol/event-line.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
 import { type ResumePoint, resumePoint } from '../resume-point.js';
 import { awake$ } from './awake.js';

@@ -1,5 +1,5 @@
 import type { Watermark } from '../../protocol/event.js';
-import type { Received } from '../read-event.js';
+import type { Received } from '../../protocol/event-line.js';
 import { TradeFeedError } from '../../protocol/failure.js';
 import { Frame } from '../../protocol/frame.js';
 import type { Present } from '../../protocol/present.js';

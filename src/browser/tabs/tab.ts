@@ -1,6 +1,6 @@
 import { EMPTY, from, type Observable, tap } from 'rxjs';
 import type { Watermark } from '../../protocol/event.js';
-import type { Received } from '../read-event.js';
+import type { Received } from '../../protocol/event-line.js';
 import { nextPresent, openedIn, type Present } from '../../protocol/present.js';
 import { relayError } from '../../protocol/relay-failure.js';
 import type { ResumePoint } from '../resume-point.js';

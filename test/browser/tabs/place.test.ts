@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { takeBatch, takeWelcome } from '../../../src/browser/tabs/place.js';
-import type { Received } from '../../../src/browser/read-event.js';
+import type { Received } from '../../../src/protocol/event-line.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
 import { eventId } from '../../../src/relay/event-id.js';
 import { disconnected, opened, reconnecting } from '../../operators/stream.js';

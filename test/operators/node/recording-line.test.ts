@@ -109,21 +109,21 @@ describe('readLine', () => {
   });
 
   it.each([
-    ['{"secret', 'it is no JSON'],
-    ['', 'it is no JSON'],
-    ['"secret"', 'it is no JSON object'],
-    ['null', 'it is no JSON object'],
+    ['{"secret', 'it is not JSON'],
+    ['', 'it is not JSON'],
+    ['"secret"', 'it is not a JSON object'],
+    ['null', 'it is not a JSON object'],
     ['{"batch":1}', 'it has no `type`'],
     ['[]', 'it has no `type`'],
-    [frame({ feed: 'secret' }), 'a field of its frame is missing or wrong'],
-    [frame({ connection: '1' }), 'a field of its frame is missing or wrong'],
-    [frame({ receivedAt: null }), 'a field of its frame is missing or wrong'],
-    [frame({ isBinary: 0 }), 'a field of its frame is missing or wrong'],
-    [frame({ encoding: 'hex' }), 'a field of its frame is missing or wrong'],
-    [frame({ data: undefined }), 'a field of its frame is missing or wrong'],
-    [gap({ from: null }), 'a time of its gap is missing or wrong'],
-    [gap({ to: null }), 'a time of its gap is missing or wrong'],
-    [gap({ durationMs: '2' }), 'a time of its gap is missing or wrong'],
+    [frame({ feed: 'secret' }), 'a field of the frame is missing or wrong'],
+    [frame({ connection: '1' }), 'a field of the frame is missing or wrong'],
+    [frame({ receivedAt: null }), 'a field of the frame is missing or wrong'],
+    [frame({ isBinary: 0 }), 'a field of the frame is missing or wrong'],
+    [frame({ encoding: 'hex' }), 'a field of the frame is missing or wrong'],
+    [frame({ data: undefined }), 'a field of the frame is missing or wrong'],
+    [gap({ from: null }), 'a time of the gap is missing or wrong'],
+    [gap({ to: null }), 'a time of the gap is missing or wrong'],
+    [gap({ durationMs: '2' }), 'a time of the gap is missing or wrong'],
     [gap({ failure: null }), 'a field of its failure is wrong'],
     [gap({ failure: 'secret' }), 'a field of its failure is wrong'],
     [gap({}, { code: 1 }), 'a field of its failure is wrong'],
@@ -139,7 +139,7 @@ describe('readLine', () => {
   it('does not take bytes that are no UTF-8 for a payload', () => {
     const line = Buffer.from(frame({ data: 'xyz' }));
     line[line.length - 3] = 0xff;
-    expect(() => readLine(line, 0)).toThrow(new TypeError('it is no UTF-8'));
+    expect(() => readLine(line, 0)).toThrow(new TypeError('it is not UTF-8'));
   });
 });
 

@@ -50,7 +50,7 @@ const recordAfter = (path: string, through: readonly string[] = []): string => {
 };
 
 const refused = (path: string): string =>
-  `Cannot write the recording ${path}: another recorder, in this program or in another one, writes to it. Give another path, or end that recorder.`;
+  `Cannot write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.`;
 
 it('a recorder that was killed and that its parent does not reap refuses nobody', async () => {
   const path = folder.path('zombie.ndjson');
@@ -99,7 +99,9 @@ it('a disk that takes nothing leaves nothing behind that refuses the next record
   const path = folder.path('full.ndjson');
   // Files can be made, but no byte can be written to them.
   const full = ['sh', '-c', `trap '' XFSZ; ulimit -f 0; exec "$0" "$@"`];
-  expect(recordAfter(path, full)).toBe(`Cannot write the recording ${path}: it is larger than this system allows.`);
+  expect(recordAfter(path, full)).toBe(
+    `Cannot write the recording ${path}: the file is larger than this operating system allows.`,
+  );
   expect([existsSync(path), existsSync(`${path}.lock`)]).toEqual([false, false]);
   expect(recordAfter(path)).toBe('recorded');
 }, 60_000);

@@ -194,7 +194,7 @@ describe('replay$', () => {
     record([], path);
     appendFileSync(path, '{"secret\n{}\n');
     await expect(replayed(path)).rejects.toThrow(
-      /^The line at byte \d+ of .* is not readable as a recording: it is no JSON\. To leave it out, go on from offset \d+\.$/,
+      /^The line at byte \d+ of .* is not a valid line of a recording: it is not JSON\. To skip it, continue from offset \d+\.$/,
     );
   });
 
