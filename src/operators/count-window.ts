@@ -1,6 +1,6 @@
 import { defer, type OperatorFunction, type SchedulerLike } from 'rxjs';
 import { aScheduler, checkGiven, positiveCount } from '../protocol/rules.js';
-import { CountBook } from './window/count-book.js';
+import { CountWindowCollector } from './window/count-window-collector.js';
 import type { AccumulatedWindow, Accumulator, FeedWindow, WindowSource } from './window/feed-window.js';
 import { collect$ } from './timing/collect.js';
 import type { ItemOf, NotInferred } from './items/item.js';
@@ -53,5 +53,7 @@ export function countWindow(n: number, options: CountWindowOptions = {}): Operat
   checkGiven({ n }, { n: positiveCount });
   const { scheduler, contents } = resolveWindow(options, {}, { scheduler: aScheduler });
   return (source) =>
-    defer(() => collect$(source, new CountBook<unknown, unknown, unknown>(n, contents, () => scheduler.now())));
+    defer(() =>
+      collect$(source, new CountWindowCollector<unknown, unknown, unknown>(n, contents, () => scheduler.now())),
+    );
 }

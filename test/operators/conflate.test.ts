@@ -161,7 +161,7 @@ describe('conflate', () => {
     source.next(values.g);
     const copies = new Map<number, Buffer>();
     for (let read = 0; read < 100; read += 1) {
-      // One in eight is of a key that comes once; the others are of eight frequent keys.
+      // One in eight is of a key that occurs once; the others are of eight frequent keys.
       fullChunk(64, 1_000).forEach(({ data }, n) => {
         const connection = n % 8 === 0 ? 100 + read * 8 + n / 8 : n % 8;
         data.writeUInt32LE(read * 64 + n);

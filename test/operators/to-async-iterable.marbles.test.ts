@@ -129,7 +129,7 @@ describe('the bounds of toAsyncIterable', () => {
     const requests = ['   n-------n--n'];
     const subs = ['   ^--------!'];
     expect(await check({ source, requests, subs, results: ['a d |'] }, { capacity: 1 })).toEqual([
-      // The report comes with the request that leaves the queue empty.
+      // The report is sent at the request that leaves the queue empty.
       [8, { reason: 'overflow', dropped: 2, droppedBytes: 4, total: 2, from: 5, to: 7 }],
     ]);
     expect(await check({ source, requests: ['n-------nnn'], subs, results: ['a c d |'] }, { capacity: 2 })).toEqual([

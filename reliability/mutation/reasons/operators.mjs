@@ -71,10 +71,10 @@ export const operators = {
       why: 'An Either that is not one of the two is the other one, which does not have that field.',
     },
   ],
-  'window/count-book.ts': [
+  'window/count-window-collector.ts': [
     { code: 'if (time > this.now) this.now = time', mutator: 'EqualityOperator', why: 'The same value once more.' },
   ],
-  'window/window-book.ts': [
+  'window/time-window-collector.ts': [
     { code: 'if (time > this.now) this.now = time', mutator: 'EqualityOperator', why: 'The same value once more.' },
     {
       code: 'if (time >= this.from && time < this.until)',

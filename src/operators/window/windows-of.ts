@@ -1,7 +1,7 @@
 import { defer, filter, NEVER, type OperatorFunction, repeat, type SchedulerLike, switchMap, timer } from 'rxjs';
 import { clampMs } from '../../protocol/rules.js';
 import { collect$ } from '../timing/collect.js';
-import { WindowBook, type WindowShape } from './window-book.js';
+import { TimeWindowCollector, type WindowShape } from './time-window-collector.js';
 import type { WindowContents } from './window-contents.js';
 
 /**
@@ -17,15 +17,15 @@ export const windowsOf =
   ): OperatorFunction<unknown, unknown> =>
   (source) =>
     defer(() => {
-      const book = new WindowBook<unknown, unknown, unknown>(shape, contents, () => scheduler.now());
+      const collector = new TimeWindowCollector<unknown, unknown, unknown>(shape, contents, () => scheduler.now());
       const nextEnd = defer(() => {
-        const waitMs = book.waitMs();
+        const waitMs = collector.waitMs();
         return waitMs === Infinity ? NEVER : timer(clampMs(Math.ceil(waitMs)), scheduler);
       });
-      return collect$(source, book, (turns) =>
+      return collect$(source, collector, (turns) =>
         turns.pipe(
           switchMap(() => nextEnd.pipe(repeat())),
-          filter(() => book.tick()),
+          filter(() => collector.tick()),
         ),
       );
     });

@@ -94,7 +94,7 @@ export const createConnection = (parts: ConnectionParts): Connection => {
   };
 };
 
-/** The signals by which the service closes, without a cause on the connection. */
+/** The signals by which the service itself starts the close. */
 const closesByService: ReadonlySet<ConnectionSignal> = new Set([
   'replace',
   'access-expired',

@@ -4,7 +4,7 @@ import { firstRefusal, type Refusal } from '../http/refusal.js';
 import { streamPath } from '../http/route-rules.js';
 import type { AccountRecord } from '../service/account.js';
 import type { ServiceState } from '../service/service-state.js';
-import type { TicketRecord } from '../ticket/ticket-book.js';
+import type { TicketRecord } from '../ticket/ticket-store.js';
 import { handshakeRules } from './handshake-rules.js';
 
 /** The result of a handshake: a refusal, or the account and the feed of the ticket. */

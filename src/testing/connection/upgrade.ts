@@ -9,7 +9,7 @@ import { hasCredential } from '../http/request-handler.js';
 import { pathOf, shuttingDown, upgradeRules } from '../http/route-rules.js';
 import type { AccountRecord } from '../service/account.js';
 import type { ServiceState } from '../service/service-state.js';
-import type { TicketRecord } from '../ticket/ticket-book.js';
+import type { TicketRecord } from '../ticket/ticket-store.js';
 import { createConnection } from './connection.js';
 import { admit } from './handshake.js';
 import { PushOnlySocket } from './push-only-socket.js';

@@ -1,6 +1,6 @@
 import type { ConnectionRegistry } from '../connection/connection-registry.js';
 import type { ServiceSettings } from '../options/service-options.js';
-import type { TicketBook } from '../ticket/ticket-book.js';
+import type { TicketStore } from '../ticket/ticket-store.js';
 import type { AccountRecord } from './account.js';
 import type { EmitServiceEvent } from './service-event.js';
 
@@ -11,7 +11,7 @@ export interface ServiceState {
   readonly keys: Map<string, AccountRecord>;
   /** The accounts by id. */
   readonly accounts: Map<string, AccountRecord>;
-  readonly tickets: TicketBook;
+  readonly tickets: TicketStore;
   readonly connections: ConnectionRegistry;
   readonly emit: EmitServiceEvent;
   capacity: number;

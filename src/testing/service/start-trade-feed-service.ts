@@ -10,7 +10,7 @@ import { boolean, checkValue, count, oneOf } from '../options/check-options.js';
 import type { TradeFeedServiceOptions } from '../options/service-options.js';
 import { serviceSettings } from '../options/service-settings.js';
 import { checkPayload, runSources } from '../sources/run-sources.js';
-import { createTicketBook } from '../ticket/ticket-book.js';
+import { createTicketStore } from '../ticket/ticket-store.js';
 import { createAccount } from './create-account.js';
 import type { ServiceEvent } from './service-event.js';
 import type { ServiceState } from './service-state.js';
@@ -49,7 +49,7 @@ export const startTradeFeedService = async (options: TradeFeedServiceOptions = {
     settings,
     keys: new Map(),
     accounts: new Map(),
-    tickets: createTicketBook(limits.ticketLifetimeMs, () => scheduler.now()),
+    tickets: createTicketStore(limits.ticketLifetimeMs, () => scheduler.now()),
     connections: createConnectionRegistry(),
     emit,
     capacity: limits.capacity,

@@ -90,7 +90,7 @@ describe('BoundedQueue', () => {
         name: 'OverflowError',
         capacity: 2,
         capacityBytes: 10,
-        message: expect.stringMatching(/slower than the feed: 2 values of 3 bytes .* another of 3 bytes .* `capacity`/),
+        message: expect.stringMatching(/slower than the feed: 2 values of 3 bytes .* a value of 3 bytes .* `capacity`/),
       }),
     );
     expect(() => queue.offer({ n: 4, bytes: 10 })).toThrow(/slower than the feed: .* another of 10 bytes/);
@@ -212,7 +212,7 @@ describe('BoundedQueue', () => {
 
   it.each([NaN, -1, 0.5, Infinity, '1'])('refuses a `bytesOf` that returns %p, and counts the value', (bytes) => {
     const { queue, reports } = queueOf({});
-    expect(() => queue.offer({ n: 0, bytes: bytes as number })).toThrow(/`bytesOf` must be a function that gives/);
+    expect(() => queue.offer({ n: 0, bytes: bytes as number })).toThrow(/`bytesOf` must be a function that returns/);
     queue.end();
     expect(reports).toMatchObject([{ reason: 'overflow', dropped: 1, droppedBytes: 0 }]);
   });

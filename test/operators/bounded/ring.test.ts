@@ -54,7 +54,7 @@ describe('Ring', () => {
       ring.shift();
       ring.push(i);
     }
-    // // With an array this takes minutes: each `shift` moves half a million values.
+    // With an array this takes minutes: each `shift` moves half a million values.
     expect(process.cpuUsage(started).user).toBeLessThan(5_000_000);
   });
 });

@@ -23,7 +23,7 @@ export const mostEmptyWindows = 10_000;
  * The time comes from the events and never decreases; see {@link EventTime}. A late item belongs to the oldest open window. This is a class
  * because `add` runs for every frame: in a closure, each change of a number would allocate.
  */
-export class WindowBook<E, A, W> {
+export class TimeWindowCollector<E, A, W> {
   private readonly shape: WindowShape;
   private readonly contents: WindowContents<ItemOf<E>, A, W>;
   private readonly keep: (item: ItemOf<E>) => ItemOf<E>;

@@ -5,7 +5,7 @@ import { outageLog } from './outage-log.js';
 import type { WindowContents } from './window-contents.js';
 
 /** Collects the items of one subscription into windows of `n` items. The time comes from the items and never decreases. */
-export class CountBook<E, A, W> {
+export class CountWindowCollector<E, A, W> {
   private readonly n: number;
   private readonly contents: WindowContents<ItemOf<E>, A, W>;
   private readonly keep: (item: ItemOf<E>) => ItemOf<E>;

@@ -12,7 +12,7 @@ export interface TicketRecord {
 }
 
 /** The tickets of a service. Only this changes their state. */
-export interface TicketBook {
+export interface TicketStore {
   /** Creates a ticket in the state `issued`, and returns the secret. */
   issue(account: string, feed: Feed): string;
   /** Reserves a ticket for a handshake. Returns the record and the state before. */
@@ -24,8 +24,8 @@ export interface TicketBook {
   has(ticket: string): boolean;
 }
 
-/** Creates an empty book. It has no timers: a ticket expires when it is next looked up. */
-export const createTicketBook = (lifetimeMs: number, now: () => number): TicketBook => {
+/** Creates an empty store. It has no timers: a ticket expires when it is next looked up. */
+export const createTicketStore = (lifetimeMs: number, now: () => number): TicketStore => {
   const records = new Map<string, TicketRecord>();
 
   const apply = (record: TicketRecord, signal: TicketSignal): TicketState => {
