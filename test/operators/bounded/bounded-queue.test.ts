@@ -93,7 +93,7 @@ describe('BoundedQueue', () => {
         message: expect.stringMatching(/slower than the feed: 2 values of 3 bytes .* a value of 3 bytes .* `capacity`/),
       }),
     );
-    expect(() => queue.offer({ n: 4, bytes: 10 })).toThrow(/slower than the feed: .* another of 10 bytes/);
+    expect(() => queue.offer({ n: 4, bytes: 10 })).toThrow(/slower than the feed: .* a value of 10 bytes/);
     expect(() => queue.offer({ n: 4, bytes: 11 })).toThrow(/A value of 11 bytes is larger than `capacityBytes`\./);
     expect(() => queue.offer({ n: 4, bytes: 11 })).toThrow(OverflowError);
     queue.end();
