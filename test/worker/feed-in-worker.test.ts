@@ -19,6 +19,7 @@ import { optionsFor, plantedKey, until } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
 import { workers } from '../support/start-worker.js';
 import { accept, close, issue, refuse, startWire, text, type Wire, type WireScript } from '../support/wire.js';
+import { waitFor } from '../support/wait-for.js';
 
 const program = (name: string): string => fileURLToPath(new URL(`programs/${name}`, import.meta.url));
 const inWorker = (wire: { readonly baseUrl: string }, options: TradeFeedOptions = {}): TradeFeedOptions =>
@@ -28,8 +29,7 @@ const endOf = async (worker: Worker | undefined): Promise<unknown> =>
   worker && worker.threadId !== -1 ? new Promise((resolve) => worker.once('exit', resolve)) : undefined;
 /** Waits until the first worker was started: its file is loaded when it is needed. */
 const firstWorker = async (): Promise<Worker> => {
-  while (!workers.started[0]) await new Promise((resolve) => setImmediate(resolve));
-  return workers.started[0];
+  return waitFor(() => workers.started[0]);
 };
 const errorOf = async (options: TradeFeedOptions): Promise<unknown> => {
   try {

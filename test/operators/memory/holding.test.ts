@@ -7,6 +7,7 @@ import { Conflated } from '../../../src/operators/items/conflated.js';
 import { Decoded } from '../../../src/operators/items/decoded.js';
 import { type Held, Holding } from '../../../src/operators/memory/holding.js';
 import { bufferSizes, chunk, endOfTurn, fullChunk } from './views.js';
+import { cases } from '../../support/cases.js';
 
 const holdAll = (holding: Holding<Frame>, frames: readonly Frame[]): Held<Frame>[] =>
   frames.map((frame) => holding.hold(frame));
@@ -149,7 +150,7 @@ describe('Holding', () => {
         for (const each of steps) await model.run(each);
         await model.run({ type: 'turn' });
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 });

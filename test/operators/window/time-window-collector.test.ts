@@ -10,6 +10,7 @@ import type { Frame } from '../../../src/protocol/frame.js';
 import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested, watermark } from '../stream.js';
 import { endOfTurn, fullChunk } from '../memory/views.js';
 import { inWords } from './window-words.js';
+import { cases } from '../../support/cases.js';
 
 const collectorOf = (clock: () => number, shape: Partial<WindowShape> = {}) =>
   new TimeWindowCollector<FeedEvent, Frame[], FeedWindow<Frame>>(
@@ -320,6 +321,7 @@ describe('TimeWindowCollector', () => {
           for (const [from, to] of outages)
             if (complete) expect(from < end && (to > start || from >= start)).toBe(false);
       }),
+      { numRuns: cases(100) },
     );
   });
 });

@@ -8,8 +8,9 @@ import { changesNothing } from '../../../../src/operators/decode/io-ts-guard/cha
 import { compiledGuard, type Guard } from '../../../../src/operators/decode/io-ts-guard/compiled-guard.js';
 import { ioTsCheck } from '../../../../src/operators/decode/io-ts-guard/io-ts-check.js';
 import { cases, documentsFor, plainCases, valuesFor } from './random-codecs.js';
+import { cases as caseCount } from '../../../support/cases.js';
 
-const numRuns = Number(process.env['GUARD_RUNS'] ?? 1_000);
+const numRuns = Number(process.env['GUARD_RUNS'] ?? caseCount(1_000));
 const perCodec = { minLength: 4, maxLength: 4 };
 const seed = process.env['GUARD_SEED'];
 const options = { numRuns, ...(seed === undefined ? {} : { seed: Number(seed) }) };

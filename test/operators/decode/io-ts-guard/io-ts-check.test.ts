@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { isRight, right, type Right } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
 import { ioTsCheck } from '../../../../src/operators/decode/io-ts-guard/io-ts-check.js';
+import { cases } from '../../../support/cases.js';
 
 interface Tree {
   readonly value: number;
@@ -220,6 +221,7 @@ describe('ioTsCheck', () => {
       fc.property(fc.record({ a: part, b: part }, { requiredKeys: [] }), (document) => {
         expect(isRight(check(codec)(document))).toBe(isRight(codec.decode(document)));
       }),
+      { numRuns: cases(100) },
     );
   });
 });
