@@ -9,13 +9,13 @@ import { runFence } from './run-fence.js';
 /** A line of the output of each example in the comments of the operators. */
 const prints: Readonly<Record<string, RegExp>> = {
   'conflate.ts': /^\{"batch":\d+,.* and \d+ older ones$/,
-  'stream/conflated.ts': /^1\.1, the newest of 3$/,
+  'items/conflated.ts': /^1\.1, the newest of 3$/,
   'connection-status.ts': /^next attempt in -?\d+ ms$/,
   'count-window.ts': /^1000 frames in \d+ ms (true|false)$/,
   'decode-either.ts': /^wrong at \/n$/,
   'decode/decode-failure.ts': /^\[ \{ path: '\/n', message: 'expected number' \} \]$/,
   'decode-with.ts': /^0x1$/,
-  'stream/decoded.ts': /^1$/,
+  'items/decoded.ts': /^1$/,
   'distinct-recent.ts': /^a\nb\nc$/,
   'feed-stats.ts': /^ {2}totalFrames: \d+,$/,
   'frames.ts': /^\{"batch":\d+,/,
