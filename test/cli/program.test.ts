@@ -166,7 +166,7 @@ describe('the program: listen', () => {
   test('refuses a key as an argument, and does not repeat it', async () => {
     const refused = listen('--api-key planted-secret', { TRADE_FEED_API_KEY: 'planted-secret' });
     expect(await refused.exit).toBe(2);
-    expect(refused.stderr()).toContain('never taken from an argument');
+    expect(refused.stderr()).toContain('not accepted as an argument');
   });
 
   test('tells an interrupted part from the whole', async () => {
@@ -188,7 +188,7 @@ describe('the program: record and replay', () => {
     expect(recorder.stderr()).toMatch(/Z \d+ frames, .*; recording: .* in .*market\.ndjson\n$/);
     const replay = inShell(`$FEED replay ${file} --speed max --json | cmp - ${file}`, {});
     expect(await replay.exit).toBe(0);
-    expect(replay.stderr()).toMatch(/^\S+Z \d+ frames, .*; go on with --offset \d+\n$/);
+    expect(replay.stderr()).toMatch(/^\S+Z \d+ frames, .*; continue with --offset \d+\n$/);
   });
 
   test('ends cleanly when the reader has enough', async () => {
@@ -258,7 +258,7 @@ describe('the program', () => {
   test('gives help, its version, and a short error', async () => {
     const [help, version, typo] = [program(['--help']), program(['--version']), program(['lisen'])];
     expect([await help.exit, await version.exit, await typo.exit]).toStrictEqual([0, 0, 2]);
-    expect(help.stdout()).toContain('Usage: rx-trade-feed COMMAND');
+    expect(help.stdout()).toContain('Usage: rx-trade-feed [options] [command]');
     expect(version.stdout()).toMatch(/^\d+\.\d+\.\d+\n$/);
     expect(typo.stderr()).toBe(
       'rx-trade-feed: There is no command lisen. Did you mean listen?\nTry rx-trade-feed --help.\n',

@@ -91,10 +91,10 @@ describe('demo', () => {
     const env = { TRADE_FEED_BASE_URL: 'nonsense', TRADE_FEED_API_KEY: 'planted-key' };
     const local = demo('--rate 5', { env });
     expect(await local.exit).toBe(2);
-    expect(local.context.stderr.text).toContain('--rate is for the local service.');
+    expect(local.context.stderr.text).toContain('--rate applies only to the local service.');
     const ca = demo('--ca ca.pem');
     expect(await ca.exit).toBe(2);
-    expect(ca.context.stderr.text).toContain('--ca is not for the local service.');
+    expect(ca.context.stderr.text).toContain('--ca does not apply to the local service.');
     const bad = demo('', { env, stdout: new FakeOutput({ columns: 80, rows: 24 }) });
     expect(await bad.exit).toBe(2);
     expect(bad.context.stdout.text).toBe('');

@@ -129,7 +129,7 @@ describe('listen', () => {
       failure: { code: 'invalid-api-key' },
     });
     expect(context.stderr.text).toBe(
-      'rx-trade-feed: The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or give a file that holds one with --key-file.\n',
+      'rx-trade-feed: The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or use --key-file.\n',
     );
     expect(context.stdout.text).not.toContain('planted-key');
   });

@@ -116,7 +116,7 @@ describe('record', () => {
     const nowhere = record('');
     expect(await nowhere.exit).toBe(2);
     expect(nowhere.context.stderr.text).toBe(
-      'rx-trade-feed: Where to? Give --output FILE.\nTry rx-trade-feed record --help.\n',
+      'rx-trade-feed: The file is missing. Use --output FILE.\nTry rx-trade-feed record --help.\n',
     );
     const path = fresh();
     writeFileSync(path, 'mine');
@@ -132,7 +132,7 @@ describe('record', () => {
     const { context, exit } = record('-o -');
     expect(await exit).toBe(2);
     expect(context.stderr.text).toContain(
-      'rx-trade-feed: record writes a file; for stdout use listen --json.\nTry rx-trade-feed record --help.\n',
+      'rx-trade-feed: record writes to a file. To write to stdout, use listen --json.\nTry rx-trade-feed record --help.\n',
     );
   });
 

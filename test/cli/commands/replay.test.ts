@@ -45,7 +45,7 @@ describe('replay', () => {
     expect(await exit).toBe(0);
     expect(context.stdout.text).toBe('{"n":1}\nABs=\nthree\n');
     expect(context.stderr.text).toMatch(
-      /^\S+Z 3 frames, 14 B; gaps: 1; recorded from 2026-01-01T00:00:00\.000Z to 2026-01-01T00:00:00\.050Z; go on with --offset \d+\n$/,
+      /^\S+Z 3 frames, 14 B; gaps: 1; recorded from 2026-01-01T00:00:00\.000Z to 2026-01-01T00:00:00\.050Z; continue with --offset \d+\n$/,
     );
   });
 
@@ -54,7 +54,7 @@ describe('replay', () => {
     const first = replay([path, '--speed', 'max', '--count', '2']);
     expect(await first.exit).toBe(0);
     expect(first.context.stdout.text).toBe('{"n":1}\nABs=\n');
-    const [, offset = ''] = /go on with --offset (\d+)/.exec(first.context.stderr.text) ?? [];
+    const [, offset = ''] = /continue with --offset (\d+)/.exec(first.context.stderr.text) ?? [];
     const second = replay([path, '--speed', 'max', '--offset', offset]);
     expect(await second.exit).toBe(0);
     expect(first.context.stdout.text + second.context.stdout.text).toBe('{"n":1}\nABs=\nthree\n');
@@ -100,7 +100,7 @@ describe('replay', () => {
     context.interrupt$.next('SIGINT');
     expect(await exit).toBe(130);
     expect(stdout.text).toBe('␛[2J\n');
-    expect(stderr.text).toMatch(/\x1b\[r[^]*1 frame, 4 B; gaps: 1; .*; go on with --offset \d+\n$/);
+    expect(stderr.text).toMatch(/\x1b\[r[^]*1 frame, 4 B; gaps: 1; .*; continue with --offset \d+\n$/);
   });
 
   test('waits for a reader of stdout that is slow, and leaves nothing out', async () => {
@@ -144,13 +144,13 @@ describe('replay', () => {
     await waitUntil(() => stuck.context.stdout.writableLength > 2_000);
     stuck.context.interrupt$.next('SIGINT');
     expect(await stuck.exit).toBe(130);
-    expect(stuck.context.stderr.text).toMatch(/Z 0 frames, 0 B; .*go on with --offset 0\n$/);
+    expect(stuck.context.stderr.text).toMatch(/Z 0 frames, 0 B; .*continue with --offset 0\n$/);
     const left = replay([path, '--speed', '10000']);
     left.context.stdout.block();
     await waitUntil(() => left.context.stdout.writableLength > 2_000);
     left.context.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
     expect(await left.exit).toBe(0);
-    expect(left.context.stderr.text).toMatch(/Z 0 frames, 0 B; gaps: none; the reader of stdout has left\n$/);
+    expect(left.context.stderr.text).toMatch(/Z 0 frames, 0 B; gaps: none; the reader of stdout has exited\n$/);
     const slow = recorded(frameAt(0, 'first'), frameAt(100, 'second'), frameAt(60_000, 'last'));
     const firstLine = readFileSync(slow, 'utf8').indexOf('\n') + 1;
     const some = replay([slow]);
@@ -159,7 +159,7 @@ describe('replay', () => {
     await some.context.stdout.until(/second/);
     some.context.interrupt$.next('SIGINT');
     expect(await some.exit).toBe(130);
-    expect(some.context.stderr.text).toMatch(new RegExp(`Z 1 frame, 5 B; .*go on with --offset ${firstLine}\n$`));
+    expect(some.context.stderr.text).toMatch(new RegExp(`Z 1 frame, 5 B; .*continue with --offset ${firstLine}\n$`));
   });
 
   test.each([
@@ -184,7 +184,7 @@ describe('replay', () => {
     await gone.context.stdout.until(/first/);
     gone.context.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
     expect(await gone.exit).toBe(0);
-    expect(gone.context.stderr.text).toMatch(/; the reader of stdout has left\n$/);
+    expect(gone.context.stderr.text).toMatch(/; the reader of stdout has exited\n$/);
     const full = replay([slow]);
     await full.context.stdout.until(/first/);
     full.context.stdout.destroy(Object.assign(new Error('write ENOSPC'), { code: 'ENOSPC' }));
@@ -227,7 +227,7 @@ describe('replay', () => {
       appendFileSync(path, '{"type":"frame","fe');
       return {
         path,
-        words: `The last line of the recording is torn: its 19 bytes at byte ${at} were left out, and the frame or gap in it is lost.`,
+        words: `The last line of the recording is torn: 19 bytes at byte ${at} were skipped, and its frame or gap is lost.`,
       };
     };
     const lastLine = (text: string): string | undefined => text.trimEnd().split('\n').at(-1);
@@ -276,7 +276,7 @@ describe('replay', () => {
     writeFileSync(path, '');
     const { context, exit } = replay([path]);
     expect(await exit).toBe(0);
-    expect(context.stderr.text).toMatch(/^\S+Z 0 frames, 0 B; gaps: none; go on with --offset 0\n$/);
+    expect(context.stderr.text).toMatch(/^\S+Z 0 frames, 0 B; gaps: none; continue with --offset 0\n$/);
     expect(start).toBeGreaterThan(0);
   });
 });

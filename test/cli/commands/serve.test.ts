@@ -44,7 +44,7 @@ const serve = async (options: string): Promise<Served> => {
 describe('serve', () => {
   test('serves what it says to listen to, tells what it sees, and ends with 1001', async () => {
     const { context, exit, env } = await serve('--plan developer --rate 500 --seed 7');
-    expect(context.stdout.text).toMatch(/developer plan.*\n.*made-up payloads, 500 a second \(seed 7\)/);
+    expect(context.stdout.text).toMatch(/developer plan.*\n.*generated payloads, 500 a second \(seed 7\)/);
     const listener = start('listen raw', env);
     await listener.context.stdout.until(/"hash":"0x[^]*\n/);
     await context.stderr.until(/Z ticket issued: account-1, raw\n\S+Z connection 1 is open: account-1, raw\n/);
@@ -62,14 +62,14 @@ describe('serve', () => {
     const listener = start('listen --count 3', env);
     expect(await listener.exit).toBe(0);
     expect(listener.context.stdout.text).toBe('{"n":1}\n{"n":2}\n{"n":3}\n');
-    await context.stderr.until(/the source of market has ended; the service stays up/);
+    await context.stderr.until(/the source of market has ended; the service continues to run/);
     context.interrupt$.next('SIGTERM');
     expect(await exit).toBe(0);
   });
 
   test('sends the lines of stdin as they come, to the feed that is named', async () => {
     const { context, exit, env } = await serve('--source - --feed raw --plan developer');
-    expect(context.stdout.text).toMatch(/raw {6}the lines of stdin, as they come[^]*listen raw\n/);
+    expect(context.stdout.text).toMatch(/raw {6}the lines of stdin, as they arrive[^]*listen raw\n/);
     const listener = start('listen raw --count 2', env);
     await listener.context.stderr.until(/connection 1 is open/);
     context.stdin.write('one\n');
@@ -89,7 +89,7 @@ describe('serve', () => {
     from(frames).pipe(recordTo(file)).subscribe();
     const { context, exit, env } = await serve(`--replay ${file} --speed 2 --plan developer`);
     expect(context.stdout.text).toMatch(
-      /raw {6}its frames of .*recording, 2 times as fast, the first one when its first client connects[^]*listen raw\n/,
+      /raw {6}its frames in .*recording, 2 times as fast, from when the first client connects[^]*listen raw\n/,
     );
     const raw = start('listen raw --json --count 2', env);
     expect(await raw.exit).toBe(0);
@@ -97,7 +97,7 @@ describe('serve', () => {
     const [first, second] = told.map((line) => JSON.parse(line) as { data: string; receivedAt: number });
     expect([first?.data, second?.data]).toEqual(['r0', 'cjI=']);
     expect((second?.receivedAt ?? 0) - (first?.receivedAt ?? 0)).toBeGreaterThanOrEqual(190);
-    await context.stderr.until(/the source of raw has ended; the service stays up/);
+    await context.stderr.until(/the source of raw has ended; the service continues to run/);
     const market = start('listen market --count 1', env);
     expect(await market.exit).toBe(0);
     expect(market.context.stdout.text).toBe('m1\n');
@@ -114,8 +114,8 @@ describe('serve', () => {
       .pipe(recordTo(file))
       .subscribe();
     const { context, exit } = await serve(`--replay ${file} --speed ${speed}`);
-    expect(context.stdout.text).toContain(`recording-${speed}, ${words}, the first one when`);
-    expect(context.stdout.text).toMatch(/ raw {6}nothing: no frame of it is in .*\n/);
+    expect(context.stdout.text).toContain(`recording-${speed}, ${words}, from when`);
+    expect(context.stdout.text).toMatch(/ raw {6}nothing: .* contains no frame of this feed\n/);
     context.interrupt$.next('SIGTERM');
     expect(await exit).toBe(0);
   });
@@ -141,7 +141,7 @@ describe('serve', () => {
       .pipe(recordTo(file))
       .subscribe();
     const { context, exit } = await serve(`--replay ${file}`);
-    expect(context.stdout.text).toMatch(/ raw {6}its frames of /);
+    expect(context.stdout.text).toMatch(/ raw {6}its frames in /);
     context.interrupt$.next('SIGTERM');
     expect(await exit).toBe(0);
   });
@@ -154,7 +154,7 @@ describe('serve', () => {
     );
     const empty = start(`serve --replay ${await folder.file('empty', '')}`);
     expect(await empty.exit).toBe(8);
-    expect(empty.context.stderr.text).toContain('The recording of --replay holds no frame.');
+    expect(empty.context.stderr.text).toContain('The recording of --replay contains no frame.');
   });
 
   test('serves over TLS, with what a client needs to trust it', async () => {
@@ -164,7 +164,7 @@ describe('serve', () => {
     expect(await start(`listen --count 1 --ca ${caFile}`, env).exit).toBe(0);
     const untrusting = start('listen --count 1', env);
     expect(await untrusting.exit).toBe(6);
-    expect(untrusting.context.stderr.text).toContain('Give the CA of a private service with --ca FILE');
+    expect(untrusting.context.stderr.text).toContain('Use --ca FILE for the CA of a private service');
     context.interrupt$.next('SIGINT');
     expect(await exit).toBe(0);
     await expect(access(caFile)).rejects.toThrow();
@@ -185,7 +185,7 @@ describe('serve', () => {
     const second = start(`serve --port ${port}`);
     expect(await second.exit).toBe(8);
     expect(second.context.stderr.text).toBe(
-      `rx-trade-feed: Cannot listen on port ${port} of 127.0.0.1: the port is in use. Give another one with --port, or leave it out.\n`,
+      `rx-trade-feed: Cannot listen on port ${port} of 127.0.0.1: the port is in use. Use another port with --port, or omit --port.\n`,
     );
     first.context.interrupt$.next('SIGINT');
     expect(await first.exit).toBe(0);
@@ -194,12 +194,12 @@ describe('serve', () => {
   test('says what does not go together', async () => {
     const feed = start('serve --feed raw');
     expect(await feed.exit).toBe(2);
-    expect(feed.context.stderr.text).toContain('--feed says where --source goes: give both.');
+    expect(feed.context.stderr.text).toContain('--feed is the feed of --source: use both.');
     const pairs = [
-      ['--speed 2', '--speed is that of --replay: give both.'],
-      ['--replay f --source g', '--replay and --source both say what to send: give one.'],
-      ['--replay f --rate 5', '--rate and --seed are for made-up payloads; --replay has --speed.'],
-      ['--replay f --seed 5', '--rate and --seed are for made-up payloads; --replay has --speed.'],
+      ['--speed 2', '--speed is the speed of --replay: use both.'],
+      ['--replay f --source g', '--replay and --source cannot be combined: use one of them.'],
+      ['--replay f --rate 5', '--rate and --seed do not apply to --replay; use --speed.'],
+      ['--replay f --seed 5', '--rate and --seed do not apply to --replay; use --speed.'],
     ] as const;
     for (const [options, words] of pairs) {
       const { context, exit } = start(`serve ${options}`);
@@ -210,7 +210,7 @@ describe('serve', () => {
     const pem = start(`serve --cert ${cert} --key ${key}`);
     expect(await pem.exit).toBe(2);
     expect(pem.context.stderr.text).toContain(
-      '--cert and --key must hold a PEM certificate and the key that belongs to it.',
+      '--cert and --key must contain a PEM certificate and its key.',
     );
   });
 });

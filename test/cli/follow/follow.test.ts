@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { map, NEVER, type Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
+import type { Ending, CliEvent } from '../../../src/cli/follow/event.js';
 import { type Bounds, follow } from '../../../src/cli/follow/follow.js';
-import type { Ending, Happening } from '../../../src/cli/follow/happening.js';
 import type { FeedEvent } from '../../../src/index.js';
 import { frameAt } from '../support/events.js';
 
@@ -22,11 +22,11 @@ const letters = (
 ): Observable<string> =>
   source$.pipe(
     follow('market', bounds, endings$),
-    map(({ happening }) => letterOf(happening)),
+    map(({ event }) => letterOf(event)),
   );
 
-const letterOf = (happening: Happening): string =>
-  happening.type === 'ended' ? happening.ending.kind.charAt(0).toUpperCase() : happening.type.charAt(0);
+const letterOf = (event: CliEvent): string =>
+  event.type === 'ended' ? event.ending.kind.charAt(0).toUpperCase() : event.type.charAt(0);
 
 const f = frameAt(0, 'x');
 

@@ -1,22 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Happening } from '../../../src/cli/follow/happening.js';
-import {
-  averageRate,
-  currentRate,
-  emptyTally,
-  perTick,
-  reconnectCount,
-  type Tally,
-  tallied,
-} from '../../../src/cli/follow/tally.js';
+import type { CliEvent } from '../../../src/cli/follow/event.js';
+import { averageRate, currentRate, emptyTally, perTick, reconnectCount, tallied, type Tally } from '../../../src/cli/follow/tally.js';
 import { ending, expired, frameAt, gap, opening, start } from '../support/events.js';
 
-const tallyOf = (...happenings: readonly Happening[]): Tally => happenings.reduce(tallied, emptyTally('market', start));
-const tick = (ms: number): Happening => ({ type: 'tick', at: start + ms });
+const tallyOf = (...events: readonly CliEvent[]): Tally => events.reduce(tallied, emptyTally('market', start));
+const tick = (ms: number): CliEvent => ({ type: 'tick', at: start + ms });
 
 describe('tallied', () => {
   test('goes through the phases of an attempt', () => {
-    const [requested, issued, opened] = opening(0, 1) as [Happening, Happening, Happening];
+    const [requested, issued, opened] = opening(0, 1) as [CliEvent, CliEvent, CliEvent];
     expect(tallyOf().phase).toStrictEqual({ name: 'ticket' });
     expect(tallyOf(requested).phase).toStrictEqual({ name: 'ticket' });
     expect(tallyOf(requested, issued).phase).toStrictEqual({ name: 'handshake' });
@@ -64,7 +56,7 @@ describe('tallied', () => {
   });
 
   test('keeps as many events as one reconnect has', () => {
-    const outage: readonly Happening[] = [
+    const outage: readonly CliEvent[] = [
       ...ending(10_000, expired, 0),
       ...opening(10_000, 2),
       gap(10_000, 10_020, expired),
@@ -74,7 +66,7 @@ describe('tallied', () => {
   });
 
   test('knows no failure of a reconnect that nothing had announced', () => {
-    const [, reconnecting] = ending(0, expired, 0) as [Happening, Happening];
+    const [, reconnecting] = ending(0, expired, 0) as [CliEvent, CliEvent];
     expect(tallyOf(reconnecting).phase).toStrictEqual({ name: 'ticket' });
     expect(tallyOf(...opening(0, 1), reconnecting).phase).toStrictEqual({ name: 'open' });
   });

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { lineQueue } from '../../../src/cli/output/line-queue.js';
-import { type LineWriter, lineWriter } from '../../../src/cli/output/line-writer.js';
+import { lineQueue, type LineWriter, lineWriter } from '../../../src/cli/output/line-writer.js';
 import { FakeOutput } from '../support/fake-output.js';
 
 interface Told {

@@ -33,7 +33,7 @@ describe('certificateFor', () => {
   test('says what is missing', async () => {
     await expect(certificateFor({ cert: 'x' })).rejects.toMatchObject({
       exitCode: 2,
-      message: expect.stringContaining('give both'),
+      message: expect.stringContaining('use both'),
     });
     await expect(certificateFor({ tls: true, key: 'x' })).rejects.toMatchObject({ exitCode: 2 });
     await expect(certificateFor({ cert: folder.path('none'), key: 'x' })).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-import type { ShownLifecycle } from '../../../src/cli/follow/happening.js';
+import type { ShownLifecycle } from '../../../src/cli/follow/event.js';
 import { type FailureFacts, Frame, tradeFeedError } from '../../../src/index.js';
 
 /** The moment at which the examples begin, in epoch ms. */

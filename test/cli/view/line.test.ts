@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { printed, spread } from '../../../src/cli/view/line.js';
+import { printed, shortened, spread, widthOf } from '../../../src/cli/view/line.js';
+import { sparkline } from '../../../src/cli/view/panel.js';
 import { printable } from '../../../src/protocol/printable.js';
-import { sparkline } from '../../../src/cli/view/sparkline.js';
-import { shortened, widthOf } from '../../../src/cli/view/width.js';
 
 describe('printed', () => {
   test('colours the spans that have a style', () => {

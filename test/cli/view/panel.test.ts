@@ -1,15 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Happening } from '../../../src/cli/follow/happening.js';
-import { emptyTally, type Tally, tallied } from '../../../src/cli/follow/tally.js';
-import { printed } from '../../../src/cli/view/line.js';
+import type { CliEvent } from '../../../src/cli/follow/event.js';
+import { emptyTally, tallied, type Tally } from '../../../src/cli/follow/tally.js';
+import { printed, widthOf } from '../../../src/cli/view/line.js';
 import { panel } from '../../../src/cli/view/panel.js';
-import { status } from '../../../src/cli/view/status.js';
-import { summaryLine, summaryLines } from '../../../src/cli/view/tally-words.js';
-import { widthOf } from '../../../src/cli/view/width.js';
+import { statusLine, summaryLine, summaryLines } from '../../../src/cli/view/words.js';
 import { ending, expired, frameAt, gap, opening, start } from '../support/events.js';
 
-const tallyOf = (...happenings: readonly Happening[]): Tally => happenings.reduce(tallied, emptyTally('market', start));
-const ticks = (fromMs: number, toMs: number, frames: number): readonly Happening[] =>
+const tallyOf = (...events: readonly CliEvent[]): Tally => events.reduce(tallied, emptyTally('market', start));
+const ticks = (fromMs: number, toMs: number, frames: number): readonly CliEvent[] =>
   Array.from({ length: Math.floor((toMs - fromMs) / 500) }, (_, n) => fromMs + n * 500).flatMap((ms) => [
     ...Array.from({ length: frames }, (_, n) =>
       frameAt(ms + n + 1, `{"batch":${ms + n},"trades":[${'{"price":"3000.25"},'.repeat(20)}]}`),
@@ -83,7 +81,7 @@ describe('the panel', () => {
 
 describe('the status line', () => {
   test.each(Object.entries({ begun, live, waiting, back }))('of a feed that is %s', (_, tally) => {
-    expect(printed(status(tally), 200, false)).toMatchSnapshot();
+    expect(printed(statusLine(tally), 200, false)).toMatchSnapshot();
   });
 });
 

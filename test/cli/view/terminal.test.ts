@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { pinnedLine } from '../../../src/cli/view/pinned-line.js';
-import { screen } from '../../../src/cli/view/screen.js';
+import { pinnedLine, screen } from '../../../src/cli/view/terminal.js';
 import { FakeOutput } from '../support/fake-output.js';
 
 describe('screen', () => {

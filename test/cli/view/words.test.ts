@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { eventWords } from '../../../src/cli/view/event-words.js';
 import { failureWords, whatHappened } from '../../../src/cli/view/failure-words.js';
+import { eventWords } from '../../../src/cli/view/words.js';
 import { TradeFeedError, tradeFeedError } from '../../../src/index.js';
 import { meanings } from '../../../src/protocol/classify.js';
 import { ending, expired, gap, opening } from '../support/events.js';
@@ -46,7 +46,7 @@ describe('failureWords', () => {
     const failure = tradeFeedError({ stage: 'ticket', status: 401 });
     expect(whatHappened(failure)).toBe('The service does not accept the API key (HTTP 401).');
     expect(failureWords(failure)).toBe(
-      'The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or give a file that holds one with --key-file.',
+      'The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or use --key-file.',
     );
   });
 
@@ -65,7 +65,7 @@ describe('failureWords', () => {
     });
     expect(failureWords(exhausted)).toBe(
       'The feed gave up after --retries reconnects without a stable connection (--retries is 2). ' +
-        'Before that: The account is inactive or is not entitled to the stream (HTTP 403). Raise --retries to go on longer.',
+        'Before that: The account is inactive or is not entitled to the stream (HTTP 403). Use a larger --retries.',
     );
   });
 

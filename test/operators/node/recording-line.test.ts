@@ -1,6 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { eventRecord, frameRecord } from '../../../src/cli/output/record.js';
+import { describe, expect, it } from '@jest/globals';
+import { eventRecord, frameRecord } from '../../../src/cli/output/format.js';
 import { Frame, ReplayedFrame, TradeFeedError } from '../../../src/index.js';
 import { frameLine, gapLine, isRecordingStart, readLine, timeIn } from '../../../src/operators/node/recording-line.js';
 import { essence, frameAt, gapBetween, sequences } from './support/recorded.js';

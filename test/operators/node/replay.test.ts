@@ -1,10 +1,10 @@
-import { afterAll, describe, expect, it } from '@jest/globals';
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { from, lastValueFrom, take, tap, toArray } from 'rxjs';
+import { eventRecord, frameRecord } from '../../../src/cli/output/format.js';
 import { Frame, type Gap, recordTo, replay$, type ReplayOptions, type ReplayProgress } from '../../../src/index.js';
 import { frameLine } from '../../../src/operators/node/recording-line.js';
-import { eventRecord, frameRecord } from '../../../src/cli/output/record.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { openFiles } from './support/open-files.js';
 import { essence, frameAt, gapBetween, payloadsOf, replayed, sequences } from './support/recorded.js';

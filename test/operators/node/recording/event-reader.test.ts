@@ -36,7 +36,7 @@ describe('createEventReader', () => {
   it.each(['x\n', '\rx\n', 'xx\n'])('takes no short line for an empty one: %j', (bad) => {
     const events = createEventReader();
     events.push(lines(bad + line(1)));
-    expect(() => events.next()).toThrow('The line at byte 0 of f.1 is not readable');
+    expect(() => events.next()).toThrow('The line at byte 0 of f.1 is not a valid line of a recording');
   });
 
   it('leaves a last line out that is not readable', () => {

@@ -30,7 +30,7 @@ it('is used again, unless it has grown large', () => {
   lines.add('one');
   lines.written = 3;
   expect(lines.recycle()).toBe(lines);
-  expect(lines).toMatchObject({ length: 0, done: 0 });
+  expect(lines).toMatchObject({ length: 0, written: 0 });
   lines.add('x'.repeat(2_000_000));
   expect(lines.recycle()).not.toBe(lines);
 });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
-import { endingOf, endings$ } from '../../../src/cli/follow/endings.js';
-import { exitCodeOfEnding } from '../../../src/cli/follow/exit-code-of-ending.js';
-import type { Ending } from '../../../src/cli/follow/happening.js';
+import { endingOf, endings$, exitCodeOfEnding } from '../../../src/cli/follow/ending.js';
+import type { Ending } from '../../../src/cli/follow/event.js';
 import { fakeContext } from '../support/fake-context.js';
 
 const broken = (code: string) => Object.assign(new Error(`write ${code}`), { code });

@@ -1,12 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { promisify } from 'node:util';
+import { describe, expect, test } from '@jest/globals';
 import { lastValueFrom, NEVER, type Observable, of, Subject, take, toArray } from 'rxjs';
-import { linesOf } from '../../../src/cli/serve/lines.js';
-import { pacedAt } from '../../../src/cli/serve/paced-lines.js';
-import { openSource } from '../../../src/cli/serve/source.js';
+import { linesOf, openSource, pacedAt } from '../../../src/cli/serve/line-source.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const folder = tempFolder();
@@ -63,10 +61,10 @@ describe('openSource', () => {
     options: { rate?: number; stdin?: Readable; firstClient$?: Observable<unknown> } = {},
   ) => openSource({ source, rate: undefined, stdin: new PassThrough(), firstClient$: of(1), ...options });
 
-  test('passes the lines of stdin on as they come', async () => {
+  test('passes the lines of stdin on as they arrive', async () => {
     const stdin = new PassThrough();
     const { lines$, description } = await open('-', { stdin, firstClient$: NEVER });
-    expect(description).toBe('the lines of stdin, as they come');
+    expect(description).toBe('the lines of stdin, as they arrive');
     const seen = new Subject<string>();
     const first = lastValueFrom(seen.pipe(take(1)));
     const subscription = lines$.subscribe(seen);
@@ -107,7 +105,7 @@ describe('openSource', () => {
     const pipe = folder.path('pipe');
     await promisify(execFile)('mkfifo', [pipe]);
     const { lines$, description } = await open(pipe, { firstClient$: NEVER });
-    expect(description).toBe(`the lines of ${pipe}, as they come`);
+    expect(description).toBe(`the lines of ${pipe}, as they arrive`);
     const lines = listOf(lines$);
     await folder.file('pipe', 'one\ntwo\n');
     expect(await lines).toStrictEqual(['one', 'two']);
