@@ -1,7 +1,9 @@
-// One sample: CPU time a frame that care for what is held costs. `node --expose-gc bench/memory/cost.mjs <none|window|queue> <size> <keep>`
+// One sample: the CPU time for each frame of copying held frames out of their read buffers.
+//
+//   node --expose-gc bench/memory/cost.mjs <none|window|queue> <size> <keep>
 import { setImmediate as turn } from 'node:timers/promises';
-import { Holding } from '../../dist/operators/stream/holding.js';
-import { keeper } from '../../dist/operators/stream/keeper.js';
+import { Holding } from '../../dist/operators/memory/holding.js';
+import { keeper } from '../../dist/operators/memory/keeper.js';
 import { reader } from './chunks.mjs';
 
 const [kind, size, keep] = process.argv.slice(2);
@@ -9,7 +11,7 @@ const HELD = 4_096;
 const frames = Math.round(Math.min(400_000, 3e8 / Number(size)));
 
 const hold = {
-  // As an operator without care: the newest are in an array.
+  // Without copies: the newest frames are in an array.
   none: () => {
     const slots = new Array(HELD);
     return (frame, n) => (slots[n % HELD] = frame);

@@ -58,7 +58,7 @@ const TestPlatform = NgModule({
 })(class {});
 
 Object.assign(globalThis, { Node: PlainNode });
-ɵsetDocument({ head: {} } as Document);
+ɵsetDocument({ head: {} });
 TestBed.initTestEnvironment(TestPlatform, platformCore());
 
 /** Makes a zoneless app with these providers, in place of the one before. */

@@ -5,19 +5,11 @@ import { countingMain, typeProof } from './angular/main.mjs';
 import { scenario } from './angular/scenario.mjs';
 import { makeApp } from './angular/scratch-app.mjs';
 
-const tools = {
-  '@angular/build': '20.3.41',
-  '@angular/cli': '20.3.43',
-  typescript: '~5.9.2',
-  'zone.js': '~0.15.0',
-  rxjs: '~7.8.0',
-  tslib: '^2.3.0',
-};
 let app;
 
 before(
   async () => {
-    app = await makeApp('20.3.32', tools);
+    app = await makeApp('angular-20');
     await app.write('src/main.ts', countingMain(true));
     await app.write('src/type-proof.ts', typeProof);
   },

@@ -9,19 +9,11 @@ import { scenario } from './angular/scenario.mjs';
 import { makeApp } from './angular/scratch-app.mjs';
 import { end, started } from './angular/serve.mjs';
 
-const tools = {
-  '@angular/build': '22.2.7',
-  '@angular/cli': '22.2.7',
-  typescript: '~6.0.3',
-  'zone.js': '~0.16.3',
-  rxjs: '~7.8.0',
-  tslib: '^2.3.0',
-};
 let app;
 
 before(
   async () => {
-    app = await makeApp('22.2.0', tools);
+    app = await makeApp('angular-22');
     await app.write('src/main.ts', countingMain(false));
     await app.write('src/main.zone.ts', countingMain(true));
     await app.write('src/type-proof.ts', typeProof);

@@ -8,6 +8,7 @@ import { NEVER, type Observable, tap } from 'rxjs';
 import { ProxyAgent } from 'undici';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { replay$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { stoppedBy } from '../../src/nestjs/feed-status.js';
 import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
 import { frameLine, gapLine } from '../../src/operators/node/recording-line.js';
 import { meanings, tradeFeedError } from '../../src/protocol/classify.js';
@@ -19,14 +20,14 @@ import { relayMeanings } from '../../src/protocol/relay-failure.js';
 import { relayTold } from '../../src/protocol/relay-told.js';
 import { readFailure } from '../../src/protocol/read-failure.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
-import { crossed, crossing } from '../../src/worker/crossed-error.js';
-import { keptValues } from '../../src/worker/kept-values.js';
-import { standIns } from '../../src/worker/stand-ins.js';
+import { fromCloneable, toCloneable } from '../../src/worker/cloneable-error.js';
+import { placeholders, storedValues } from '../../src/worker/thrown-values.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { openSse, startApp, when } from '../nestjs/support.js';
 import { optionsFor } from '../support/feed.js';
 import { issue, startWire, type Wire } from '../support/wire.js';
 import { frame, Raw, Source, Web } from '../relay/support.js';
+import { cases } from '../support/cases.js';
 
 const folder = tempFolder();
 const closing: (() => unknown)[] = [];
@@ -80,7 +81,7 @@ const origins = {
     new TradeFeedError({ code, stage, verdict, message: words, advice: words, reason: words, cause: words }),
   fields: (failure: TradeFeedError, words: string) => Object.assign(failure, { host: words, config: { key: words } }),
   worker: (failure: TradeFeedError) =>
-    crossed(structuredClone(crossing(failure, standIns)), keptValues()) as TradeFeedError,
+    fromCloneable(structuredClone(toCloneable(failure, placeholders)), storedValues()) as TradeFeedError,
   recording: (failure: TradeFeedError) => readFailure(JSON.parse(JSON.stringify(failure))),
 } as const;
 
@@ -130,7 +131,7 @@ describe('what a page receives has no text but the fixed words of the library', 
         }
         for (const close of closing.splice(0).reverse()) await close();
       }),
-      { numRuns: 60 },
+      { numRuns: cases(60) },
     );
   });
 
@@ -146,6 +147,7 @@ describe('what a page receives has no text but the fixed words of the library', 
           expect(answer['trade-feed'].code).toBe(failure.code);
         }
       }),
+      { numRuns: cases(100) },
     );
   });
 
@@ -160,7 +162,7 @@ describe('what a page receives has no text but the fixed words of the library', 
       source.subject.error(failure);
       expect(await bytes).not.toMatch(isPrivate);
       expect(await bytes).toContain('"code":"relay-source-failed"');
-      const health = new TradeFeedHealthIndicator({ status: { state: 'stopped', since: 1, failure } }).isHealthy();
+      const health = new TradeFeedHealthIndicator({ status: stoppedBy(failure) }).isHealthy();
       expect(JSON.stringify(health)).not.toMatch(isPrivate);
     },
   );

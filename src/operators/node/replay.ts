@@ -1,7 +1,7 @@
 import { asyncScheduler, noop, type Observable, type SchedulerLike, using } from 'rxjs';
 import { aFunction, objectWith, type Rule, validated } from '../../protocol/rules.js';
 import { absolutePath, checkPath } from './recording/recording-path.js';
-import type { Replayed } from '../stream/replayed.js';
+import type { Replayed } from '../items/replayed.js';
 import { createRecordingReader, type RecordingReader } from './recording/recording-reader.js';
 import { type ReplayProgress, replayRounds, type ReplaySettings } from './recording/replay-rounds.js';
 

@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import { aBoolean, validated } from '../../protocol/rules.js';
 import { BoundedReader } from '../bounded/bounded-reader.js';
 import type { Failure } from '../stream/failure.js';
-import { type Held, Holding } from '../stream/holding.js';
+import { type Held, Holding } from '../memory/holding.js';
 import { boundDefaults, type BoundOptions, type Bounds, boundRules } from '../bounded/bounds.js';
 
 /** The options of {@link toReadable}. */

@@ -1,7 +1,7 @@
 // Makes an Angular app in a scratch folder as a reader does: `ng new`, then what docs/angular.md says, taken from its fences.
 import { execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { newerNode, tarball, temporaryFolder } from '../support.mjs';
@@ -28,16 +28,13 @@ const guidePackages = () => {
   return packages.split(' ').map((name) => (name === 'rx-trade-feed' ? tarball() : name));
 };
 
-const framework = 'common compiler compiler-cli core forms platform-browser platform-server router'.split(' ');
-
 /**
  * Makes the app.
  *
- * @param version - of the framework: one that every package of it has, `platform-server` too
- * @param tools - the versions of all else, by package
- * @returns the folder of the app, what runs programs there, and `remove`
+ * @param versions - the folder of test/apps with the package.json and the lockfile that are installed
+ * @returns the folder of the app, functions that run programs there, and `remove`
  */
-export const makeApp = async (version, tools) => {
+export const makeApp = async (versions) => {
   const scratch = temporaryFolder('angular-app-');
   const folder = join(scratch, 'app');
   const bin = newerNode();
@@ -54,13 +51,14 @@ export const makeApp = async (version, tools) => {
     within(cwd, 'npm', 'install', ...names, '--no-audit', '--no-fund', '--ignore-scripts');
 
   // One install for the program that makes the app, and for the app.
-  const dependencies = { ...Object.fromEntries(framework.map((name) => [`@angular/${name}`, version])), ...tools };
-  await writeFile(join(scratch, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  const files = ['package.json', 'package-lock.json'];
+  for (const file of files) await copyFile(join(root, 'test/apps', versions, file), join(scratch, file));
+  const { dependencies } = JSON.parse(await readFile(join(scratch, 'package.json'), 'utf8'));
   await install(scratch);
   const asNew = '--defaults --minimal --skip-git --skip-install --ssr=false --style=css --directory app'.split(' ');
   await within(scratch, node, ng, 'new', 'scratch-app', ...asNew);
   await rename(join(scratch, 'node_modules'), join(folder, 'node_modules'));
-  await rm(join(scratch, 'package.json'));
+  for (const file of files) await rm(join(scratch, file));
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
   await writeFile(join(folder, 'package.json'), JSON.stringify({ ...manifest, devDependencies: {}, dependencies }));
 

@@ -8,7 +8,7 @@ import type { DropReport } from '../../../src/operators/bounded/drop-report.js';
 import { type ReadableOptions, toReadable } from '../../../src/operators/node/to-readable.js';
 import { OverflowError } from '../../../src/operators/bounded/overflow-error.js';
 import type { Frame } from '../../../src/protocol/frame.js';
-import { bufferSizes, chunk, fullChunk } from '../stream/views.js';
+import { bufferSizes, chunk, fullChunk } from '../memory/views.js';
 
 const mine = new Error('mine');
 

@@ -1,4 +1,4 @@
-import type { Replayed } from '../../stream/replayed.js';
+import type { Replayed } from '../../items/replayed.js';
 import { readLine } from '../recording-line.js';
 import { carriageReturn, newline } from './line-buffer.js';
 import { RecordingError } from './recording-error.js';

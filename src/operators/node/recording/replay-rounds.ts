@@ -10,7 +10,7 @@ import {
   timer,
 } from 'rxjs';
 import { clampMs } from '../../../protocol/rules.js';
-import type { Replayed } from '../../stream/replayed.js';
+import type { Replayed } from '../../items/replayed.js';
 import { createEventReader } from './event-reader.js';
 import type { RecordedLines } from './recording-reader.js';
 

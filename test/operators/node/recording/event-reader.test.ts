@@ -66,7 +66,7 @@ describe('createEventReader', () => {
         name: 'RecordingError',
         path: 'f.1',
         lineAt: line(1).length,
-        message: `The line at byte ${line(1).length} of f.1 is not a valid line of a recording: it is no JSON. To skip it, continue from offset ${100 + line(1).length + 9}.`,
+        message: `The line at byte ${line(1).length} of f.1 is not a valid line of a recording: it is not JSON. To skip it, continue from offset ${100 + line(1).length + 9}.`,
       }),
     );
   });

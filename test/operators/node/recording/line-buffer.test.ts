@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { LineBuffer } from '../../../../src/operators/node/recording/line-buffer.js';
+import { cases } from '../../../support/cases.js';
 
 const textOf = ({ bytes, length }: LineBuffer): string => bytes.toString('utf8', 0, length);
 
@@ -13,7 +14,7 @@ it('holds any lines, and says how many bytes each has', () => {
       for (const text of texts) expect(lines.add(text)).toBe(Buffer.byteLength(text));
       expect(textOf(lines)).toBe(Buffer.from(texts.join('')).toString());
     }),
-    { numRuns: 50 },
+    { numRuns: cases(50) },
   );
 });
 

@@ -3,12 +3,11 @@ import fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import {
-  type RecordingReader,
-  createRecordingReader,
-} from '../../../../src/operators/node/recording/recording-reader.js';
+import { type RecordingReader, createRecordingReader } from '../../../../src/operators/node/recording/recording-reader.js';
 import { tempFolder } from '../../../cli/support/temp-folder.js';
 import { openFiles } from '../support/open-files.js';
+import { cases } from '../../../support/cases.js';
+import { waitFor } from '../../../support/wait-for.js';
 
 const folder = tempFolder();
 let count = 0;
@@ -78,7 +77,7 @@ describe('createRecordingReader', () => {
           reader.unsubscribe();
         },
       ),
-      { numRuns: 60 },
+      { numRuns: cases(60) },
     );
   });
 
@@ -163,12 +162,10 @@ describe('createRecordingReader', () => {
     await reader.read();
     const read = reader.read();
     const filesOpen = (): number => openFiles().filter((file) => file.startsWith(path)).length;
-    const deadline = performance.now() + 2_000;
-    while (filesOpen() < 2 && performance.now() < deadline) await new Promise((done) => setImmediate(done));
+    await waitFor(() => filesOpen() === 2);
     reader.unsubscribe();
     await read.catch(() => undefined);
-    while (filesOpen() > 0 && performance.now() < deadline) await new Promise((done) => setImmediate(done));
-    expect(filesOpen()).toBe(0);
+    await waitFor(() => filesOpen() === 0);
   });
 
   it('does not pass over a torn line that is not the last of the recording', async () => {
@@ -247,10 +244,7 @@ describe('createRecordingReader', () => {
     const read = reading.read();
     reading.unsubscribe();
     await read.catch(() => undefined);
-    const deadline = performance.now() + 2_000;
-    while (openFiles().some((file) => file.startsWith(path)) && performance.now() < deadline)
-      await new Promise((done) => setImmediate(done));
-    expect(openFiles().filter((file) => file.startsWith(path))).toEqual([]);
+    await waitFor(() => !openFiles().some((file) => file.startsWith(path)));
     rmSync(path);
   });
 });

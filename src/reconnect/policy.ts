@@ -1,0 +1,142 @@
+import { asapScheduler, type SchedulerLike } from 'rxjs';
+import { TradeFeedError } from '../protocol/failure.js';
+import { errorBy } from '../protocol/meaning.js';
+import { retriesExhausted } from '../protocol/own-meanings.js';
+import {
+  aCount,
+  aFunction,
+  aScheduler,
+  clampMs,
+  durationMs,
+  invalidOption,
+  oneOf,
+  type Rule,
+  validated,
+} from '../protocol/rules.js';
+
+/** The policy of the reconnects: how the waits grow, and when the feed stops. Durations in ms. */
+export interface BackoffPolicy {
+  /** Longest first wait. @defaultValue 500 */
+  readonly initialDelayMs: number;
+  /** Longest wait of all. @defaultValue 30 000 */
+  readonly maxDelayMs: number;
+  /** Factor by which the longest wait grows with each reconnect. @defaultValue 2 */
+  readonly factor: number;
+  /**
+   * `full`: a random wait up to the longest one; `equal`: a random wait in its upper half; `none`: the longest wait. Unless it is `none`,
+   * a random part of a first wait is added to a `Retry-After`. @defaultValue `'full'`
+   */
+  readonly jitter: 'full' | 'equal' | 'none';
+  /**
+   * A connection that lived this long is stable and resets the attempts. With 0 every connection is stable, and nothing slows down the
+   * reconnects to a service that opens and closes at once. @defaultValue 5 000
+   */
+  readonly stableAfterMs: number;
+  /** Reconnects in a row without a stable connection: 3 means one first attempt and three more. @defaultValue `Infinity` */
+  readonly maxAttempts: number;
+  /** Returns a number from 0 up to 1, for the jitter. @defaultValue `Math.random` */
+  readonly random: () => number;
+  /** Runs the waits. @defaultValue `asapScheduler`: a timer for each wait, without one for a wait of 0 ms */
+  readonly scheduler: SchedulerLike;
+}
+
+/** A policy, where it differs from the default. */
+export type BackoffOptions = { readonly [Name in keyof BackoffPolicy]?: BackoffPolicy[Name] | undefined };
+
+/** The default policy. */
+export const defaultBackoff: BackoffPolicy = Object.freeze({
+  initialDelayMs: 500,
+  maxDelayMs: 30_000,
+  factor: 2,
+  jitter: 'full',
+  stableAfterMs: 5_000,
+  maxAttempts: Infinity,
+  random: Math.random,
+  scheduler: asapScheduler,
+});
+
+const rules: Readonly<Record<keyof BackoffPolicy, Rule>> = {
+  initialDelayMs: durationMs,
+  maxDelayMs: durationMs,
+  factor: { allowed: 'a number, 1 or more', is: (v) => typeof v === 'number' && v >= 1 },
+  jitter: oneOf('full', 'equal', 'none'),
+  stableAfterMs: durationMs,
+  maxAttempts: aCount(0),
+  random: aFunction,
+  scheduler: aScheduler,
+};
+
+/** Validates a policy and adds the defaults. Throws a `TradeFeedError` with code `invalid-options` if it is not valid. */
+export const resolveBackoff = (options: BackoffOptions = {}): BackoffPolicy => {
+  const policy = { ...defaultBackoff, ...validated<BackoffOptions>(options, rules, 'backoff.') };
+  const { initialDelayMs, maxDelayMs } = policy;
+  if (initialDelayMs <= maxDelayMs) return policy;
+  // Without an `initialDelayMs` in the options, its default is lowered to `maxDelayMs`.
+  if (options.initialDelayMs === undefined) return { ...policy, initialDelayMs: maxDelayMs };
+  throw invalidOption('backoff.initialDelayMs', `at most maxDelayMs (${maxDelayMs})`, initialDelayMs);
+};
+
+/** The decision to reconnect. */
+export interface Reconnect {
+  /** What ended the attempt. Its `previous` is set if the attempt was a reconnect. */
+  readonly failure: TradeFeedError;
+  /** Which reconnect since the last stable connection: 1, 2, … */
+  readonly attempt: number;
+  /** How long to wait before it, in ms. */
+  readonly delayMs: number;
+  /** Shortest wait in ms, also if the wait is ended early: a `Retry-After`. */
+  readonly floorMs: number;
+  /** Whether the connection that ended had been stable. */
+  readonly afterStable: boolean;
+}
+
+/** The decision to stop, with the error of the feed. */
+export interface Stop {
+  readonly stop: unknown;
+}
+
+/**
+ * Decides what follows a failure, from the failure and the previous decision: the whole policy, as a fold.
+ *
+ * Pure except for `policy.random`. Any other exception than a `TradeFeedError` stops the feed, unchanged.
+ *
+ * @param policy - a resolved policy
+ * @param last - the previous decision; `undefined` for the first failure
+ * @param error - what ended the attempt
+ */
+export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined, error: unknown): Reconnect | Stop => {
+  if (!(error instanceof TradeFeedError)) return { stop: error };
+  // A failure that a relay sent can have a `previous` already.
+  const failure =
+    last && !error.previous ? error.with({ previous: last.failure.with({ previous: undefined }) }) : error;
+  if (failure.verdict === 'stop') return { stop: failure };
+
+  const afterStable = failure.stage === 'stream' && failure.uptimeMs >= policy.stableAfterMs;
+  const attempt = afterStable ? 1 : (last?.attempt ?? 0) + 1;
+  if (attempt > policy.maxAttempts) return { stop: exhausted(policy, failure) };
+
+  // Only one reconnect without a wait per stable connection. A second one could start a loop without waits.
+  const mayRenewAtOnce = afterStable || (failure.stage !== 'stream' && last?.afterStable === true && last.delayMs > 0);
+  const atOnce = failure.verdict === 'renew' && mayRenewAtOnce;
+  // Jitter is added to a `Retry-After`, too. Otherwise all clients with the same `Retry-After` would reconnect at the same moment.
+  const requestedMs =
+    failure.retryAfterMs && failure.retryAfterMs + (policy.jitter === 'none' ? 0 : jitteredMs(policy, 1));
+  const policyMs = atOnce || (requestedMs && failure.verdict === 'wait') ? 0 : jitteredMs(policy, attempt);
+  const floorMs = clampMs(requestedMs ?? 0);
+  return { failure, attempt, delayMs: Math.max(floorMs, policyMs), floorMs, afterStable };
+};
+
+const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: BackoffPolicy, attempt: number): number => {
+  const longestMs = Math.min(clampMs(maxDelayMs), Math.max(1, initialDelayMs) * factor ** (attempt - 1));
+  const drawn = jitter === 'none' ? 1 : random();
+  const share = jitter === 'equal' ? (1 + drawn) / 2 : drawn;
+  // If `random` returns NaN, the wait must not become 0.
+  return Math.max(1, Math.round(share * longestMs) || 1);
+};
+
+const exhausted = ({ maxAttempts }: BackoffPolicy, failure: TradeFeedError): TradeFeedError => {
+  const { stage, uptimeMs, framesReceived, endedAt, previous } = failure;
+  const detail = `maxAttempts is ${maxAttempts}; the last failure was ${failure.code}`;
+  const facts = { stage, uptimeMs, framesReceived, endedAt, detail, cause: failure };
+  return errorBy(retriesExhausted, facts).with({ previous });
+};
