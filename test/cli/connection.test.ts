@@ -11,7 +11,7 @@ const usage = (message: RegExp) => expect.objectContaining({ exitCode: 2, messag
 const local = (message: RegExp) => expect.objectContaining({ exitCode: 8, message: expect.stringMatching(message) });
 
 describe('connectionOptions', () => {
-  test('come from the environment', async () => {
+  test('are read from the environment', async () => {
     expect(await connectionOptions({}, { env })).toStrictEqual({
       baseUrl: env.TRADE_FEED_BASE_URL,
       apiKey: 'planted-key',
@@ -20,7 +20,7 @@ describe('connectionOptions', () => {
     });
   });
 
-  test('come from arguments and files before that', async () => {
+  test('are read from arguments and files first', async () => {
     const { cert } = await certificateFor();
     const ca = await folder.file('ca.pem', cert);
     const keyFile = await folder.file('key', 'key-of-the-file\r\n');
@@ -30,24 +30,24 @@ describe('connectionOptions', () => {
     expect(await (options.apiKey as () => Promise<string>)()).toBe('key-of-the-file');
   });
 
-  test('ask a regular key file for every ticket, so that the key can rotate', async () => {
+  test('read a regular key file for every ticket, so that the key can rotate', async () => {
     const keyFile = await folder.file('rotating', 'first');
     const { apiKey } = await connectionOptions({ keyFile }, { env });
     await folder.file('rotating', 'second\n');
     expect(await (apiKey as () => Promise<string>)()).toBe('second');
   });
 
-  test('let the feed ask again when the file is empty for a moment, as one that is being written may be', async () => {
+  test('let the feed retry when the file is empty for a moment', async () => {
     const keyFile = await folder.file('emptied', 'first');
     const { apiKey } = await connectionOptions({ keyFile }, { env });
-    const ask = apiKey as () => Promise<string>;
+    const readKey = apiKey as () => Promise<string>;
     await folder.file('emptied', '');
-    await expect(ask()).rejects.toThrow(/--key-file must contain only an API key/);
+    await expect(readKey()).rejects.toThrow(/--key-file must contain only an API key/);
     await folder.file('emptied', 'second');
-    expect(await ask()).toBe('second');
+    expect(await readKey()).toBe('second');
   });
 
-  test('ask a pipe for its key once', async () => {
+  test('read a pipe once', async () => {
     const pipe = folder.path('pipe');
     await promisify(execFile)('mkfifo', [pipe]);
     const written = folder.file('pipe', 'key-of-the-pipe\n');
@@ -55,7 +55,7 @@ describe('connectionOptions', () => {
     await written;
   });
 
-  test('say what is missing and how to go on without an account', async () => {
+  test('name the missing setting, and what to do without an account', async () => {
     await expect(connectionOptions({}, { env: {} })).rejects.toEqual(
       usage(/^The address of the service is missing\. .*TRADE_FEED_BASE_URL.*--base-url.*serve/),
     );
@@ -64,7 +64,7 @@ describe('connectionOptions', () => {
     );
   });
 
-  test('say which file cannot be read or used, never what it holds', async () => {
+  test('name a file that cannot be read or used, never its content', async () => {
     const odd = await folder.file('odd', 'two planted-words\nand lines');
     const missing = folder.path('missing');
     await expect(connectionOptions({ keyFile: missing }, { env })).rejects.toEqual(
@@ -82,7 +82,7 @@ describe('connectionOptions', () => {
 });
 
 describe('targetOf', () => {
-  test('says what was asked for', () => {
+  test('returns the service of the arguments and the environment', () => {
     expect(targetOf({}, { env: {} })).toStrictEqual({ baseUrl: undefined, hasKey: false });
     expect(targetOf({}, { env })).toStrictEqual({ baseUrl: env.TRADE_FEED_BASE_URL, hasKey: true });
     expect(targetOf({ keyFile: 'k' }, { env: { TRADE_FEED_BASE_URL: '' } })).toStrictEqual({

@@ -13,17 +13,17 @@ const others: readonly CliEvent[] = [
 ];
 
 describe('the plain format', () => {
-  test('is a text payload byte for byte and a newline, a binary one in base64', () => {
+  test('is a text payload unchanged with a newline, or a binary payload in base64', () => {
     expect(plainFormat(text)).toStrictEqual(Buffer.concat([text.data, Buffer.from('\n')]));
     expect(plainFormat(binary)).toBe(`${binary.data.toString('base64')}\n`);
   });
 
-  test('is of frames alone', () => {
+  test('has lines only for frames', () => {
     expect(others.map(plainFormat)).toStrictEqual(others.map(() => undefined));
     expect(others.map(terminalFormat)).toStrictEqual(others.map(() => undefined));
   });
 
-  test('cannot steer a terminal', () => {
+  test('cannot control a terminal', () => {
     expect(terminalFormat(text)).toBe('{"名":"a␊b�␛"}\n');
     expect(terminalFormat(binary)).toBe(plainFormat(binary));
   });
@@ -64,7 +64,7 @@ describe('the JSON format', () => {
     });
   });
 
-  test('is the failure that stopped the feed, and no other ending', () => {
+  test('includes the failure that stopped the feed, and no other ending', () => {
     const error = tradeFeedError({ stage: 'ticket', status: 401 });
     expect(parsed(ended({ kind: 'failed', error }))).toMatchObject({
       type: 'stopped',

@@ -88,7 +88,7 @@ describe('welcome', () => {
     feed: 'raw',
   } as const;
 
-  test('says where the service is and what to type next', () => {
+  test('names the address of the service and the commands to type next', () => {
     expect(`\n${welcome({ ...facts, caFile: undefined })}`).toMatchSnapshot();
     expect(`\n${welcome({ ...facts, caFile: '/tmp/ca.pem' })}`).toMatchSnapshot();
   });

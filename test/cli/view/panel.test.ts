@@ -48,7 +48,7 @@ describe('the panel', () => {
   });
 
   test.each([1, 20, 40, 60, 79, 80, 100, 200])(
-    'is never wider than %d columns, nor longer than the terminal',
+    'is at most %d columns wide, and at most as long as the terminal',
     (columns) => {
       for (const tally of [begun, live, waiting, back]) {
         for (const rows of [1, 5, 24, 50]) {
@@ -60,13 +60,13 @@ describe('the panel', () => {
     },
   );
 
-  test('shows no control character of a payload', () => {
+  test('shows no control characters of a payload', () => {
     const nasty = tallyOf(...opening(0, 1), frameAt(30, '\x1b[2J\x1b]0;owned\x07'));
     expect(drawn(nasty, 80).join('\n')).toContain('␛[2J␛]0;owned␇');
     expect(drawn(nasty, 80).join('')).not.toMatch(/\p{Cc}/u);
   });
 
-  test('is coloured, and then as wide', () => {
+  test('has the same width with colours', () => {
     const lines = panel(live, { service: 'x', next, columns: 80, rows: 24 });
     for (const line of lines) {
       expect(
@@ -90,7 +90,7 @@ describe('the summary', () => {
     expect(`\n${summaryLines(tally).join('\n')}\n\n${summaryLine(tally)}\n`).toMatchSnapshot();
   });
 
-  test('tells dropped lines and several causes', () => {
+  test('reports dropped lines and several causes', () => {
     const tally = tallyOf(
       ...ending(1, expired, 0),
       ...ending(2, expired, 0),

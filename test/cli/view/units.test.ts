@@ -35,7 +35,7 @@ describe('units', () => {
     [3_723_000, '1:02:03'],
   ])('%d ms on a stopwatch are %s', (ms, words) => expect(stopwatch(ms)).toBe(words));
 
-  test('numbers have the digits that matter', () => {
+  test('numbers have one decimal below 100', () => {
     expect([amount(0), amount(20.14), amount(99.94), amount(99.96), amount(1_842.4)]).toStrictEqual([
       '0.0',
       '20.1',

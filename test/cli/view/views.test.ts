@@ -11,7 +11,7 @@ import { FakeOutput } from '../support/fake-output.js';
 const ticks = progressEveryMs / tickMs;
 
 describe('progress in a log', () => {
-  test('of a recording is told now and then, and each event at once', () => {
+  test('of a recording is written at intervals, and each event immediately', () => {
     const output = new FakeOutput();
     const view = progressView(output, () => '9 B in f');
     const tally = emptyTally('market', start);
@@ -27,7 +27,7 @@ describe('progress in a log', () => {
     ]);
   });
 
-  test('of a replay is told now and then, unless it is to be quiet', () => {
+  test('of a replay is written at intervals, unless it is quiet', () => {
     const context = fakeContext();
     const [view, quiet] = [replayView({ status: true }, context), replayView({ status: true, quiet: true }, context)];
     for (let n = 0; n < ticks - 1; n += 1) view.show(emptyReplayTally(0));
