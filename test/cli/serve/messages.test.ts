@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { serviceWords } from '../../../src/cli/serve/service-words.js';
-import { welcome } from '../../../src/cli/serve/welcome.js';
+import { serviceEventWords, welcome } from '../../../src/cli/serve/messages.js';
 import type { ServiceEvent } from '../../../src/testing/index.js';
 
 const at = 0;
@@ -64,20 +63,20 @@ const rows: readonly (readonly [words: string, event: ServiceEvent])[] = [
     },
   ],
   [
-    'against the contract: client-message, account-1, connection 3',
+    'contract violation: client-message, account-1, connection 3',
     { at, type: 'violation', rule: 'client-message', account, connection: 3 },
   ],
-  ['against the contract: unknown-path', { at, type: 'violation', rule: 'unknown-path' }],
+  ['contract violation: unknown-path', { at, type: 'violation', rule: 'unknown-path' }],
   [
-    'the source of market has ended; the service stays up',
+    'the source of market has ended; the service continues to run',
     { at, type: 'source-ended', feed: 'market', error: undefined },
   ],
   ['the source of market failed: no␊more', { at, type: 'source-ended', feed: 'market', error: new Error('no\nmore') }],
   ['the source of market failed: for an unknown reason', { at, type: 'source-ended', feed: 'market', error: 7 }],
 ];
 
-describe('serviceWords', () => {
-  test.each(rows)('%s', (words, event) => expect(serviceWords(event)).toBe(words));
+describe('serviceEventWords', () => {
+  test.each(rows)('%s', (words, event) => expect(serviceEventWords(event)).toBe(words));
 });
 
 describe('welcome', () => {
@@ -89,7 +88,7 @@ describe('welcome', () => {
     feed: 'raw',
   } as const;
 
-  test('says where the service is and what to type next', () => {
+  test('names the address of the service and the commands to type next', () => {
     expect(`\n${welcome({ ...facts, caFile: undefined })}`).toMatchSnapshot();
     expect(`\n${welcome({ ...facts, caFile: '/tmp/ca.pem' })}`).toMatchSnapshot();
   });

@@ -1,38 +1,38 @@
 import { filter, lastValueFrom, map, type Observable, scan, switchMap, take, takeWhile } from 'rxjs';
-import { type Feed, type Replayed, replay$, type ReplayedFrame } from '../../index.js';
+import { type Feed, replay$, type Replayed, type ReplayedFrame } from '../../index.js';
+import { printable } from '../../protocol/printable.js';
 import { CliError } from '../cli-error.js';
 import { ExitCode } from '../exit-code.js';
-import { printable } from '../../protocol/printable.js';
 
-/** Where the frames of `serve --replay` come from, and how fast. */
-export interface ReplaySourceOptions {
+/** The source of the frames of `serve --replay`. */
+export interface RecordingSourceOptions {
   readonly file: string;
-  /** How many times as fast as recorded. */
+  /** A multiple of the recorded speed. */
   readonly speed: number;
-  /** Emits when a client of a feed has connected: what that feed waits for. */
+  /** Emits when a client of a feed has connected. The feed waits for this. */
   readonly firstClient: (feed: Feed) => Observable<unknown>;
 }
 
-/** A recording to serve, and what to say of it. */
-export interface ReplaySource {
-  /** The payloads of a feed, with their recorded spacing, the first one when its first client has connected. */
+/** The payloads of a recording, and their description. */
+export interface RecordingSource {
+  /** Emits the payloads of a feed with the recorded intervals, beginning when its first client connects. */
   readonly payloads: (feed: Feed) => Observable<string | Uint8Array>;
-  /** The feed that its first frame is of. */
+  /** The feed of the first frame. */
   readonly feed: Feed;
   readonly description: (feed: Feed) => string;
 }
 
-/** How far it looks into a recording for the feeds that it holds, in bytes. */
-const lookBytes = 16 * 1024 * 1024;
+/** How many bytes of a recording are searched for its feeds. */
+const searchedBytes = 16 * 1024 * 1024;
 
 /**
  * Opens a recording to serve.
  *
  * @throws RecordingError when it cannot be read
  */
-export const openReplay = async ({ file, speed, firstClient }: ReplaySourceOptions): Promise<ReplaySource> => {
+export const openRecording = async ({ file, speed, firstClient }: RecordingSourceOptions): Promise<RecordingSource> => {
   const { feeds, isWhole } = await feedsIn(file);
-  if (isWhole && feeds.length === 0) throw new CliError(ExitCode.local, 'The recording of --replay holds no frame.');
+  if (isWhole && feeds.length === 0) throw new CliError(ExitCode.local, 'The recording of --replay contains no frame.');
   return {
     payloads: (feed) =>
       firstClient(feed).pipe(
@@ -45,25 +45,25 @@ export const openReplay = async ({ file, speed, firstClient }: ReplaySourceOptio
     feed: feeds[0] ?? 'market',
     description: (feed) =>
       isWhole && !feeds.includes(feed)
-        ? `nothing: no frame of it is in ${printable(file)}`
-        : `its frames of ${printable(file)}, ${paceWords(speed)}, the first one when its first client connects`,
+        ? `nothing: ${printable(file)} contains no frame of this feed`
+        : `its frames in ${printable(file)}, ${speedWords(speed)}, from when the first client connects`,
   };
 };
 
-interface FeedsSeen {
+interface FoundFeeds {
   /** In the order of their first frames. */
   readonly feeds: readonly Feed[];
-  /** Whether that is all of them. */
+  /** Whether the whole recording was searched. */
   readonly isWhole: boolean;
 }
 
-const feedsIn = (file: string): Promise<FeedsSeen> =>
+const feedsIn = (file: string): Promise<FoundFeeds> =>
   lastValueFrom(
     replay$(file, { speed: Infinity }).pipe(
-      scan<Replayed, FeedsSeen>(
+      scan<Replayed, FoundFeeds>(
         ({ feeds }, event) => ({
           feeds: event.type === 'frame' && !feeds.includes(event.feed) ? [...feeds, event.feed] : feeds,
-          isWhole: event.offset < lookBytes,
+          isWhole: event.offset < searchedBytes,
         }),
         { feeds: [], isWhole: true },
       ),
@@ -72,7 +72,7 @@ const feedsIn = (file: string): Promise<FeedsSeen> =>
     { defaultValue: { feeds: [], isWhole: true } },
   );
 
-/** Emits where the first frame of a feed is, so that what was recorded before it is not waited for; nothing when there is none. */
+/** Emits the offset of the first frame of a feed, so that the replay does not wait for the time before it. Emits nothing if there is no frame. */
 const startOf$ = (file: string, feed: Feed): Observable<number> =>
   replay$(file, { speed: Infinity }).pipe(
     scan((before, event) => ({ event, offset: before.event?.offset ?? 0 }), {
@@ -84,7 +84,7 @@ const startOf$ = (file: string, feed: Feed): Observable<number> =>
     take(1),
   );
 
-const paceWords = (speed: number): string => {
+const speedWords = (speed: number): string => {
   if (speed === 1) return 'as recorded';
   return speed === Infinity ? 'as fast as possible' : `${speed} times as fast`;
 };

@@ -1,21 +1,20 @@
 import { describe, expect, test } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
-import { endingOf, endings$ } from '../../../src/cli/follow/endings.js';
-import { exitCodeOfEnding } from '../../../src/cli/follow/exit-code-of-ending.js';
-import type { Ending } from '../../../src/cli/follow/happening.js';
+import { endingOf, endings$, exitCodeOfEnding } from '../../../src/cli/follow/ending.js';
+import type { Ending } from '../../../src/cli/follow/event.js';
 import { fakeContext } from '../support/fake-context.js';
 
 const broken = (code: string) => Object.assign(new Error(`write ${code}`), { code });
 
 describe('endings$', () => {
-  test('tells of a signal', async () => {
+  test('emits a signal', async () => {
     const context = fakeContext();
     const ending = firstValueFrom(endings$(context));
     context.interrupt$.next('SIGTERM');
     expect(await ending).toStrictEqual({ kind: 'interrupted', signal: 'SIGTERM' });
   });
 
-  test('tells that the reader of stdout is gone, at once or later', async () => {
+  test('reports that the reader of stdout has exited, immediately or later', async () => {
     const context = fakeContext();
     const ending = firstValueFrom(endings$(context));
     context.stdout.destroy(broken('EPIPE'));
@@ -25,7 +24,7 @@ describe('endings$', () => {
     expect(endingOf(context.stderr)).toBeUndefined();
   });
 
-  test('tells that stdout cannot be written for another reason', async () => {
+  test('reports another failure of stdout', async () => {
     const context = fakeContext();
     const ending = firstValueFrom(endings$(context));
     context.stdout.destroy(broken('ENOSPC'));

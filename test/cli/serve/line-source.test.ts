@@ -1,12 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { promisify } from 'node:util';
+import { describe, expect, test } from '@jest/globals';
 import { lastValueFrom, NEVER, type Observable, of, Subject, take, toArray } from 'rxjs';
-import { linesOf } from '../../../src/cli/serve/lines.js';
-import { pacedAt } from '../../../src/cli/serve/paced-lines.js';
-import { openSource } from '../../../src/cli/serve/source.js';
+import { linesOf, openSource, pacedAt } from '../../../src/cli/serve/line-source.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const folder = tempFolder();
@@ -19,7 +17,7 @@ const listOf = (lines$: Observable<string>): Promise<string[]> =>
   lastValueFrom(lines$.pipe(toArray()), { defaultValue: [] });
 
 describe('linesOf', () => {
-  test('cuts at newlines alone, wherever the chunks are cut, and leaves empty lines out', async () => {
+  test('splits only at newlines, for any size of the chunks, and skips empty lines', async () => {
     const text = '{"名":"🚀"}\n\r\n\na\u2028b\rc\r\nlast';
     const bytes = [...Buffer.from(text)].map((byte) => Buffer.of(byte));
     expect(await all(linesOf(Readable.from(bytes)))).toStrictEqual(['{"名":"🚀"}', 'a\u2028b\rc', 'last']);
@@ -36,7 +34,7 @@ describe('pacedAt', () => {
   const numbers = (count: number): Readable => Readable.from(Array.from({ length: count }, (_, n) => n));
   const never = new AbortController().signal;
 
-  test('keeps the rate, low or high', async () => {
+  test('keeps a low or high rate', async () => {
     for (const [rate, count] of [
       [100, 6],
       [10_000, 600],
@@ -47,7 +45,7 @@ describe('pacedAt', () => {
     }
   });
 
-  test('ends its wait when it is told to', async () => {
+  test('ends its wait when it is aborted', async () => {
     const abort = new AbortController();
     const paced = pacedAt(0.001, numbers(2), abort.signal);
     expect(await paced.next()).toMatchObject({ value: 0 });
@@ -63,10 +61,10 @@ describe('openSource', () => {
     options: { rate?: number; stdin?: Readable; firstClient$?: Observable<unknown> } = {},
   ) => openSource({ source, rate: undefined, stdin: new PassThrough(), firstClient$: of(1), ...options });
 
-  test('passes the lines of stdin on as they come', async () => {
+  test('emits the lines of stdin as they arrive', async () => {
     const stdin = new PassThrough();
     const { lines$, description } = await open('-', { stdin, firstClient$: NEVER });
-    expect(description).toBe('the lines of stdin, as they come');
+    expect(description).toBe('the lines of stdin, as they arrive');
     const seen = new Subject<string>();
     const first = lastValueFrom(seen.pipe(take(1)));
     const subscription = lines$.subscribe(seen);
@@ -80,7 +78,7 @@ describe('openSource', () => {
     await closed;
   });
 
-  test('begins a file with the first client, at a rate', async () => {
+  test('begins a file when the first client connects, at a rate', async () => {
     const file = await folder.file('frames', 'one\ntwo\nthree\n');
     const firstClient$ = new Subject<void>();
     const { lines$, description } = await open(file, { rate: 1_000, firstClient$ });
@@ -92,7 +90,7 @@ describe('openSource', () => {
     expect((await open(file)).description).toContain('20 a second');
   });
 
-  test('begins whatever has a rate with the first client', async () => {
+  test('begins any source with a rate when the first client connects', async () => {
     const stdin = new PassThrough();
     const firstClient$ = new Subject<void>();
     const { lines$, description } = await open('-', { rate: 1_000, stdin, firstClient$ });
@@ -103,17 +101,17 @@ describe('openSource', () => {
     expect(await lines).toStrictEqual(['one', 'two']);
   });
 
-  test('passes on what comes out of a named pipe', async () => {
+  test('emits the lines of a named pipe', async () => {
     const pipe = folder.path('pipe');
     await promisify(execFile)('mkfifo', [pipe]);
     const { lines$, description } = await open(pipe, { firstClient$: NEVER });
-    expect(description).toBe(`the lines of ${pipe}, as they come`);
+    expect(description).toBe(`the lines of ${pipe}, as they arrive`);
     const lines = listOf(lines$);
     await folder.file('pipe', 'one\ntwo\n');
     expect(await lines).toStrictEqual(['one', 'two']);
   });
 
-  test('says why a file cannot be read', async () => {
+  test('explains why a file cannot be read', async () => {
     await expect(open(folder.path('missing'))).rejects.toMatchObject({
       exitCode: 8,
       message: 'Cannot read the file of --source: there is no such file.',
