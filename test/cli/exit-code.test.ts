@@ -4,7 +4,7 @@ import { ExitCode, exitCodeMeanings, exitCodes } from '../../src/cli/exit-code.j
 import { RecordingError, tradeFeedError } from '../../src/index.js';
 import { failureCodes } from '../support/failure-table.js';
 
-// The table once more, read by a person: what a script sees of each failure.
+// The table again, written by hand: the exit code of each failure.
 const table = {
   2: ['invalid-options'],
   3: ['api-key-unavailable', 'invalid-api-key', 'not-entitled', 'access-expired', 'access-revoked'],
@@ -44,7 +44,7 @@ describe('the exit codes', () => {
     expect(exitCodes).toStrictEqual(Object.fromEntries(rows));
   });
 
-  test('cover every failure that the library knows', () => {
+  test('include every failure of the library', () => {
     expect(Object.keys(exitCodes).sort()).toStrictEqual(failureCodes);
   });
 
@@ -52,7 +52,7 @@ describe('the exit codes', () => {
     for (const code of Object.values(ExitCode)) expect(exitCodeMeanings[code]).toEqual(expect.any(String));
   });
 
-  test('are told by whatever ended the command', () => {
+  test('follow from the error that ended the command', () => {
     expect(exitCodeOf(tradeFeedError({ stage: 'stream', closeCode: 4001 }))).toBe(4);
     expect(exitCodeOf(new CliError(ExitCode.usage, 'no'))).toBe(2);
     expect(exitCodeOf(new RecordingError('no', { path: 'f' }))).toBe(8);
@@ -62,7 +62,7 @@ describe('the exit codes', () => {
 });
 
 describe('localError', () => {
-  test('says the usual failures of the system in plain words, and others as the system does', () => {
+  test('explains common errors of the operating system, and uses its message for others', () => {
     const failure = (code?: string) =>
       localError('Cannot read it', Object.assign(new Error('EODD, odd'), { code })).message;
     expect(failure('ENOENT')).toBe('Cannot read it: there is no such file.');

@@ -20,10 +20,10 @@ describe('run', () => {
   });
 
   test.each([
-    [[], 'rx-trade-feed: Give a command: demo, listen, record, replay, serve.\nTry rx-trade-feed --help.\n'],
+    [[], 'rx-trade-feed: A command is missing. The commands are demo, listen, record, replay, serve.\nTry rx-trade-feed --help.\n'],
     [['listne'], 'rx-trade-feed: There is no command listne. Did you mean listen?\nTry rx-trade-feed --help.\n'],
     [['serve', '-x'], 'rx-trade-feed: There is no option -x.\nTry rx-trade-feed serve --help.\n'],
-  ])('says what is wrong with %j and how to get help', async (args, says) => {
+  ])('explains the problem with %j and how to get help', async (args, says) => {
     const context = fakeContext();
     expect(await run(args, context)).toBe(2);
     expect(context.stderr.text).toBe(says);
@@ -31,9 +31,9 @@ describe('run', () => {
   });
 
   test.each([
-    [new Error('odd'), /^rx-trade-feed: something unexpected happened; this is a bug\.\nError: odd\n {4}at /],
-    ['odd', /^rx-trade-feed: something unexpected happened; this is a bug\.\n'odd'\n$/],
-  ])('shows where a bug is: %s', async (bug, says) => {
+    [new Error('odd'), /^rx-trade-feed: an unexpected error occurred; this is a bug\.\nError: odd\n {4}at /],
+    ['odd', /^rx-trade-feed: an unexpected error occurred; this is a bug\.\n'odd'\n$/],
+  ])('shows the stack of a bug: %s', async (bug, says) => {
     const context = fakeContext();
     const failing = { ...context, interrupt$: throwError(() => bug) };
     const env = { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1', TRADE_FEED_API_KEY: 'planted-key' };

@@ -1,37 +1,37 @@
 import { describe, expect, test } from '@jest/globals';
-import { ended, type Happening } from '../../../src/cli/follow/happening.js';
-import { jsonFormat, plainFormat, shownFormat } from '../../../src/cli/output/format.js';
+import { ended, type CliEvent } from '../../../src/cli/follow/event.js';
+import { jsonFormat, plainFormat, terminalFormat } from '../../../src/cli/output/format.js';
 import { tradeFeedError } from '../../../src/index.js';
 import { ending, expired, frameAt, gap, start } from '../support/events.js';
 
 const text = frameAt(5, '{"名":"a\nb\u2028\x1b"}');
 const binary = frameAt(6, '\x00\xff', { isBinary: true, connection: 2 });
-const others: readonly Happening[] = [
+const others: readonly CliEvent[] = [
   { type: 'tick', at: start },
   ...ending(0, expired, 0),
   ended({ kind: 'failed', error: new Error('x') }),
 ];
 
 describe('the plain format', () => {
-  test('is a text payload byte for byte and a newline, a binary one in base64', () => {
+  test('is a text payload unchanged with a newline, or a binary payload in base64', () => {
     expect(plainFormat(text)).toStrictEqual(Buffer.concat([text.data, Buffer.from('\n')]));
     expect(plainFormat(binary)).toBe(`${binary.data.toString('base64')}\n`);
   });
 
-  test('is of frames alone', () => {
+  test('has lines only for frames', () => {
     expect(others.map(plainFormat)).toStrictEqual(others.map(() => undefined));
-    expect(others.map(shownFormat)).toStrictEqual(others.map(() => undefined));
+    expect(others.map(terminalFormat)).toStrictEqual(others.map(() => undefined));
   });
 
-  test('cannot steer a terminal', () => {
-    expect(shownFormat(text)).toBe('{"名":"a␊b�␛"}\n');
-    expect(shownFormat(binary)).toBe(plainFormat(binary));
+  test('cannot control a terminal', () => {
+    expect(terminalFormat(text)).toBe('{"名":"a␊b�␛"}\n');
+    expect(terminalFormat(binary)).toBe(plainFormat(binary));
   });
 });
 
 describe('the JSON format', () => {
-  const parsed = (happening: Happening): unknown => {
-    const line = jsonFormat(happening);
+  const parsed = (event: CliEvent): unknown => {
+    const line = jsonFormat(event);
     if (line === undefined) return undefined;
     expect(line).toMatch(/^[^\n]*\n$/);
     return JSON.parse(String(line));
@@ -64,7 +64,7 @@ describe('the JSON format', () => {
     });
   });
 
-  test('is the failure that stopped the feed, and no other ending', () => {
+  test('includes the failure that stopped the feed, and no other ending', () => {
     const error = tradeFeedError({ stage: 'ticket', status: 401 });
     expect(parsed(ended({ kind: 'failed', error }))).toMatchObject({
       type: 'stopped',

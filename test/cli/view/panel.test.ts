@@ -1,15 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Happening } from '../../../src/cli/follow/happening.js';
-import { emptyTally, type Tally, tallied } from '../../../src/cli/follow/tally.js';
-import { printed } from '../../../src/cli/view/line.js';
+import type { CliEvent } from '../../../src/cli/follow/event.js';
+import { emptyTally, tallied, type Tally } from '../../../src/cli/follow/tally.js';
+import { printed, widthOf } from '../../../src/cli/view/line.js';
 import { panel } from '../../../src/cli/view/panel.js';
-import { status } from '../../../src/cli/view/status.js';
-import { summaryLine, summaryLines } from '../../../src/cli/view/tally-words.js';
-import { widthOf } from '../../../src/cli/view/width.js';
+import { statusLine, summaryLine, summaryLines } from '../../../src/cli/view/words.js';
 import { ending, expired, frameAt, gap, opening, start } from '../support/events.js';
 
-const tallyOf = (...happenings: readonly Happening[]): Tally => happenings.reduce(tallied, emptyTally('market', start));
-const ticks = (fromMs: number, toMs: number, frames: number): readonly Happening[] =>
+const tallyOf = (...events: readonly CliEvent[]): Tally => events.reduce(tallied, emptyTally('market', start));
+const ticks = (fromMs: number, toMs: number, frames: number): readonly CliEvent[] =>
   Array.from({ length: Math.floor((toMs - fromMs) / 500) }, (_, n) => fromMs + n * 500).flatMap((ms) => [
     ...Array.from({ length: frames }, (_, n) =>
       frameAt(ms + n + 1, `{"batch":${ms + n},"trades":[${'{"price":"3000.25"},'.repeat(20)}]}`),
@@ -50,7 +48,7 @@ describe('the panel', () => {
   });
 
   test.each([1, 20, 40, 60, 79, 80, 100, 200])(
-    'is never wider than %d columns, nor longer than the terminal',
+    'is at most %d columns wide, and at most as long as the terminal',
     (columns) => {
       for (const tally of [begun, live, waiting, back]) {
         for (const rows of [1, 5, 24, 50]) {
@@ -62,13 +60,13 @@ describe('the panel', () => {
     },
   );
 
-  test('shows no control character of a payload', () => {
+  test('shows no control characters of a payload', () => {
     const nasty = tallyOf(...opening(0, 1), frameAt(30, '\x1b[2J\x1b]0;owned\x07'));
     expect(drawn(nasty, 80).join('\n')).toContain('␛[2J␛]0;owned␇');
     expect(drawn(nasty, 80).join('')).not.toMatch(/\p{Cc}/u);
   });
 
-  test('is coloured, and then as wide', () => {
+  test('has the same width with colours', () => {
     const lines = panel(live, { service: 'x', next, columns: 80, rows: 24 });
     for (const line of lines) {
       expect(
@@ -83,7 +81,7 @@ describe('the panel', () => {
 
 describe('the status line', () => {
   test.each(Object.entries({ begun, live, waiting, back }))('of a feed that is %s', (_, tally) => {
-    expect(printed(status(tally), 200, false)).toMatchSnapshot();
+    expect(printed(statusLine(tally), 200, false)).toMatchSnapshot();
   });
 });
 
@@ -92,7 +90,7 @@ describe('the summary', () => {
     expect(`\n${summaryLines(tally).join('\n')}\n\n${summaryLine(tally)}\n`).toMatchSnapshot();
   });
 
-  test('tells dropped lines and several causes', () => {
+  test('reports dropped lines and several causes', () => {
     const tally = tallyOf(
       ...ending(1, expired, 0),
       ...ending(2, expired, 0),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { amount, bytes, count, counted, duration, watch } from '../../../src/cli/view/units.js';
+import { amount, bytes, count, counted, duration, stopwatch } from '../../../src/cli/view/units.js';
 
 describe('units', () => {
   test.each([
@@ -33,9 +33,9 @@ describe('units', () => {
     [-5, '0:00'],
     [61_999, '1:01'],
     [3_723_000, '1:02:03'],
-  ])('%d ms on a watch are %s', (ms, words) => expect(watch(ms)).toBe(words));
+  ])('%d ms on a stopwatch are %s', (ms, words) => expect(stopwatch(ms)).toBe(words));
 
-  test('numbers have the digits that matter', () => {
+  test('numbers have one decimal below 100', () => {
     expect([amount(0), amount(20.14), amount(99.94), amount(99.96), amount(1_842.4)]).toStrictEqual([
       '0.0',
       '20.1',

@@ -8,7 +8,7 @@ import { holders } from './holders.js';
 const frameBytes = 1_000;
 const reads = 8;
 
-/** Frames that follow one another in buffers of `bufferBytes`, behind `headBytes` each, as a socket or a worker gives them. */
+/** Creates consecutive frames in buffers of `bufferBytes`, each after `headBytes`, as a socket or a worker does. */
 const feed = (bufferBytes: number, headBytes: number): Frame[][] => {
   let n = 0;
   return Array.from({ length: reads }, () => {
@@ -33,7 +33,7 @@ const all: Part = (frames) => frames;
 const oneOfFive: Part = filter((frame) => frame.data.readUInt32LE() % 5 === 0);
 const mostOfThem: Part = filter((frame) => frame.data.readUInt32LE() % 10 < 7);
 
-/** Lets operators hold what they get of one shared feed, and returns what each keeps alive for each byte that it holds. */
+/** Passes one shared feed to operators, and returns how many bytes each keeps alive per held byte. */
 const ratios = async (read: readonly (readonly Frame[])[], parts: readonly (readonly [string, Part])[]) => {
   const subject = new Subject<Frame>();
   const drains = parts.map(([name, part]) => holders[name]!(part(subject)));
@@ -44,7 +44,7 @@ const ratios = async (read: readonly (readonly Frame[])[], parts: readonly (read
   const held: (readonly Uint8Array[])[] = [];
   for (const drain of drains) held.push(await drain());
   return held.map((each) => {
-    // The ratio of a holder that holds almost nothing would say nothing.
+    // The ratio of an operator that holds almost nothing is meaningless.
     expect(bytesOf(each)).toBeGreaterThan(20_000);
     return aliveBytes(each) / bytesOf(each);
   });
