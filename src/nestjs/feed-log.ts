@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { type MonoTypeOperatorFunction, tap } from 'rxjs';
 import type { FeedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failure.js';
-import type { RelayEvent, RelayRefusal } from '../relay/index.js';
+import type { RelayActivity, RelayRefusal } from '../relay/index.js';
 
 /** Creates the logger of a feed. The context is `TradeFeed`, followed by the name of the feed if it has one. */
 export const loggerOf = (name: string | undefined): Logger =>
@@ -48,7 +48,7 @@ const logStop = (logger: Logger, error: unknown): void => {
 /** Logs what happens to the clients of a relay. */
 export const logClients =
   (logger: Logger) =>
-  (event: RelayEvent): void => {
+  (event: RelayActivity): void => {
     switch (event.type) {
       case 'client-joined':
         return logger.debug(`Client ${event.client} joined (${event.joined})`);

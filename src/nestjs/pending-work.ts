@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { answerEnd } from '../relay/answer-end.js';
+import { waitForClose } from '../relay/http-response.js';
 
 /** Collects the work that a shutdown waits for: connections that are closing, and responses to browsers that are being sent. */
 export class PendingWork {
@@ -21,6 +21,6 @@ export class PendingWork {
 
   /** Waits for all of it, for one second at most. */
   async end(): Promise<void> {
-    await Promise.all([...this.#closing, ...Array.from(this.#responses, answerEnd)]);
+    await Promise.all([...this.#closing, ...Array.from(this.#responses, waitForClose)]);
   }
 }

@@ -1,6 +1,6 @@
 import { BadRequestException, ForbiddenException } from '@nestjs/common';
 import { aFunction, checkGiven, oneOf, type Rule, validated } from '../protocol/rules.js';
-import { corsOf, type Origins, originsRule } from '../relay/cors.js';
+import { type AllowedOrigins, checkCors, originsRule } from '../relay/cors.js';
 import type { RelayTopic } from '../relay/index.js';
 import { isPipelined, type SseRequest } from './sse-request.js';
 
@@ -30,7 +30,7 @@ export interface SseOptions {
    *
    * @defaultValue none: only the origin of the server
    */
-  readonly allowOrigins?: Origins | undefined;
+  readonly allowOrigins?: AllowedOrigins | undefined;
 }
 
 /**
@@ -43,7 +43,7 @@ export const admission = (request: SseRequest, options: SseOptions): (() => void
   checkGiven(Object(options) as object, { authorize: rules.authorize });
   const { allowOrigins = [] } = validated(options, rules);
   return () => {
-    if (!corsOf(request, allowOrigins).isAllowed)
+    if (!checkCors(request, allowOrigins).isAllowed)
       throw new ForbiddenException(
         'This feed does not serve pages of this origin. To allow it, add it to `allowOrigins` of `sse()`.',
       );

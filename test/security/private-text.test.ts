@@ -28,6 +28,7 @@ import { openSse, startApp, when } from '../nestjs/support.js';
 import { optionsFor } from '../support/feed.js';
 import { issue, startWire, type Wire } from '../support/wire.js';
 import { frame, Raw, Source, Web } from '../relay/support.js';
+import { cases } from '../support/cases.js';
 
 const folder = tempFolder();
 const closing: (() => unknown)[] = [];
@@ -131,7 +132,7 @@ describe('what a page receives has no text but the fixed words of the library', 
         }
         for (const close of closing.splice(0).reverse()) await close();
       }),
-      { numRuns: 60 },
+      { numRuns: cases(60) },
     );
   });
 
@@ -147,6 +148,7 @@ describe('what a page receives has no text but the fixed words of the library', 
           expect(answer['trade-feed'].code).toBe(failure.code);
         }
       }),
+      { numRuns: cases(100) },
     );
   });
 
