@@ -7,7 +7,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { makeApp } from '../test/apps/example-app/made-app.mjs';
+import { buildApp } from '../test/apps/example-app/build-app.mjs';
 import { chromium, newerNode, tarball } from '../test/apps/support.mjs';
 import { buildPackage, finish, prepare, runTests, testFiles } from './run-tests.mjs';
 
@@ -36,7 +36,7 @@ await prepare(async () => {
   if (examples.length === 0) return;
   const shared = process.env.RX_TRADE_FEED_EXAMPLE_IN;
   const isBuilt = shared !== undefined && existsSync(join(shared, 'dist'));
-  process.env.RX_TRADE_FEED_EXAMPLE = isBuilt ? shared : (await step('building the example app', makeApp)).folder;
+  process.env.RX_TRADE_FEED_EXAMPLE = isBuilt ? shared : (await step('building the example app', buildApp)).folder;
 });
 
 const timeoutMs = 10 * 60_000;

@@ -1,7 +1,7 @@
 export { relayFeed$ } from './relay-feed.js';
-export type { RelayFeedOptions, ResumeStore } from './relay-feed-options.js';
+export type { RelayFeedOptions, RequestHeaders, ResumeStore } from './relay-feed-options.js';
 
-// What it says
+// Events and failures
 export { type AnyFrame, Frame } from '../protocol/frame.js';
 export type {
   Disconnected,
@@ -25,4 +25,4 @@ export {
   type Verdict,
 } from '../protocol/failure.js';
 export { relayError, type RelayFailureFacts } from '../protocol/relay-failure.js';
-export type { BackoffOptions, BackoffPolicy } from '../reconnect/backoff.js';
+export type { BackoffOptions, BackoffPolicy } from '../reconnect/policy.js';

@@ -31,7 +31,7 @@ export const transport = {
     {
       code: 'const wasUnanswered',
       from: 'warm.socket() === socket',
-      why: 'A client ends with its socket (`own-client.ts`), so it never has another one. This is a second check.',
+      why: 'A client ends with its socket (`ticket-client.ts`), so it never has another one. This is a second check.',
     },
     {
       code: "given.body.on('error', noop)",
