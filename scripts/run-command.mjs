@@ -22,7 +22,7 @@ export const killAll = () => running.forEach(kill);
  * Runs a command as npm runs a script: in a shell, with `node_modules/.bin` in the PATH.
  *
  * @param command - the command line
- * @param options - `env`: more environment variables; `bin`: folders for the beginning of the PATH; `priority`: of the process
+ * @param options - `env`: more environment variables; `bin`: a folder that comes first in the PATH; `priority`: as in `os.setPriority`
  * @returns `ok`: whether the exit code is 0; `output`: all that the command wrote
  */
 export const runCommand = (command, { env = {}, bin = [], priority = 0 } = {}) =>

@@ -1,7 +1,7 @@
 // Runs all checks of the project and ends with the line `N passed, N failed`. Each test counts, and each other check counts as one.
 //
 //   npm test                            what a change must pass
-//   npm test -- --ci                    what CI runs: also all random cases, the coverage, whole apps and other Node versions
+//   npm test -- --ci                    what CI runs: also coverage, all cases of the properties, benchmarks, whole apps and other Node versions
 //   npm test -- --only lint,types       these checks alone
 //   npm test -- --ci --only nodes       the test suite on the other Node versions
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -37,25 +37,28 @@ const jest = async (id, args, settings) => {
   return { ok, passed, failed, output, note: `${passed} tests${skipped > 0 ? `, ${skipped} skipped` : ''}` };
 };
 
-const allCases = { env: { RX_TRADE_FEED_ALL_CASES: '1' } };
+/** The test suite without coverage. It fails when jest fails, even if no test failed. */
+const plain = async (id, settings) => {
+  const result = await jest(id, [], settings);
+  return result.ok === false && result.failed === 0 ? { ...result, failed: 1 } : result;
+};
 
-/** The test suite with all random cases and with coverage. A coverage below the limit counts as one failure. */
+/**
+ * The test suite with coverage and all cases of the properties. A coverage below the limit counts as one failure. Coverage doubles the
+ * time to load the files of src, and fewer cases reach fewer branches, so only CI measures it.
+ */
 const covered = async () => {
   const folder = join(temp, 'coverage');
   const reporters = ['json-summary', 'text'].map((name) => `--coverageReporters=${name}`);
   const args = ['--coverage', `--coverageDirectory=${folder}`, ...reporters];
-  const result = await jest('jest', args, allCases);
+  const result = await jest('jest', args, { env: { RX_TRADE_FEED_ALL_CASES: '1' } });
   if (result.failed > 0) return result;
   const { branches } = JSON.parse(readFileSync(join(folder, 'coverage-summary.json'), 'utf8')).total;
   const note = `${result.note}, ${branches.pct} % of branches`;
   return result.ok ? { ...result, passed: result.passed + 1, note } : { ...result, failed: 1, note };
 };
 
-/** The test suite with fewer random cases. An error of jest without a failed test counts as one failure. */
-const plain = (id, bin = () => []) => async () => {
-  const result = await jest(id, [], { bin: bin() });
-  return result.ok === false && result.failed === 0 ? { ...result, failed: 1 } : result;
-};
+const onNode = (version) => async () => plain(`node-${version}`, { bin: [installNode(version)] });
 
 // Scripts must not build again, because other checks are reading `dist`. They share the example app.
 const env = { RX_TRADE_FEED_IS_BUILT: '1', RX_TRADE_FEED_EXAMPLE_IN: join(temp, 'example') };
@@ -69,38 +72,34 @@ const counted = (line) => async () => {
 };
 
 const build = ['build', command('node scripts/build.mjs')];
-const bench = ['bench', command('node --expose-gc bench/check/index.mjs', options.ci ? allCases : {})];
-// Some tests measure time, so the checks get a low priority.
-const low = { priority: constants.priority.PRIORITY_LOW };
-const checks = [
+// The other checks take the CPU time that jest leaves, because some tests measure time.
+const beside = (line, env = {}) => command(line, { env, priority: constants.priority.PRIORITY_LOW });
+// Two at a time, in this order: the longest first.
+const shared = [
+  ['jest', options.ci ? covered : () => plain('jest')],
   // A larger young generation saves a tenth of the time.
-  ['lint', command('eslint .', { ...low, env: { NODE_OPTIONS: '--max-semi-space-size=64' } })],
-  ['types', command('tsc --noEmit', low)],
-  ['format', command('prettier --check .', low)],
-  ['docs', command('typedoc', low)],
-  ['api', command('node scripts/api.mjs', low)],
-  ['imports', command('depcruise . --config', low)],
-  ['package', command('node scripts/package.mjs', low)],
+  ['lint', beside('eslint .', { NODE_OPTIONS: '--max-semi-space-size=64' })],
+  ['types', beside('tsc --noEmit')],
+  ['format', beside('prettier --check .')],
+  ['docs', beside('typedoc')],
+  ['api', beside('node scripts/api.mjs')],
+  ['imports', beside('depcruise . --config')],
+  ['package', beside('node scripts/package.mjs')],
 ];
-const apps = [
+const sharedInCi = [
   ['debian', command('node scripts/install-debian.mjs')],
   ['peers', counted('node scripts/test-peers.mjs')],
   ['apps', counted('node scripts/test-apps.mjs --without example-app')],
   ['example', counted('node scripts/test-apps.mjs example-app --without speed')],
+  ...nodeVersions.map((version) => [`node ${version.split('.')[0]}`, onNode(version)]),
 ];
-const nodes = nodeVersions.map((version) => {
-  const [major] = version.split('.');
-  return [`node ${major}`, plain(`node-${major}`, () => [installNode(version)])];
-});
-// They measure, so CI runs nothing else at the same time.
-const alone = [['speed', counted('node scripts/test-apps.mjs speed')], bench];
+// One at a time: they measure.
+const aloneInCi = [
+  ['speed', counted('node scripts/test-apps.mjs speed')],
+  ['bench', command('node --expose-gc bench/check/index.mjs')],
+];
 
-// Two lanes: the first begins with the tests, the second with the checks. Then both take what is left.
-const first = options.ci ? [['jest', covered]] : [bench, ['jest', plain('jest')]];
-const waiting = options.ci ? [...checks, ...apps, ...nodes] : checks;
-const last = options.ci ? alone : [];
-
-const all = [build, ...first, ...waiting, ...last];
+const all = [build, ...shared, ...(options.ci ? [...sharedInCi, ...aloneInCi] : [])];
 const names = all.map(([name]) => name);
 const groups = { nodes: ['build', ...names.filter((name) => name.startsWith('node '))] };
 const only = options.only?.split(',').flatMap((name) => groups[name] ?? [name]) ?? names;
@@ -131,10 +130,11 @@ process.once('exit', () => {
   rmSync(temp, { recursive: true, force: true });
 });
 
-// The tests with programs from Debian wait until these are installed.
+// Two lanes. The tests that need a program from Debian wait until it is installed.
 let debianInstalled;
-const lane = async (list) => {
-  for (let next = list.shift(); next; next = list.shift()) {
+const waiting = [...shared, ...(options.ci ? sharedInCi : [])];
+const lane = async () => {
+  for (let next = waiting.shift(); next; next = waiting.shift()) {
     if (/^(peers|apps|example)$/.test(next[0])) await debianInstalled;
     const done = check(next);
     if (next[0] === 'debian') debianInstalled = done;
@@ -142,8 +142,8 @@ const lane = async (list) => {
   }
 };
 await check(build);
-await Promise.all([lane(first).then(() => lane(waiting)), lane(waiting)]);
-await lane(last);
+await Promise.all([lane(), lane()]);
+if (options.ci) for (const each of aloneInCi) await check(each);
 
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;

@@ -45,7 +45,7 @@ const print = (some, ratioOf) =>
   );
 
 console.log(machineLine(machine()));
-const ratioOf = await measure(guards, process.env.RX_TRADE_FEED_ALL_CASES === '1' ? 5 : 3);
+const ratioOf = await measure(guards, 5);
 print(guards, ratioOf);
 
 // Measure again, for longer: other work on the machine is not there each time, slower code is.

@@ -12,10 +12,10 @@ afterAll(() => {
   config.onUnhandledError = null;
 });
 
-it('the ten rules hold in a short episode of random faults', async () => {
+it('a short episode breaks no rule', async () => {
   const { violations, logs } = await runEpisode(20_261_121, 1_500, undefined);
   expect(violations).toEqual([]);
-  const entries = [...logs.values()].flat();
-  expect(entries.some(({ what }) => what === 'frame')).toBe(true);
-  expect(entries.some((seen) => seen.what === 'event' && seen.event.type === 'reconnecting')).toBe(true);
+  const log = [...logs.values()].flat();
+  expect(log.some(({ what }) => what === 'frame')).toBe(true);
+  expect(log.some((seen) => seen.what === 'event' && seen.event.type === 'reconnecting')).toBe(true);
 }, 60_000);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { reliabilityModule } from './library.js';
-import { cases } from '../support/cases.js';
+import { cases } from '../../test/support/cases.js';
 
 interface Slope {
   readonly slope: number;

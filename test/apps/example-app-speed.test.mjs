@@ -1,4 +1,4 @@
-// How smooth the page of the example app is at 5,000 frames a second. It measures, so CI runs it alone.
+// How smooth the page of the example app is at 5,000 frames a second. It measures, so no other test may run at the same time.
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

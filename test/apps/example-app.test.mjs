@@ -1,7 +1,6 @@
 // The example app in Chromium, started like `npm start`: what the page shows, and its texts after each event.
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { filter, interval, map, merge, Subject } from 'rxjs';
 import { bandsOf } from './example-app/canvas.mjs';
 import { expectText } from './example-app/expect-text.mjs';

@@ -64,7 +64,7 @@ describe('forRoot', () => {
 
   it('wants an address and a key when the application starts, from the options or the environment', async () => {
     const start = () => Test.createTestingModule({ imports: [TradeFeedModule.forRoot()] }).compile();
-    await expect(start()).rejects.toThrow('`baseUrl` must be given, or be in TRADE_FEED_BASE_URL');
+    await expect(start()).rejects.toThrow('`baseUrl` must be set, or be in TRADE_FEED_BASE_URL');
     process.env['TRADE_FEED_BASE_URL'] = local.service.baseUrl;
     process.env['TRADE_FEED_API_KEY'] = local.apiKey;
     try {
