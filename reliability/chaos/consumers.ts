@@ -35,5 +35,5 @@ export const misbehave = (random: Random, watched: Watched): void => {
   const kind = random();
   const does =
     kind < 0.6 ? 'block' : kind < 0.8 ? 'throw in next' : kind < 0.9 ? 'unsubscribe' : 'throw in an operator';
-  watched.whim = { on: pick(random, moments), does };
+  watched.reaction = { on: pick(random, moments), does };
 };

@@ -4,7 +4,7 @@ import { startFaultProxy } from '../../test/support/fault-proxy.js';
 import { randomFaults, seededRandom } from '../../test/support/fault-random.js';
 import { startHeldService } from '../../test/support/held-service.js';
 import type { Seen } from '../../test/support/ten-rules/seen.js';
-import { violations } from '../../test/support/ten-rules/violations.js';
+import { violations } from '../../test/support/ten-rules/rules.js';
 import type { Watched } from '../../test/model/watched.js';
 import { createClock } from './clock.js';
 import { misbehave, subscribeAtRandom } from './consumers.js';
@@ -101,7 +101,7 @@ export const runEpisode = async (
   isRecovery = true;
   proxy.target = service.port;
   const recoveryFrom = performance.now();
-  for (const each of live()) each.whim = undefined;
+  for (const each of live()) each.reaction = undefined;
   // Answers that the service still holds are sent now. A muted stream ends by the deadline of the client.
   for (const held of service.tickets.values()) held.issue(60_000);
   for (const held of service.handshakes.values()) held.accept(1);

@@ -204,7 +204,6 @@ it('docs/how-it-works.md names existing files only, and every file with a rule o
   // Files of the client without a rule of the contract.
   const withoutRule = [
     ...[
-      'src/transport/judged-failure.ts',
       'src/protocol/loopback.ts',
       'src/protocol/check-feed.ts',
       'src/protocol/tried.ts',

@@ -20,9 +20,8 @@ import { relayMeanings } from '../../src/protocol/relay-failure.js';
 import { relayTold } from '../../src/protocol/relay-told.js';
 import { readFailure } from '../../src/protocol/read-failure.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
-import { crossed, crossing } from '../../src/worker/crossed-error.js';
-import { keptValues } from '../../src/worker/kept-values.js';
-import { standIns } from '../../src/worker/stand-ins.js';
+import { fromCloneable, toCloneable } from '../../src/worker/cloneable-error.js';
+import { placeholders, storedValues } from '../../src/worker/thrown-values.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { openSse, startApp, when } from '../nestjs/support.js';
 import { optionsFor } from '../support/feed.js';
@@ -82,7 +81,7 @@ const origins = {
     new TradeFeedError({ code, stage, verdict, message: words, advice: words, reason: words, cause: words }),
   fields: (failure: TradeFeedError, words: string) => Object.assign(failure, { host: words, config: { key: words } }),
   worker: (failure: TradeFeedError) =>
-    crossed(structuredClone(crossing(failure, standIns)), keptValues()) as TradeFeedError,
+    fromCloneable(structuredClone(toCloneable(failure, placeholders)), storedValues()) as TradeFeedError,
   recording: (failure: TradeFeedError) => readFailure(JSON.parse(JSON.stringify(failure))),
 } as const;
 

@@ -30,22 +30,22 @@ export const transport = {
     },
     {
       code: 'const wasUnanswered',
-      from: 'warm.socket() === socket',
+      from: 'stored.socket() === socket',
       why: 'A client ends with its socket (`ticket-client.ts`), so it never has another one. This is a second check.',
     },
     {
-      code: "given.body.on('error', noop)",
+      code: "received.body.on('error', noop)",
       why: 'The reader of the body adds a listener as well. This one is for a body without a reader.',
     },
     { code: 'if (!isWhole) aborter.abort()', why: 'Aborting a request that has ended does nothing.' },
   ],
-  'frame-tap.ts': [
+  'read-frames.ts': [
     {
-      code: 'if (!isJoining) cursor.at = tellWholeFrames',
+      code: 'if (!isJoining) cursor.at = emitWholeFrames',
       why: 'A shortcut for complete frames. The general code emits the same.',
     },
     {
-      code: 'if (length > tap.maxFrameBytes',
+      code: 'if (length > handler.maxFrameBytes',
       why: 'A frame of exactly the largest size is left to `ws`, which accepts it.',
     },
     {
