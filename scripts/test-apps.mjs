@@ -6,7 +6,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeApp } from '../test/apps/example-app/made-app.mjs';
+import { buildApp } from '../test/apps/example-app/build-app.mjs';
 import { chromium, newerNode, tarball, temporaryFolder } from '../test/apps/support.mjs';
 
 const folder = 'test/apps';
@@ -86,7 +86,7 @@ if (measuring.length > 0) {
   try {
     Object.assign(process.env, env);
     console.log('… building the example app');
-    env.RX_TRADE_FEED_EXAMPLE = (await makeApp()).folder;
+    env.RX_TRADE_FEED_EXAMPLE = (await buildApp()).folder;
     results.push(await runTests(measuring, 1));
   } catch (error) {
     console.error(error.message);

@@ -1,7 +1,7 @@
 export { relayFeed$ } from './relay-feed.js';
-export type { RelayFeedOptions, ResumeStore } from './relay-feed-options.js';
+export type { RelayFeedOptions, RequestHeaders, ResumeStore } from './relay-feed-options.js';
 
-// What it says
+// Events and failures
 export { type AnyFrame, Frame } from '../protocol/frame.js';
 export type {
   Disconnected,

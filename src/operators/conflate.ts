@@ -9,11 +9,11 @@ import {
   type Rule,
   validated,
 } from '../protocol/rules.js';
-import { Conflated } from './stream/conflated.js';
+import { Conflated } from './items/conflated.js';
 import type { Settled } from './window/feed-window.js';
-import { type Gatherer, gathered } from './window/gathered.js';
-import { type Held, Holding } from './stream/holding.js';
-import { isLifecycle, type ItemOf } from './stream/item.js';
+import { type Gatherer, gathered } from './timing/collect.js';
+import { type Held, Holding } from './memory/holding.js';
+import { isLifecycle, type ItemOf } from './items/item.js';
 
 /** How `conflate` is bounded and timed. */
 export interface ConflateOptions {

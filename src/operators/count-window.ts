@@ -2,8 +2,8 @@ import { defer, type OperatorFunction, type SchedulerLike } from 'rxjs';
 import { aScheduler, checkGiven, positiveCount } from '../protocol/rules.js';
 import { CountBook } from './window/count-book.js';
 import type { AccumulatedWindow, Accumulator, FeedWindow, Settled, TellsOfGaps } from './window/feed-window.js';
-import { gathered } from './window/gathered.js';
-import type { ItemOf } from './stream/item.js';
+import { gathered } from './timing/collect.js';
+import type { ItemOf } from './items/item.js';
 import { resolveWindow } from './window/window-options.js';
 
 /** What `countWindow` knows besides the number. */

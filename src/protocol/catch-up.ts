@@ -1,4 +1,4 @@
-import type { RelayedEvent, Gap, LifecycleEvent } from './event.js';
+import type { Gap, LifecycleEvent } from './event.js';
 import { errorBy } from './meaning.js';
 import { relayTold } from './relay-told.js';
 import { openedIn, type Present } from './present.js';
@@ -32,7 +32,7 @@ export interface Missed {
 }
 
 /** Tells of what somebody has missed, and how it stands now. A gap stands right behind the opening, if there is one. */
-export const presentBehindGap = (present: Present, missed: Missed): readonly RelayedEvent[] => {
+export const presentBehindGap = (present: Present, missed: Missed): readonly LifecycleEvent[] => {
   const told = presentAgain(present, missed.to);
   const gap = gapOf(missed);
   return openedIn(present) ? [...told, gap] : [gap, ...told];

@@ -481,7 +481,7 @@ describe('a stop', () => {
     relay$.next(opened());
     relay$.complete();
     expect(feed.failure()).toMatchObject({ code: 'relay-source-failed', verdict: 'stop' });
-    expect(feed.failure()?.message).toBe('The feed is over: its source completed. Restart it to ask for more.');
+    expect(feed.failure()?.message).toBe('The feed is over: its source completed. Restart the feed to receive more.');
     expect([feed.status().state, isOpen]).toEqual(['stopped', false]);
     expect(next).toHaveBeenLastCalledWith({ type: 'stopped', at: Date.now(), failure: feed.failure() });
     expect(complete).not.toHaveBeenCalled();

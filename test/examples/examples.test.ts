@@ -5,7 +5,7 @@ import { marketBatches$, pendingTransactions$, startTradeFeedService } from 'rx-
 import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { type Run, runExample } from './run-example.js';
 
-// What each example prints, in this order, on the local service that it starts.
+// The output of each example, in this order, with the local service that it starts.
 const examples: Readonly<Record<string, readonly RegExp[]>> = {
   'listen.mjs': [
     /^ticket-requested\nticket-issued\nopened\n/,
@@ -14,7 +14,7 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
   ],
   'share.mjs': [
     /^ +the first one ended with connection-replaced$/m,
-    /^ +one read 5 frames, one measured 5, one came late$/m,
+    /^ +one read 5 frames, one measured 5, one joined late$/m,
     /^ +connections: 1$/m,
   ],
   'status.mjs': [
@@ -35,11 +35,11 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
     /^window 2: \d+ frames, incomplete.*\n +\d+ ms without a connection, \d+ ms into it$/m,
     /^window 4: \d+ frames/m,
   ],
-  'conflate.mjs': [/^(high|low ) +0x[0-9a-f]{10}… +newest of \d+$/m, /^4 values shown stand for \d+ of \d+$/m],
+  'conflate.mjs': [/^(high|low ) +0x[0-9a-f]{10}… +newest of \d+$/m, /^4 values shown for \d+ of \d+$/m],
   'slow-consumer.mjs': [
     /^ +too slow: \d+ frames dropped, \d+ in all$/m,
     /^received \d+, stored \d+, dropped [1-9]\d*$/m,
-    /^lost track of: 0; outages: 0$/m,
+    /^not accounted for: 0; outages: 0$/m,
   ],
   'for-await.mjs': [/^(read \d: \d+ bytes\n){3}/, /^(streamed: \{"batch":\d+.*…\n){3}/m, /^the stream has ended$/m],
   'record-replay.mjs': [
@@ -87,15 +87,15 @@ const inOrder = (text: string, patterns: readonly RegExp[]): void => {
   }
 };
 
-// They run side by side: most of their time is waiting.
+// They run in parallel, because they wait most of the time.
 const startAll = (names: readonly string[], run: (name: string) => Promise<Run>): Map<string, Promise<Run>> =>
   new Map(names.map((name) => [name, run(name)]));
 
-it('tries every program of examples/', () => {
+it('there is an expected output for every program of examples/', () => {
   expect(Object.keys(examples).sort()).toEqual([...programs].sort());
 });
 
-describe('on the local service', () => {
+describe('with the local service', () => {
   let runs: Map<string, Promise<Run>>;
   beforeAll(() => {
     runs = startAll(programs, (name) => runExample(argsOf(name)));
@@ -105,7 +105,7 @@ describe('on the local service', () => {
   });
 
   it.each(Object.entries(examples))(
-    '%s prints what its reader was promised, no secret, and ends by itself',
+    '%s prints the expected output, prints no secret, and exits',
     async (name, patterns) => {
       const run = (await runs.get(name)) as Run;
       expectQuietEnd(run);
@@ -115,7 +115,7 @@ describe('on the local service', () => {
   );
 });
 
-describe('on the service that the environment names', () => {
+describe('with the service of the environment variables', () => {
   const names = Object.keys(examples).filter((name) => !name.endsWith('.test.mjs'));
   let service: TradeFeedService;
   let runs: Map<string, Promise<Run>>;
@@ -123,7 +123,7 @@ describe('on the service that the environment names', () => {
     service = await startTradeFeedService({
       sources: { market: marketBatches$(), raw: pendingTransactions$({ rate: 200 }) },
     });
-    // An account each: they would evict one another.
+    // One account each, because an account has only one connection.
     runs = startAll(names, (name) =>
       runExample(argsOf(name), {
         TRADE_FEED_BASE_URL: service.baseUrl,
@@ -137,7 +137,7 @@ describe('on the service that the environment names', () => {
   });
 
   it.each(names)(
-    '%s prints no secret and ends by itself',
+    '%s prints no secret and exits',
     async (name) => {
       expectQuietEnd((await runs.get(name)) as Run);
     },

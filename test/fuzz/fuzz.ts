@@ -1,13 +1,14 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { appendFileSync } from 'node:fs';
+import { cases } from '../support/cases.js';
 
 const { FUZZ_SEED, FUZZ_PATH, FUZZ_RUNS, FUZZ_REPORT } = process.env;
 
 /** The seed of this file's run: put into the titles, so that whatever fails tells it. */
 export const seed = Number(FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-/** How many cases a property gets: `FUZZ_RUNS`, or a few. */
-export const runsOf = (byDefault: number): number => Number(FUZZ_RUNS ?? byDefault);
+/** Returns how many cases a property runs: `FUZZ_RUNS`, or the default. */
+export const runsOf = (byDefault: number): number => Number(FUZZ_RUNS ?? cases(byDefault));
 
 /** How long a property of so many cases may take, in ms, on a machine that does other things, too. */
 export const timeoutFor = (byDefault: number): number => 60_000 + runsOf(byDefault) * 100;
@@ -55,8 +56,15 @@ export const fuzz = async <T>(
     );
   const details = await Promise.all(Array.from({ length: lanes }, (_, n) => lane(n)));
   const failed = details.find((one) => one.failed);
-  const cases = details.reduce((sum, { numRuns }) => sum + numRuns, 0);
-  report({ property, cases, seed, failures: Number(failed !== undefined), seconds: secondsSince(startedMs), outcomes });
+  const tried = details.reduce((sum, { numRuns }) => sum + numRuns, 0);
+  report({
+    property,
+    cases: tried,
+    seed,
+    failures: Number(failed !== undefined),
+    seconds: secondsSince(startedMs),
+    outcomes,
+  });
   if (failed) throw new Error(`${property}: ${fc.defaultReportMessage(failed)}\n${String(failed.errorInstance)}`);
 };
 

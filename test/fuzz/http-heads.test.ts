@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { codeOfStatus } from './failure-rules.js';
+import { expectedFailure } from '../support/failure-table.js';
 import { fuzz, seed, timeoutFor } from './fuzz.js';
 import { httpAround, type HttpBytes, rightHandshake, rightTicket, written } from './http-bytes.js';
 import { acceptFor, type Answer, goodHead, goodTicket, ticketFields } from './answers.js';
@@ -90,7 +90,7 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
         const { code, failure } = await run(stage, bytes);
         // A 200 without a body is no ticket.
         const isIssued = stage === 'ticket' && status === 200;
-        expect(code).toBe(isIssued ? 'invalid-ticket' : codeOfStatus(stage, status));
+        expect(code).toBe(isIssued ? 'invalid-ticket' : expectedFailure({ stage, status }).code);
         expect(failure.status).toBe(isIssued ? undefined : status);
         return code;
       }),

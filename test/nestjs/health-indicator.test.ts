@@ -11,6 +11,7 @@ import {
   TradeFeedTestingModule,
   getTradeFeedToken,
 } from '../../src/nestjs/index.js';
+import { stoppedBy } from '../../src/nestjs/feed-status.js';
 import { type App, startApp, when } from './support.js';
 
 const at = Date.parse('2026-01-02T03:04:05Z');
@@ -76,11 +77,12 @@ describe('isHealthy', () => {
       reason: `${replaced.meaning} ${replaced.advice}`,
     });
     expect(replaced.meaning).toMatch(/^Another connection .*feeds\.$/);
-    expect(healthOf({ state: 'stopped', since: at, failure: new Error('own') })).toEqual({
+    expect(healthOf({ ...stoppedBy(new Error('own')), since: at })).toEqual({
       status: 'down',
       state: 'stopped',
       since,
-      reason: 'The feed ended with an error that is none of the feed. See the log of the server.',
+      code: 'relay-source-failed',
+      reason: 'An error of the application stopped the feed. See the log of the server.',
     });
   });
 

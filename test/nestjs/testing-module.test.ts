@@ -193,10 +193,10 @@ describe('TradeFeedTestingModule', () => {
   );
 
   it.each<[object, string]>([
-    [{ baseUrl: 'http://127.0.0.1:1' }, '`baseUrl` must be left out: the service of the test has its own'],
+    [{ baseUrl: 'http://127.0.0.1:1' }, '`baseUrl` must be left out: the local service provides it'],
     [{ apiKey: 'key' }, '`apiKey` must be left out'],
     [{ conect: 1 }, '`conect` must be left out'],
-    [{ name: '' }, '`name` must be a text'],
+    [{ name: '' }, '`name` must be a string'],
   ])('refuses %j at once', (options, message) => {
     expect(() => TradeFeedTestingModule.forRoot(options)).toThrow(message);
   });

@@ -46,7 +46,7 @@ describe('forRoot', () => {
     ['what is wrong with the feed', { baseUrl: 'http://example.com' }, '`baseUrl`'],
     ['what is wrong in `backoff`', { backoff: { factor: 0 } }, '`backoff.factor`'],
     ['what is no object at all', null as unknown as object, '`options` must be an object'],
-    ['an empty name', { name: '' }, '`name` must be a text that is not empty'],
+    ['an empty name', { name: '' }, '`name` must be a string that is not empty'],
     ['what is no answer', { isGlobal: 1 }, '`isGlobal` must be true or false'],
   ])('refuses %s at once', (_what, options, message) => {
     expect(() => TradeFeedModule.forRoot(options)).toThrow(TradeFeedError);
@@ -127,7 +127,7 @@ describe('forRootAsync', () => {
   });
 
   it.each<[string, object, string]>([
-    ['no source of options', {}, '`useFactory` must be given, or `useClass` or `useExisting`'],
+    ['no source of options', {}, '`useFactory` must be set, or `useClass` or `useExisting`'],
     ['an unknown option', { useFactory: () => ({}), baseUrl: 'https://example.com' }, '`baseUrl` must be left out'],
     ['a factory that is none', { useFactory: {} }, '`useFactory` must be a function'],
     ['an empty name', { useFactory: () => ({}), name: '' }, '`name`'],
@@ -138,8 +138,8 @@ describe('forRootAsync', () => {
   it.each<[string, unknown, string]>([
     ['nothing', undefined, '`options` must be an object'],
     ['an unknown option', { conect: 1 }, '`conect` must be left out'],
-    ['a name', { name: 'raw' }, '`name` must be given beside `useFactory`'],
-    ['a scope', { isGlobal: true }, '`isGlobal` must be given beside `useFactory`'],
+    ['a name', { name: 'raw' }, '`name` must be set next to `useFactory`'],
+    ['a scope', { isGlobal: true }, '`isGlobal` must be set next to `useFactory`'],
   ])('does not start with a factory that gives %s', async (_what, given, message) => {
     const useFactory = () => given as TradeFeedModuleOptions;
     const starting = Test.createTestingModule({ imports: [TradeFeedModule.forRootAsync({ useFactory })] }).compile();

@@ -63,7 +63,7 @@ describe('the connection', () => {
     await when(feed.status$, isLive);
     expect(await closed).toMatchObject({ by: 'client', code: 1000 });
     expect(feed.status.state).toBe('idle');
-    expect(log.ofFeeds).toEqual(['log Connected to market (connection 1)', 'log Closed: nobody is subscribed']);
+    expect(log.ofFeeds).toEqual(['log Connected to market (connection 1)', 'log Closed: there is no subscriber']);
     await when(feed.status$, isLive);
     expect(handshakes()).toBe(2);
   });

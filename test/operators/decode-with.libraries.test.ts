@@ -2,14 +2,14 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Either } from 'fp-ts/lib/Either.js';
 import { map, Observable, of, Subject } from 'rxjs';
-import { relayedFrame } from '../../src/browser/relayed-frame.js';
 import type { Codec } from '../../src/operators/decode/codec.js';
 import { DecodeError, type DecodeFailure } from '../../src/operators/decode/decode-failure.js';
 import { decodeEither } from '../../src/operators/decode-either.js';
 import { decodeWith, type DecodeOptions } from '../../src/operators/decode-with.js';
 import { shareFeed } from '../../src/operators/share-feed.js';
-import type { Decoded } from '../../src/operators/stream/decoded.js';
-import { ReplayedFrame } from '../../src/operators/stream/replayed.js';
+import type { Decoded } from '../../src/operators/items/decoded.js';
+import { ReplayedFrame } from '../../src/operators/items/replayed.js';
+import { bytesReader, readFrame } from '../../src/protocol/event-line.js';
 import type { AnyFrame, Frame } from '../../src/protocol/frame.js';
 import { emitFrames } from '../../src/worker/block.js';
 import { createOpenBlock } from '../../src/worker/open-block.js';
@@ -151,12 +151,14 @@ describe.each(libraries)('a document that is nested too deeply: $name', ({ list 
   });
 });
 
+const relayed = { feed: 'market', connection: 1, receivedAt: 1, isBinary: false, encoding: 'utf8' };
+
 /** Creates a frame in the way of each source. */
 const hops: readonly [string, (text: string) => AnyFrame][] = [
   ['the service', (text) => frameOf(text)],
   [
     'a relay',
-    (data) => relayedFrame({ feed: 'market', connection: 1, receivedAt: 1, isBinary: false, encoding: 'utf8', data }),
+    (data) => readFrame({ ...relayed, data }, bytesReader),
   ],
   ['a recording', (text) => new ReplayedFrame('market', Buffer.from(text), false, 1, 1, 0)],
   [

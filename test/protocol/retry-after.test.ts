@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseHttpDate, retryAfterMs } from '../../src/protocol/retry-after.js';
+import { cases } from '../support/cases.js';
 
 const at = Date.UTC(1994, 10, 6, 8, 49, 37);
 
@@ -71,6 +72,7 @@ describe('parseHttpDate', () => {
       fc.property(seconds, (s) => {
         expect(parseHttpDate(new Date(s * 1000).toUTCString())).toBe(s * 1000);
       }),
+      { numRuns: cases(100) },
     );
   });
 });
@@ -149,7 +151,7 @@ describe('retryAfterMs', () => {
         const ms = retryAfterMs(value, date);
         expect(ms === undefined || ms >= 0).toBe(true);
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     );
   });
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { serialize } from 'node:v8';
 import { format, inspect } from 'node:util';
 import { isCredential, redactor, Secret } from '../../src/protocol/secret.js';
+import { cases } from '../support/cases.js';
 
 const marker = 'sk-planted-4711';
 const secret = new Secret(marker);
@@ -57,6 +58,7 @@ describe('Secret', () => {
         const shown = [String(new Secret(value)), JSON.stringify(new Secret(value)), inspect(new Secret(value))];
         expect(shown).toEqual(['[secret]', '"[secret]"', '[secret]']);
       }),
+      { numRuns: cases(100) },
     );
   });
 });
@@ -92,6 +94,7 @@ describe('redactor', () => {
         expect(hidden).not.toContain(value);
         expect(hidden).toContain('[secret]');
       }),
+      { numRuns: cases(100) },
     );
   });
 });
@@ -128,6 +131,7 @@ describe('isCredential', () => {
         const visible = [...text].every((char) => char > ' ' && char < '\u007f');
         expect(isCredential(text)).toBe(text !== '' && visible);
       }),
+      { numRuns: cases(100) },
     );
   });
 });

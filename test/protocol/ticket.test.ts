@@ -11,6 +11,7 @@ import {
   Ticket,
   type WireTicket,
 } from '../../src/protocol/ticket.js';
+import { cases } from '../support/cases.js';
 
 const wire: WireTicket = {
   ticket: 'tkt-planted-0815',
@@ -170,6 +171,7 @@ describe('Ticket', () => {
       fc.property(anyGood, fc.dictionary(fc.string(), fc.jsonValue()), (body, extra) => {
         expect(Ticket.encode(decoded({ ...extra, ...body }))).toEqual(body);
       }),
+      { numRuns: cases(100) },
     );
   });
 
@@ -179,6 +181,7 @@ describe('Ticket', () => {
         expect(Ticket.decode(body)._tag).toBe('Left');
         expect(Ticket.is(body)).toBe(false);
       }),
+      { numRuns: cases(100) },
     );
   });
 
@@ -187,6 +190,7 @@ describe('Ticket', () => {
       fc.property(fc.constantFrom(...fields), fc.anything(), (field, value) => {
         expect(['Left', 'Right']).toContain(Ticket.decode({ ...wire, [field]: value })._tag);
       }),
+      { numRuns: cases(100) },
     );
   });
 });
@@ -222,6 +226,7 @@ describe('invalidFields', () => {
         expect(names.join()).not.toContain(marker);
         expect(fields).toEqual(expect.arrayContaining([...names]));
       }),
+      { numRuns: cases(100) },
     );
   });
 });
@@ -267,6 +272,7 @@ describe('parseTicket', () => {
           expect(words).toMatch(/^(the body is not JSON|wrong or missing: [a-z_]+(, [a-z_]+)*)$/);
         }
       }),
+      { numRuns: cases(100) },
     );
   });
 });
@@ -298,6 +304,7 @@ describe('parseTimestamp', () => {
       fc.property(moments, (ms) => {
         expect(parseTimestamp(new Date(ms).toISOString())).toBe(ms);
       }),
+      { numRuns: cases(100) },
     );
   });
 });

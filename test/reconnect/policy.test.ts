@@ -11,6 +11,7 @@ import {
   resolveBackoff,
   type Stop,
 } from '../../src/reconnect/policy.js';
+import { cases } from '../support/cases.js';
 
 const MAX_TIMER_MS = 2_147_483_647;
 
@@ -407,7 +408,7 @@ describe('every policy, after any failures', () => {
         expect(reconnects).toHaveLength(ended.length);
         check(policy, reconnects, ended);
       }),
-      { numRuns: 60 },
+      { numRuns: cases(60) },
     );
   };
   const isStable = ({ stableAfterMs }: BackoffPolicy, { stage, uptimeMs }: TradeFeedError) =>
@@ -493,6 +494,7 @@ describe('every policy, after any failures', () => {
         expect(Math.abs(reconnects.at(-1)!.delayMs - Math.max(1, share * longestMs))).toBeLessThanOrEqual(0.501);
         expect(drawn).toHaveLength(policy.jitter === 'none' ? 0 : attempts);
       }),
+      { numRuns: cases(100) },
     );
   });
 
@@ -508,6 +510,7 @@ describe('every policy, after any failures', () => {
             expect(delayMs).toBeGreaterThan(delays[i]!);
         });
       }),
+      { numRuns: cases(100) },
     );
   });
 
@@ -522,6 +525,7 @@ describe('every policy, after any failures', () => {
           tooMany === -1 ? undefined : 'retries-exhausted',
         );
       }),
+      { numRuns: cases(100) },
     );
   });
 

@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import { optionsFor, outcomeOf } from '../support/feed.js';
 import { accept, close, startWire, text } from '../support/wire.js';
+import { cases } from '../support/cases.js';
 
 /** Ends a line, moves a cursor, colours, or turns text around. */
 const harmful = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/;
@@ -30,6 +31,7 @@ describe('a text of the service in a log', () => {
       fc.property(anything, anything, (reason, detail) => {
         expect(tradeFeedError({ stage: 'stream', closeCode: 1011, reason, detail }).message).not.toMatch(harmful);
       }),
+      { numRuns: cases(100) },
     );
   });
 });

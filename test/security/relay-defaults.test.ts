@@ -3,7 +3,8 @@ import { lastValueFrom, NEVER, take, toArray } from 'rxjs';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { frames } from '../../src/operators/index.js';
 import { createRelay, relayHandler, type RelayHandlerOptions } from '../../src/relay/index.js';
-import { eventually, frame, Raw, Source, Web } from '../relay/support.js';
+import { frame, Raw, Source, Web } from '../relay/support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const other = 'https://other.example';
 
@@ -36,7 +37,7 @@ describe('a relay that is told nothing', () => {
     (options) => {
       const make = () => relayHandler(createRelay(NEVER), options as unknown as RelayHandlerOptions);
       expect(make).toThrow(expect.objectContaining({ code: 'invalid-options' }));
-      if (options !== undefined) expect(make).toThrow('`authorize` must be a function that says who is let in');
+      if (options !== undefined) expect(make).toThrow('`authorize` must be a function that decides who may receive');
     },
   );
 
@@ -74,7 +75,7 @@ it('a payload cannot end its message and begin another: line ends of any kind st
   const received = lastValueFrom(relayFeed$(web.url).pipe(frames(), take(forged.length), toArray()));
   const raw = await Raw.get(web.port);
   await raw.until((all) => all.includes('event: hello'));
-  await eventually(() => relay.status().clients.length === 2);
+  await waitFor(() => relay.status().clients.length === 2);
   for (const payload of forged) source.emit(frame(payload));
   expect((await received).map((each) => each.text())).toEqual(forged);
   const wire = await raw.until((all) => all.split('"type":"frame"').length > forged.length);

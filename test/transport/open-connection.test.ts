@@ -22,6 +22,7 @@ import {
   type Wire,
   wsFrame,
 } from '../support/wire.js';
+import { cases } from '../support/cases.js';
 
 const frames$ = (wire: Wire, options?: TradeFeedOptions) =>
   of<Feed>('market').pipe(requestTicket(optionsFor(wire, options)), openConnection(optionsFor(wire, options)));
@@ -172,7 +173,7 @@ describe('openConnection', () => {
           expect(frames.map(({ isBinary }) => isBinary)).toEqual(sent.map(({ isBinary }) => isBinary));
         },
       ),
-      { numRuns: 25 },
+      { numRuns: cases(25) },
     );
   });
 

@@ -20,9 +20,9 @@ import {
   startTwoOrigins,
   turns,
   type TwoOrigins,
-  when,
 } from '../support/two-origins.js';
 import { close, issue, refuse, startWire } from '../support/wire.js';
+import { waitFor } from '../support/wait-for.js';
 
 const tls = await certificateFor();
 const ca = { tls: { ca: tls.cert } };
@@ -86,7 +86,7 @@ describe('reusableSockets', () => {
     sockets.release();
     sockets.openSpare();
     sockets.standBy();
-    await when(() => gate.connections === 1);
+    await waitFor(() => gate.connections === 1);
     await turns();
     expect(gate.connections).toBe(1);
     socket.destroy();
@@ -104,7 +104,7 @@ describe('freshSockets', () => {
     sockets.openSpare();
     sockets.standBy();
     opened.push(sockets.connectTicket(url));
-    await when(() => gate.connections === 2);
+    await waitFor(() => gate.connections === 2);
     await turns();
     expect(gate.connections).toBe(2);
     for (const socket of opened) socket.destroy();
@@ -140,7 +140,7 @@ describe('the spare connection', () => {
   it('is not opened before the first ticket', async () => {
     await using service = await startTwoOrigins({ tickets: () => [noop] });
     const subscription = tradeFeedEvents$('market', optionsFor(service)).subscribe();
-    await when(() => service.tickets.tickets.length === 1);
+    await waitFor(() => service.tickets.tickets.length === 1);
     await turns();
     expect(service.gate.connections).toBe(0);
     subscription.unsubscribe();
@@ -171,7 +171,7 @@ describe('the spare connection', () => {
       const isOpen = event.type === 'opened' && event.connection === 2;
       return isOpen;
     });
-    await when(() => service.gate.open.size === 0);
+    await waitFor(() => service.gate.open.size === 0);
     expect(service.gate.connections).toBe(2);
     expect(service.stream.handshakes).toHaveLength(1);
     expect(elsewhere.handshakes).toHaveLength(1);
@@ -217,9 +217,9 @@ describe('the spare connection', () => {
       tickets: (granted) => [
         granted,
         (response, wire, n) =>
-          void when(() => service.stream.connections === 2)
+          void waitFor(() => service.stream.connections === 2)
             .then(() => act([...service.stream.open].at(-1) as Socket))
-            .then(() => when(() => service.gate.open.size === 0))
+            .then(() => waitFor(() => service.gate.open.size === 0))
             .then(() => granted(response, wire, n)),
       ],
       handshake: [expired, frames],
@@ -251,8 +251,8 @@ describe('the spare connection', () => {
     });
     const backoff = { stableAfterMs: 0, initialDelayMs: 60_000, maxDelayMs: 60_000 };
     const subscription = tradeFeedEvents$('market', optionsFor(service, { backoff })).subscribe();
-    await when(() => service.tickets.tickets.length === 2);
-    await when(() => service.gate.connections === 2 && service.gate.open.size === 0);
+    await waitFor(() => service.tickets.tickets.length === 2);
+    await waitFor(() => service.gate.connections === 2 && service.gate.open.size === 0);
     subscription.unsubscribe();
   });
 });
@@ -272,7 +272,7 @@ describe('standby', () => {
     };
     const isOpen = (n: number) => events.some((event) => event.type === 'opened' && event.connection === n);
     const comesTo = (n: number) =>
-      when(() => {
+      waitFor(() => {
         advance(0);
         return isOpen(n);
       });
@@ -292,7 +292,7 @@ describe('standby', () => {
     await turns();
     expect(service.gate.connections).toBe(1);
     feed.advance(100);
-    await when(() => service.stream.connections === 2);
+    await waitFor(() => service.stream.connections === 2);
     feed.advance(49_000);
     await turns();
     expect(service.gate.connections).toBe(2);
@@ -305,14 +305,14 @@ describe('standby', () => {
     await using service = await startTwoOrigins({ tls, handshake: [frames] });
     using feed = await started(service);
     feed.advance(100);
-    await when(() => service.stream.connections === 2);
+    await waitFor(() => service.stream.connections === 2);
     const [stream] = service.stream.open;
     stream?.write(close(4003, 'access expired'));
     await feed.comesTo(2);
     expect(service.gate.connections).toBe(2);
     expect(service.tickets.tickets).toHaveLength(2);
     feed.advance(100);
-    await when(() => service.stream.connections === 3);
+    await waitFor(() => service.stream.connections === 3);
     expect(service.gate.open.size).toBe(2);
   });
 
@@ -325,7 +325,7 @@ describe('standby', () => {
       [3, 2_000],
       [4, 4_000],
     ] as const) {
-      await when(() => service.stream.connections === count);
+      await waitFor(() => service.stream.connections === count);
       const socket = last(service.gate.open);
       last(service.stream.open).end();
       await closed(socket);
@@ -335,7 +335,7 @@ describe('standby', () => {
       expect(service.gate.connections).toBe(count);
       feed.advance(1);
     }
-    await when(() => service.stream.connections === 5);
+    await waitFor(() => service.stream.connections === 5);
     expect(service.gate.open.size).toBe(2);
   });
 
@@ -343,12 +343,12 @@ describe('standby', () => {
     await using service = await startTwoOrigins({ tls, handshake: [frames] });
     using feed = await started(service);
     feed.advance(100);
-    await when(() => service.stream.connections === 2);
+    await waitFor(() => service.stream.connections === 2);
     const first = last(service.gate.open);
     feed.advance(50_000);
     await closed(first);
     feed.advance(1_000);
-    await when(() => service.stream.connections === 3);
+    await waitFor(() => service.stream.connections === 3);
     expect(service.gate.open.size).toBe(2);
   });
 
@@ -357,7 +357,7 @@ describe('standby', () => {
     using feed = await started(service);
     feed.advance(100);
     for (const count of [2, 3, 4]) {
-      await when(() => service.gate.connections === count && service.gate.open.size === 1);
+      await waitFor(() => service.gate.connections === count && service.gate.open.size === 1);
       await turns();
       feed.advance(1_000 * 2 ** (count - 2));
     }
@@ -368,9 +368,9 @@ describe('standby', () => {
     await using service = await startTwoOrigins({ tls, handshake: [frames] });
     using feed = await started(service);
     feed.advance(100);
-    await when(() => service.stream.connections === 2);
+    await waitFor(() => service.stream.connections === 2);
     last(service.tickets.open).end();
-    await when(() => service.tickets.connections === 2);
+    await waitFor(() => service.tickets.connections === 2);
     const [stream] = service.stream.open;
     stream?.write(close(4003, 'access expired'));
     await feed.comesTo(2);

@@ -19,6 +19,7 @@ import { optionsFor, plantedKey, until } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
 import { workers } from '../support/start-worker.js';
 import { accept, close, issue, refuse, startWire, text, type Wire, type WireScript } from '../support/wire.js';
+import { waitFor } from '../support/wait-for.js';
 
 const program = (name: string): string => fileURLToPath(new URL(`programs/${name}`, import.meta.url));
 const inWorker = (wire: { readonly baseUrl: string }, options: TradeFeedOptions = {}): TradeFeedOptions =>
@@ -28,8 +29,7 @@ const endOf = async (worker: Worker | undefined): Promise<unknown> =>
   worker && worker.threadId !== -1 ? new Promise((resolve) => worker.once('exit', resolve)) : undefined;
 /** Waits until the first worker was started: its file is imported on demand. */
 const firstWorker = async (): Promise<Worker> => {
-  while (!workers.started[0]) await new Promise((resolve) => setImmediate(resolve));
-  return workers.started[0];
+  return waitFor(() => workers.started[0]);
 };
 const errorOf = async (options: TradeFeedOptions): Promise<unknown> => {
   try {
@@ -340,7 +340,7 @@ describe('a process', () => {
 
   it.each<[string, readonly string[], Record<string, string>]>([
     ['without flags', [], {}],
-    ['whatever its flags', ['--expose-gc'], { NODE_OPTIONS: 'with flags and NODE_OPTIONS' }],
+    ['with flags and NODE_OPTIONS', ['--expose-gc'], { NODE_OPTIONS: '--max-old-space-size=512 --no-warnings' }],
   ])('whose only work was a feed in a worker exits %s', async (_what, flags, more) => {
     await using wire = await startWire({ ticket: [issue()], handshake: [accept(text('a'), text('b'), text('c'))] });
     const ended = await runProgram('../../worker/programs/take-three.mjs', [], { ...env(wire), ...more }, flags);

@@ -4,6 +4,7 @@ import { eventRecord, frameRecord } from '../../../src/cli/output/record.js';
 import { Frame, ReplayedFrame, TradeFeedError } from '../../../src/index.js';
 import { frameLine, gapLine, isRecordingStart, readLine, timeIn } from '../../../src/operators/node/recording-line.js';
 import { essence, frameAt, gapBetween, sequences } from './support/recorded.js';
+import { cases } from '../../support/cases.js';
 
 const read = (text: string) => readLine(Buffer.from(text), 7);
 
@@ -17,6 +18,7 @@ describe('a line', () => {
           expect(essence(read(line) as typeof event)).toEqual(essence(event));
         }
       }),
+      { numRuns: cases(100) },
     );
   });
 
@@ -28,6 +30,7 @@ describe('a line', () => {
           else expect(gapLine(event)).toBe(`${eventRecord(event)}\n`);
         }
       }),
+      { numRuns: cases(100) },
     );
   });
 
@@ -58,6 +61,7 @@ describe('a line', () => {
           expect(frameLine(relayed)).toBe(frameLine(event));
         }
       }),
+      { numRuns: cases(100) },
     );
     const part = new Uint8Array([1, 2, 0xff, 4]).subarray(1, 3);
     expect(frameLine(new Frame<Uint8Array>('raw', part, true, 5, 1))).toContain('"data":"Av8="');
@@ -109,21 +113,21 @@ describe('readLine', () => {
   });
 
   it.each([
-    ['{"secret', 'it is no JSON'],
-    ['', 'it is no JSON'],
-    ['"secret"', 'it is no JSON object'],
-    ['null', 'it is no JSON object'],
+    ['{"secret', 'it is not JSON'],
+    ['', 'it is not JSON'],
+    ['"secret"', 'it is not a JSON object'],
+    ['null', 'it is not a JSON object'],
     ['{"batch":1}', 'it has no `type`'],
     ['[]', 'it has no `type`'],
-    [frame({ feed: 'secret' }), 'a field of its frame is missing or wrong'],
-    [frame({ connection: '1' }), 'a field of its frame is missing or wrong'],
-    [frame({ receivedAt: null }), 'a field of its frame is missing or wrong'],
-    [frame({ isBinary: 0 }), 'a field of its frame is missing or wrong'],
-    [frame({ encoding: 'hex' }), 'a field of its frame is missing or wrong'],
-    [frame({ data: undefined }), 'a field of its frame is missing or wrong'],
-    [gap({ from: null }), 'a time of its gap is missing or wrong'],
-    [gap({ to: null }), 'a time of its gap is missing or wrong'],
-    [gap({ durationMs: '2' }), 'a time of its gap is missing or wrong'],
+    [frame({ feed: 'secret' }), 'a field of the frame is missing or wrong'],
+    [frame({ connection: '1' }), 'a field of the frame is missing or wrong'],
+    [frame({ receivedAt: null }), 'a field of the frame is missing or wrong'],
+    [frame({ isBinary: 0 }), 'a field of the frame is missing or wrong'],
+    [frame({ encoding: 'hex' }), 'a field of the frame is missing or wrong'],
+    [frame({ data: undefined }), 'a field of the frame is missing or wrong'],
+    [gap({ from: null }), 'a time of the gap is missing or wrong'],
+    [gap({ to: null }), 'a time of the gap is missing or wrong'],
+    [gap({ durationMs: '2' }), 'a time of the gap is missing or wrong'],
     [gap({ failure: null }), 'a field of its failure is wrong'],
     [gap({ failure: 'secret' }), 'a field of its failure is wrong'],
     [gap({}, { code: 1 }), 'a field of its failure is wrong'],
@@ -139,7 +143,7 @@ describe('readLine', () => {
   it('does not take bytes that are no UTF-8 for a payload', () => {
     const line = Buffer.from(frame({ data: 'xyz' }));
     line[line.length - 3] = 0xff;
-    expect(() => readLine(line, 0)).toThrow(new TypeError('it is no UTF-8'));
+    expect(() => readLine(line, 0)).toThrow(new TypeError('it is not UTF-8'));
   });
 });
 

@@ -1,0 +1,21 @@
+import { isUtf8 } from 'node:buffer';
+import { type PayloadWriter, writeFrameLine } from '../../protocol/event-line.js';
+import { feeds } from '../../protocol/feed.js';
+import type { AnyFrame } from '../../protocol/frame.js';
+
+/**
+ * Returns the line of a frame, without a newline: see `src/protocol/event-line.ts`.
+ *
+ * @throws TypeError for a frame that user code has created with a wrong field, because no reader accepts its line
+ */
+export const writeFrame = (frame: AnyFrame): string => {
+  const { feed, connection, receivedAt } = frame;
+  if (!Number.isFinite(connection) || !Number.isFinite(receivedAt) || !feeds.includes(feed))
+    throw new TypeError('a frame has a feed, and numbers as `connection` and `receivedAt`');
+  return writeFrameLine(frame, bufferWriter);
+};
+
+const bufferWriter: PayloadWriter = {
+  isUtf8,
+  toBase64: ({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength).toString('base64'),
+};

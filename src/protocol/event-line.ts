@@ -1,0 +1,147 @@
+import type { Gap, LifecycleEvent, RelayedEvent } from './event.js';
+import type { Feed } from './feed.js';
+import { type AnyFrame, Frame } from './frame.js';
+import type { LoggedValue } from './present.js';
+import { readFailure } from './read-failure.js';
+import type { RelayedValue } from './relayed-value.js';
+
+/**
+ * An event, a frame or a value as one line of JSON: a message of a relay, a recording, `rx-trade-feed listen --json`.
+ *
+ * A payload is text if the service sent text and the bytes are valid UTF-8. Any other payload is base64, so every byte is preserved.
+ */
+export type Received = RelayedEvent | RelayedValue<unknown>;
+
+/** Turns the bytes of a payload into text. The tools for it differ between runtimes. */
+export interface PayloadWriter {
+  readonly isUtf8: (data: Uint8Array) => boolean;
+  readonly toBase64: (data: Uint8Array) => string;
+}
+
+/** Turns the text of a payload into bytes, for each `encoding` of a line. */
+export interface PayloadReader<Data extends Uint8Array> {
+  readonly utf8: (text: string) => Data;
+  readonly base64: (text: string) => Data;
+}
+
+/** Returns the line of a frame, without a newline. */
+export const writeFrameLine = (frame: AnyFrame, { isUtf8, toBase64 }: PayloadWriter): string => {
+  const { feed, connection, receivedAt, isBinary, data } = frame;
+  // This concatenation takes 3/4 of the time of a JSON.stringify of all fields.
+  const head = `{"type":"frame","feed":"${feed}","connection":${connection},"receivedAt":${receivedAt},"isBinary":${isBinary},"encoding":`;
+  return isBinary || !isUtf8(data)
+    ? `${head}"base64","data":"${toBase64(data)}"}`
+    : `${head}"utf8","data":${JSON.stringify(frame.text())}}`;
+};
+
+/** Returns the line of an event or of a value, without a newline. */
+export const writeEventLine = (event: LifecycleEvent | LoggedValue): string =>
+  event.type === 'value' ? `{"type":"value","at":${event.at},"value":${event.json}}` : JSON.stringify(event);
+
+/** The fields of a line that is a JSON object. */
+export type LineFields = Readonly<Record<string, unknown>>;
+
+/**
+ * Parses a line as JSON.
+ *
+ * @throws TypeError that does not show the line, as the message of a SyntaxError does: the line may hold a payload
+ */
+export const parseLine = (line: string): unknown => {
+  try {
+    return JSON.parse(line) as unknown;
+  } catch {
+    throw new TypeError('it is not JSON');
+  }
+};
+
+/**
+ * Reads a line.
+ *
+ * @param shiftMs - how far the clock of this machine is ahead of the writer's: it is added to all times
+ * @returns `undefined` for a type that this version does not know
+ * @throws TypeError that says what is wrong, and never shows the payload
+ */
+export const readEventLine = (line: string, shiftMs: number): Received | undefined => {
+  const fields = parseLine(line) as LineFields & { readonly type: unknown };
+  switch (fields.type) {
+    case 'frame':
+      return readFrame(fields, bytesReader, shiftMs);
+    case 'gap':
+      return readGap(fields, shiftMs);
+    case 'disconnected':
+    case 'stopped':
+      return { ...shifted(fields, shiftMs), failure: readFailure(fields['failure'], shiftMs) } as Received;
+    case 'value':
+      check('value' in fields, 'it has no `value`');
+      return shifted(fields, shiftMs) as unknown as Received;
+    case 'opened':
+    case 'reconnecting':
+    case 'ticket-requested':
+    case 'ticket-issued':
+    case 'watermark':
+      return shifted(fields, shiftMs) as unknown as Received;
+    default:
+      return undefined;
+  }
+};
+
+/**
+ * Reads the fields of a frame's line.
+ *
+ * @param shiftMs - see {@link readEventLine}
+ * @throws TypeError that says what is wrong
+ */
+export const readFrame = <Data extends Uint8Array>(
+  { feed, connection, receivedAt, isBinary, encoding, data }: LineFields,
+  payload: PayloadReader<Data>,
+  shiftMs = 0,
+): Frame<Data> => {
+  const isValid =
+    typeof feed === 'string' &&
+    isNumber(connection) &&
+    isNumber(receivedAt) &&
+    typeof isBinary === 'boolean' &&
+    (encoding === 'utf8' || encoding === 'base64') &&
+    typeof data === 'string';
+  check(isValid, 'a field of the frame is missing or wrong');
+  return new Frame(feed as Feed, payload[encoding](data), isBinary, receivedAt + shiftMs, connection);
+};
+
+/**
+ * Reads the fields of a gap's line.
+ *
+ * @param shiftMs - see {@link readEventLine}
+ * @throws TypeError that says what is wrong
+ */
+export const readGap = (fields: LineFields, shiftMs = 0): Gap => {
+  const { from, to, durationMs, failure } = fields;
+  check(isNumber(from) && isNumber(to) && isNumber(durationMs), 'a time of the gap is missing or wrong');
+  const read = { ...fields, type: 'gap', from: from + shiftMs, to: to + shiftMs, durationMs } as const;
+  return { ...read, failure: readFailure(failure, shiftMs) };
+};
+
+const shifted = <F extends LineFields>(fields: F, shiftMs: number): F => {
+  const { at } = fields;
+  check(isNumber(at), 'the time of the event is missing or wrong');
+  return { ...fields, at: at + shiftMs };
+};
+
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+
+const check: (isValid: boolean, otherwise: string) => asserts isValid = (isValid, otherwise) => {
+  if (!isValid) throw new TypeError(otherwise);
+};
+
+const encoder = new TextEncoder();
+
+/** Reads payloads with what every runtime has. Each payload has a separate buffer. */
+export const bytesReader: PayloadReader<Uint8Array> = {
+  utf8: (text) => encoder.encode(text),
+  base64: (text) => {
+    const raw = atob(text);
+    const bytes = new Uint8Array(raw.length);
+    // `Uint8Array.from` takes twenty times as long.
+    for (let n = 0; n < raw.length; n += 1) bytes[n] = raw.charCodeAt(n);
+    return bytes;
+  },
+};

@@ -1,0 +1,153 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { writeFrame } from '../../src/operators/node/write-frame.js';
+import type { LifecycleEvent } from '../../src/protocol/event.js';
+import { bytesReader, readEventLine, readFrame, writeEventLine } from '../../src/protocol/event-line.js';
+import { TradeFeedError } from '../../src/protocol/failure.js';
+import { type AnyFrame, Frame } from '../../src/protocol/frame.js';
+import { disconnected, gapOf, issued, lost, opened, reconnecting, requested } from '../operators/stream.js';
+import { essence, frame } from '../relay/support.js';
+
+const previous = lost(400);
+const failure = lost(500).with({ previous });
+const events: readonly LifecycleEvent[] = [
+  requested(1_000),
+  issued(1_001),
+  opened(1_002, 3),
+  { ...disconnected(1_003), failure },
+  reconnecting(1_004, 20, 2),
+  { ...gapOf(500, 1_005, failure), missed: 7 },
+];
+
+describe('readEventLine', () => {
+  it.each(events)('returns $type unchanged', (event) => {
+    const read = readEventLine(writeEventLine(event), 0) as LifecycleEvent;
+    expect(JSON.parse(JSON.stringify(read))).toEqual(JSON.parse(JSON.stringify(event)));
+    if ('failure' in read) expect(read.failure).toBeInstanceOf(TradeFeedError);
+  });
+
+  it('returns a frame unchanged', () => {
+    const sent = frame('é', 1_000, 2);
+    expect(essence(readEventLine(writeFrame(sent), 0) as never)).toEqual(essence(sent));
+  });
+
+  it('shifts every time: of events, of frames, of failures and of the failures before them', () => {
+    const shift = (event: LifecycleEvent) => readEventLine(writeEventLine(event), 600_000);
+    expect(events.slice(0, 3).map(shift)).toEqual([requested(601_000), issued(601_001), opened(601_002, 3)]);
+    expect(shift(events[4]!)).toEqual(reconnecting(601_004, 20, 2));
+    const put = { endedAt: 600_500, previous: { endedAt: 600_400 } };
+    expect(shift(events[3]!)).toMatchObject({ at: 601_003, failure: put });
+    expect(shift(events[5]!)).toMatchObject({ from: 600_500, to: 601_005, durationMs: 505, failure: put });
+    expect(readEventLine(writeFrame(frame('a', 1_000)), -400)).toMatchObject({ receivedAt: 600 });
+  });
+
+  it('returns a value of any type with its time shifted', () => {
+    for (const value of [{ n: 1, at: 5 }, [1], 'text', null, 0, false])
+      expect(readEventLine(JSON.stringify({ type: 'value', at: 1_000, value }), 500)).toEqual({
+        type: 'value',
+        at: 1_500,
+        value,
+      });
+  });
+
+  it.each([
+    '{"type":"new-in-some-version","at":1}',
+    '{"type":"__proto__"}',
+    '{"type":"constructor"}',
+    '{}',
+    '[]',
+    '"text"',
+    '5',
+  ])('returns undefined for an unknown type: %s', (line) => {
+    expect(readEventLine(line, 0)).toBeUndefined();
+  });
+
+  const lineOf = (fields: Readonly<Record<string, unknown>>): string =>
+    JSON.stringify({ type: 'gap', from: 1, to: 2, durationMs: 1, failure, ...fields });
+  it.each([
+    ['text that is not JSON', 'data'],
+    ['an empty line', ''],
+    ['null', 'null'],
+    ['a gap without its failure', lineOf({ failure: undefined })],
+    ['a gap without a time', lineOf({ to: undefined })],
+    ['a gap with a text as its time', lineOf({ from: '1' })],
+    ['a gap with half a failure', lineOf({ failure: { code: 'x' } })],
+    ['a gap with a text as its failure', lineOf({ failure: 'x' })],
+    ['an end without its failure', '{"type":"disconnected","at":1}'],
+    ['a value without its time', '{"type":"value","value":1}'],
+    ['a value without the value', '{"type":"value","at":1}'],
+    ['an opening without its time', '{"type":"opened"}'],
+    ['a frame without its time', writeFrame(frame('a')).replace('receivedAt', 'x')],
+    ['a frame with data that is not base64', writeFrame(frame('%')).replace('utf8', 'base64')],
+  ])('throws for %s', (_what, line) => {
+    expect(() => readEventLine(line, 0)).toThrow();
+  });
+
+  it('does not show the text of a line that is not JSON', () => {
+    expect(() => readEventLine('{"data":"secret', 0)).toThrow(new TypeError('it is not JSON'));
+  });
+});
+
+const overTheWire = (frame: Frame): AnyFrame => readEventLine(writeFrame(frame), 0) as AnyFrame;
+
+const payloads: readonly (readonly [string, Buffer])[] = [
+  ['no bytes', Buffer.alloc(0)],
+  ['a text', Buffer.from('{"n":1}')],
+  ['text of other planes', Buffer.from('ü€😀\u2028\u2029\u0085\u0000\r\n\t"\\')],
+  ['a byte order mark', Buffer.from('\ufeffa')],
+  ['two byte order marks', Buffer.from('\ufeff\ufeff')],
+  ['every byte value', Buffer.from(Array.from({ length: 256 }, (_, n) => n))],
+  ['half a character', Buffer.of(0xe2, 0x82)],
+  ['a surrogate', Buffer.of(0xed, 0xa0, 0x80)],
+  ['1 MB of text', Buffer.alloc(1_000_000, 'x\n')],
+  ['1 MB of bytes', Buffer.alloc(1_000_000, Buffer.of(0xff, 0, 10, 13))],
+];
+
+describe('the line of a frame', () => {
+  it.each(payloads)('preserves %s, sent as text and as binary', (_what, data) => {
+    for (const isBinary of [false, true]) {
+      const frame = new Frame('raw', data, isBinary, 123.5, 4);
+      const relayed = overTheWire(frame);
+      expect(essence(relayed)).toEqual(essence(frame));
+      expect(relayed.text()).toBe(frame.text());
+    }
+  });
+
+  it('preserves any bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array(), fc.boolean(), (data, isBinary) => {
+        const frame = new Frame('market', Buffer.from(data), isBinary, 1, 1);
+        expect(essence(overTheWire(frame))).toEqual(essence(frame));
+        expect(overTheWire(frame).text()).toBe(frame.text());
+      }),
+    );
+  });
+
+  it('is read as a frame with a separate Uint8Array, which is not a Buffer', () => {
+    const frame = overTheWire(new Frame('market', Buffer.from('{"a":[1]}'), false, 5, 1));
+    expect(frame).toBeInstanceOf(Frame);
+    expect(frame.type).toBe('frame');
+    expect(frame.json()).toEqual({ a: [1] });
+    expect(Object.getPrototypeOf(frame.data)).toBe(Uint8Array.prototype);
+    const binary = overTheWire(new Frame('market', Buffer.of(1, 2, 3), true, 5, 1));
+    expect(Object.getPrototypeOf(binary.data)).toBe(Uint8Array.prototype);
+    expect(binary.data.buffer.byteLength).toBe(3);
+    expect(() => overTheWire(new Frame('market', Buffer.from('no'), false, 5, 1)).json()).toThrow(SyntaxError);
+  });
+
+  it('is the same after a relay: a recording and another relay write it unchanged', () => {
+    for (const [, data] of payloads)
+      for (const isBinary of [false, true]) {
+        const frame = new Frame('raw', data, isBinary, 5, 4);
+        expect(writeFrame(overTheWire(frame))).toBe(writeFrame(frame));
+      }
+  });
+});
+
+describe('readFrame', () => {
+  it('shifts the time', () => {
+    const fields = JSON.parse(writeFrame(new Frame('raw', Buffer.of(1), true, 5, 1))) as Record<string, unknown>;
+    expect(readFrame(fields, bytesReader, 100).receivedAt).toBe(105);
+    expect(readFrame(fields, bytesReader).receivedAt).toBe(5);
+  });
+});
