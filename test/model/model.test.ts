@@ -10,7 +10,7 @@ import { endAll, type Model, type World } from './world.js';
 import { cases } from '../support/cases.js';
 
 /**
- * `MODEL_RUNS` is the number of sequences; 2,000 in `npm run model`. A failure prints its seed, path and replayPath. Set them as
+ * `MODEL_RUNS` is the number of sequences; 2,000 in `npm run reliability -- model`. A failure prints its seed, path and replayPath. Set them as
  * `MODEL_SEED`, `MODEL_PATH` and `MODEL_REPLAY` to run the shrunk sequence again; the seed alone runs all sequences again.
  */
 const { MODEL_RUNS = cases(100), MODEL_SEED, MODEL_PATH, MODEL_REPLAY, MODEL_REPORT } = process.env;
@@ -23,7 +23,7 @@ afterEach(() => {
   config.onUnhandledError = null;
 });
 
-/** Writes the counts for the report of `npm run model`. */
+/** Writes the counts for the report of `npm run reliability -- model`. */
 const writeTally = (tally: ReadonlyMap<string, number>): void => {
   if (MODEL_REPORT !== undefined) writeFileSync(MODEL_REPORT, JSON.stringify(Object.fromEntries([...tally].sort())));
 };

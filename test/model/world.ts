@@ -3,7 +3,7 @@ import { jest } from '@jest/globals';
 import { TradeFeedError } from 'rx-trade-feed';
 import type { HeldService } from '../support/held-service.js';
 import type { Seen } from '../support/ten-rules/seen.js';
-import { violations } from '../support/ten-rules/violations.js';
+import { violations } from '../support/ten-rules/rules.js';
 import { waitFor } from '../support/wait-for.js';
 import { type Step, unreachableTicket } from './expected.js';
 import {
@@ -76,7 +76,8 @@ export const expectOutcomes = async (
 
   for (const [id, { steps }] of expected)
     await waitFor(() => stepsOf(since(id)).length >= steps.length, {
-      what: () => `feed ${id} should emit ${steps.join(', ')}, and emitted ${stepsOf(since(id)).join(', ') || 'nothing'}`,
+      what: () =>
+        `feed ${id} should emit ${steps.join(', ')}, and emitted ${stepsOf(since(id)).join(', ') || 'nothing'}`,
       limitMs: LIMIT_MS,
     });
   for (const [id, outcome] of expected) {

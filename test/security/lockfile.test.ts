@@ -36,7 +36,15 @@ const problemOf = ([path, { integrity, resolved, link }]: [string, Entry]): stri
   return resolved !== undefined && !resolved.startsWith('https://') ? `${path} does not come over https` : undefined;
 };
 
-describe.each(['package-lock.json', 'examples/nestjs-angular/package-lock.json'])('%s', (file) => {
+const lockfiles = [
+  '',
+  'examples/nestjs-angular/',
+  'reliability/mutation/',
+  'test/apps/angular-20/',
+  'test/apps/angular-22/',
+];
+
+describe.each(lockfiles.map((folder) => `${folder}package-lock.json`))('%s', (file) => {
   const lockfile = read(file) as Lockfile;
 
   it('is of version 3, knows every package by its hash, and fetches none but over https', () => {

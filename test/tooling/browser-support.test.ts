@@ -30,12 +30,10 @@ const ofNode = ['src/operators/node/replay.ts', 'src/relay/relay.ts'];
 const cases = [
   ...Object.values(newer).map((text) => [page, text] as const),
   [page, old] as const,
-  ...[...loaded, 'src/reconnect/backoff.ts', ...ofNode].map(
-    (path) => [path, Object.values(newer).join('\n')] as const,
-  ),
+  ...[...loaded, 'src/reconnect/backoff.ts', ...ofNode].map((path) => [path, Object.values(newer).join('\n')] as const),
 ];
 
-// Lints each text as a file that is there, so that its types are known. In a process: types take seconds under jest.
+// Lints each text under the path of an existing file, so that its types are known. Under jest this is much slower, so use a process.
 const program = `
   import { ESLint } from 'eslint';
   // The other rules need many more types.
@@ -59,14 +57,14 @@ describe('the rules about browsers', () => {
     expect(rulesOf(page, text)).not.toEqual([]);
   });
 
-  it('hold for every file that a page loads, and for none of Node', () => {
+  it('apply to every file that a page loads, and not to files for Node', () => {
     const all = Object.values(newer).join('\n');
     for (const path of [...loaded, 'src/reconnect/backoff.ts'])
       expect(rulesOf(path, all)!.length).toBeGreaterThanOrEqual(Object.keys(newer).length);
     for (const path of ofNode) expect(rulesOf(path, all)).toEqual([]);
   });
 
-  it('take what the oldest browser has', () => {
+  it('accept what the oldest supported browser has', () => {
     expect(rulesOf(page, old)).toEqual([]);
   });
 });

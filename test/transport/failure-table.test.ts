@@ -19,7 +19,9 @@ import {
   wsFrame,
 } from '../support/wire.js';
 
-/** One way to cause a failure on the wire. What it means is in the failure table of test/support. */
+/**
+ * One way to cause a failure on the wire. Its meaning is in the failure table of test/support, which is written from the contract.
+ */
 interface Row extends WireScript, Observed {
   readonly what: string;
   readonly retryAfterMs?: number;

@@ -1,17 +1,17 @@
 import { type FailureCode, TradeFeedError } from '../../index.js';
 import { printable } from '../../protocol/printable.js';
 
-/** What to do about a failure, where the library's advice names an option that the command calls otherwise. */
-const adviceHere: Partial<Readonly<Record<FailureCode, string>>> = {
-  'invalid-api-key': 'Set TRADE_FEED_API_KEY to a valid key, or give a file that holds one with --key-file.',
-  'untrusted-certificate': 'Give the CA of a private service with --ca FILE, or check who answers at that address.',
+/** The advice for a failure, if the advice of the library names an option that has another name in the command. */
+const commandAdvice: Partial<Readonly<Record<FailureCode, string>>> = {
+  'invalid-api-key': 'Set TRADE_FEED_API_KEY to a valid key, or use --key-file.',
+  'untrusted-certificate': 'Use --ca FILE for the CA of a private service, or check which server answers at this address.',
   'ticket-request-rejected': 'Check the base URL: it must be the address of the service itself.',
   'invalid-ticket': 'Check the base URL: it must be the address of the service itself.',
-  'connection-replaced': 'Find the other client of the account; to reconnect would evict it in turn.',
+  'connection-replaced': 'Find the other client of the account. Reconnecting would close its connection.',
   'invalid-options': 'See --help.',
-  'invalid-frame': 'Look for a proxy that changes the bytes.',
-  'client-too-slow': 'Give this process more of the processor.',
-  'retries-exhausted': 'Raise --retries to go on longer.',
+  'invalid-frame': 'Check whether a proxy changes the bytes.',
+  'client-too-slow': 'Give this process more CPU time.',
+  'retries-exhausted': 'Use a larger --retries.',
 };
 
 /** The library's names for what the command calls otherwise. */
@@ -38,6 +38,6 @@ export const failureWords = (failure: TradeFeedError): string => {
   return [
     whatHappened(failure),
     ...(before && before.code !== code ? [`Before that: ${whatHappened(before)}`] : []),
-    adviceHere[code] ?? inWordsHere(advice),
+    commandAdvice[code] ?? inWordsHere(advice),
   ].join(' ');
 };

@@ -28,7 +28,8 @@ export const buildApp = async () => {
   const built = (folder) => ({ folder, node: join(node, 'node'), env });
   const existing = process.env.RX_TRADE_FEED_EXAMPLE;
   if (existing) return built(existing);
-  const folder = temporaryFolder('rx-trade-feed-example-');
+  // CI runs several commands with the same app.
+  const folder = process.env.RX_TRADE_FEED_EXAMPLE_IN ?? temporaryFolder('rx-trade-feed-example-');
   cpSync(source, folder, { recursive: true, filter: (path) => !skipped.has(path) });
   const packageFile = join(folder, 'package.json');
   const manifest = JSON.parse(readFileSync(packageFile, 'utf8'));

@@ -1,6 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { eventRecord, frameRecord } from '../../../src/cli/output/record.js';
+import { describe, expect, it } from '@jest/globals';
+import { eventRecord, frameRecord } from '../../../src/cli/output/format.js';
 import { Frame, ReplayedFrame, TradeFeedError } from '../../../src/index.js';
 import { frameLine, gapLine, isRecordingStart, readLine, timeIn } from '../../../src/operators/node/recording-line.js';
 import { essence, frameAt, gapBetween, sequences } from './support/recorded.js';
@@ -9,7 +9,7 @@ import { cases } from '../../support/cases.js';
 const read = (text: string) => readLine(Buffer.from(text), 7);
 
 describe('a line', () => {
-  it('of any frame or gap is one line, and gives back the same', () => {
+  it('of any frame or gap is one line that is read as an equal frame or gap', () => {
     fc.assert(
       fc.property(sequences, (events) => {
         for (const event of events) {
@@ -22,7 +22,7 @@ describe('a line', () => {
     );
   });
 
-  it('is the one that `listen --json` writes', () => {
+  it('equals the line of `listen --json`', () => {
     fc.assert(
       fc.property(sequences, (events) => {
         for (const event of events) {
@@ -34,7 +34,7 @@ describe('a line', () => {
     );
   });
 
-  it('holds a text payload as text, a binary one and one that is no UTF-8 in base64', () => {
+  it('contains a text payload as text, and a binary or invalid UTF-8 payload as base64', () => {
     expect(JSON.parse(frameLine(frameAt(5, '{"n":"é"}')))).toEqual({
       type: 'frame',
       feed: 'market',
@@ -51,7 +51,7 @@ describe('a line', () => {
     expect(frameLine(broken)).toContain('"isBinary":false,"encoding":"base64","data":"/w=="');
   });
 
-  it('of a frame of a relay is the same as that of the frame that the relay had', () => {
+  it('of a relayed frame equals the line of the original frame', () => {
     fc.assert(
       fc.property(sequences, (events) => {
         for (const event of events) {
@@ -67,7 +67,7 @@ describe('a line', () => {
     expect(frameLine(new Frame<Uint8Array>('raw', part, true, 5, 1))).toContain('"data":"Av8="');
   });
 
-  it('of a gap holds its own fields alone', () => {
+  it('of a gap contains only the fields of the gap', () => {
     const gap = { ...gapBetween(1, 3), offset: 99 };
     expect(Object.keys(JSON.parse(gapLine(gap)) as object)).toEqual(['type', 'from', 'to', 'durationMs', 'failure']);
   });
@@ -76,7 +76,7 @@ describe('a line', () => {
     new Frame('market', Buffer.from('x'), false, NaN, 1),
     new Frame('market', Buffer.from('x'), false, 1, Infinity),
     new Frame('other' as 'raw', Buffer.from('x'), false, 1, 1),
-  ])('is not made of a frame that no reading would accept', (frame) => {
+  ])('is not written for a frame that no reader accepts', (frame) => {
     expect(() => frameLine(frame)).toThrow(TypeError);
   });
 });
@@ -89,7 +89,7 @@ describe('readLine', () => {
     return JSON.stringify({ ...fields, failure: { ...fields.failure, ...failure }, ...changes });
   };
 
-  it('gives frames and failures of their own classes, with the offset behind them', () => {
+  it('returns instances of the frame and failure classes, with the offset after the line', () => {
     const replayed = read(frame({}));
     expect(replayed).toBeInstanceOf(ReplayedFrame);
     expect(replayed).toBeInstanceOf(Frame);
@@ -105,7 +105,7 @@ describe('readLine', () => {
     expect(read('{"type":"of the future"}')).toBeUndefined();
   });
 
-  it('takes a failure with a code of a newer version, and without what is not there', () => {
+  it('accepts a failure with a code of a newer version, and without optional fields', () => {
     const event = read(gap({}, { code: 'newer', status: 'x', reason: 1, endedAt: null }));
     expect(event?.type === 'gap' && event.failure).toMatchObject({ code: 'newer', uptimeMs: 0 });
     expect(event?.type === 'gap' && Object.keys(event.failure)).not.toContain('status');
@@ -136,25 +136,25 @@ describe('readLine', () => {
     [gap({}, { stage: 'secret' }), 'a field of its failure is wrong'],
     [gap({}, { verdict: 'secret' }), 'a field of its failure is wrong'],
     [gap({}, { previous: {} }), 'a field of its failure is wrong'],
-  ])('says what is wrong with %s, and does not show it', (text, message) => {
+  ])('reports %s without showing it', (text, message) => {
     expect(() => read(text)).toThrow(new TypeError(message));
   });
 
-  it('does not take bytes that are no UTF-8 for a payload', () => {
+  it('refuses bytes that are not UTF-8', () => {
     const line = Buffer.from(frame({ data: 'xyz' }));
     line[line.length - 3] = 0xff;
     expect(() => readLine(line, 0)).toThrow(new TypeError('it is not UTF-8'));
   });
 });
 
-it('timeIn finds when a line was written', () => {
+it('timeIn returns the time of a line', () => {
   expect(timeIn(Buffer.from(frameLine(frameAt(5))))).toBe(5);
   expect(timeIn(Buffer.from(gapLine(gapBetween(1, 3))))).toBe(3);
   expect(timeIn(Buffer.from('{"type":"opened","at":4}'))).toBe(4);
   expect(timeIn(Buffer.from('{"type":"?"}'))).toBeUndefined();
 });
 
-it('isRecordingStart knows the lines of a recording, also a torn one, and nothing else', () => {
+it('isRecordingStart accepts only the start of a line of a recording, complete or torn', () => {
   for (const start of ['{"type":"frame","feed"', '{"type":"ticket-requested","at"', '{"type":"gap"', '{"ty', '{'])
     expect([start, isRecordingStart(start)]).toEqual([start, true]);
   for (const start of [

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { waitFor } from '../../support/wait-for.js';
 
-// Who may record to a path, with programs of the library as it is built: when a recorder ends, however it does, the next one may.
+// Tests which process may record to a path, with the built library: after a recorder has ended in any way, the next one may record.
 
 const folder = tempFolder();
 const program = (name: string): string => new URL(`programs/${name}.mjs`, import.meta.url).pathname;
@@ -45,7 +45,7 @@ const recordAfter = (path: string, through: readonly string[] = []): string => {
 const refused = (path: string): string =>
   `Cannot write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.`;
 
-it('a recorder that was killed and that its parent does not reap refuses nobody', async () => {
+it('a killed recorder whose parent has not read its exit status does not keep the lock', async () => {
   const path = folder.path('zombie.ndjson');
   // The shell becomes a program that never asks what has become of its children.
   const parent = begin('sh', '-c', `"$0" "$@" & echo $!; exec sleep 600`, process.execPath, recordForever, path);
@@ -58,7 +58,7 @@ it('a recorder that was killed and that its parent does not reap refuses nobody'
   expect(recordAfter(path)).toBe('recorded');
 }, 60_000);
 
-it('a worker thread that was terminated refuses nobody, in its own process neither', async () => {
+it('a terminated worker thread does not keep the lock, not even within its process', async () => {
   const path = folder.path('worker.ndjson');
   const worker = new Worker(recordForever, { argv: [path] });
   await waitFor(isRecorded(path), { limitMs: 30_000 });
@@ -78,7 +78,7 @@ const apart = (): readonly string[] => {
   return status === 0 ? command : [];
 };
 
-it('two that cannot see each other exclude each other: of two containers that share a folder', async () => {
+it('two recorders in containers that share a folder exclude each other', async () => {
   const path = folder.path('apart.ndjson');
   const [command, ...args] = [...apart(), process.execPath, recordForever, path];
   const first = begin(command, ...args);
@@ -88,7 +88,7 @@ it('two that cannot see each other exclude each other: of two containers that sh
   await waitFor(() => recordAfter(path, apart()) === 'recorded', { limitMs: 30_000 });
 }, 60_000);
 
-it('a disk that takes nothing leaves nothing behind that refuses the next recorder', () => {
+it('a full disk does not leave a file that refuses the next recorder', () => {
   const path = folder.path('full.ndjson');
   // Files can be made, but no byte can be written to them.
   const full = ['sh', '-c', `trap '' XFSZ; ulimit -f 0; exec "$0" "$@"`];
@@ -99,7 +99,7 @@ it('a disk that takes nothing leaves nothing behind that refuses the next record
   expect(recordAfter(path)).toBe('recorded');
 }, 60_000);
 
-it('the native package is loaded when a recording begins, not with the library', () => {
+it('the native package is loaded when a recording begins', () => {
   const path = folder.path('loaded.ndjson');
   const said = execFileSync(process.execPath, [whatIsLoaded, path], { encoding: 'utf8' });
   expect(JSON.parse(said)).toEqual([false, true]);

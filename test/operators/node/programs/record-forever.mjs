@@ -1,4 +1,4 @@
-// Records numbered frames to the file that it is given, as fast as a full stream brings them, until it is killed.
+// Records numbered frames to the file in its argument, as fast as a busy feed, until it is killed.
 import { Subject } from 'rxjs';
 import { Frame, recordTo } from 'rx-trade-feed';
 

@@ -39,7 +39,7 @@ const linesOf = (times: readonly number[]): RecordedLines => {
 };
 
 describe('the reads of a replay', () => {
-  it('follow each other when a piece is used up, and not while it waits; the last one finds nothing', () => {
+  it('follow each other at the end of each chunk, not during a wait; the last one returns undefined', () => {
     const expected = '  --f--f-(ff)--|';
     check(
       [
@@ -51,7 +51,7 @@ describe('the reads of a replay', () => {
     );
   });
 
-  it('end with the piece that they gave, whatever else they would give', () => {
+  it('end with their first chunk', () => {
     const expected = '  --f-----f-';
     check(
       [
@@ -64,7 +64,7 @@ describe('the reads of a replay', () => {
     );
   });
 
-  it('take from what is due no time that they took themselves', () => {
+  it('do not delay events that are due during a read', () => {
     // 104 was due at 4, 109 at 9: both come with their piece, at 10. 118 is due at 18, as planned.
     const expected = '  f-f-------(fg)----f-';
     check(
@@ -78,7 +78,7 @@ describe('the reads of a replay', () => {
     );
   });
 
-  it('go on at once behind a piece in which there is nothing', () => {
+  it('continue immediately after a chunk without events', () => {
     const expected = '  ------f-|';
     check(
       [
@@ -91,7 +91,7 @@ describe('the reads of a replay', () => {
     );
   });
 
-  it('do not wait for what was recorded, as fast as possible', () => {
+  it('do not wait for recorded intervals at speed Infinity', () => {
     const expected = '  --(fgf)---f----|';
     check(
       [
@@ -104,7 +104,7 @@ describe('the reads of a replay', () => {
     );
   });
 
-  it('end with who left, in the middle of a read', () => {
+  it('end when the subscriber unsubscribes during a read', () => {
     const begun = check(
       [
         { sub: '    ^-!', gives: '--p', times: [100] },
@@ -118,7 +118,7 @@ describe('the reads of a replay', () => {
     check([{ sub: '^---!', gives: '-------p', times: [100] }], '-----', { unsub: '^---!' });
   });
 
-  it('do not begin for who left in a wait', () => {
+  it('do not begin after the subscriber unsubscribes during a wait', () => {
     const begun = check(
       [
         { sub: '    ^-!', gives: '--p', times: [100, 200] },
@@ -130,7 +130,7 @@ describe('the reads of a replay', () => {
     expect(begun).toBe(1);
   });
 
-  it('do not begin for who left in `next`', () => {
+  it('do not begin after the subscriber unsubscribes in `next`', () => {
     const begun = check(
       [
         { sub: '    ^-!', gives: '--p', times: [100, 103] },

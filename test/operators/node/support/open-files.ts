@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 
-/** The files that this process has open, as Linux tells it; elsewhere none. */
+/** Returns the open files of this process on Linux; an empty list on other systems. */
 export const openFiles = (): readonly string[] => readdirOf('/proc/self/fd').map(targetOf);
 
 const readdirOf = (folder: string): readonly string[] => {
