@@ -19,7 +19,7 @@ import {
 } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { Decoded, type FeedEvent, Frame, RecordingError, type RecordOptions, recordTo } from '../../../src/index.js';
-import { frameLine, gapLine } from '../../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../../src/operators/node/recording/recording-line.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { openFiles } from './support/open-files.js';
 import { frameAt, gapBetween, payloadsOf, replayed } from './support/recorded.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { appendFileSync, existsSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { RecordingError } from '../../../../src/index.js';
-import { frameLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine } from '../../../../src/operators/node/recording/recording-line.js';
 import {
   type RecordingWriter,
   createRecordingWriter,

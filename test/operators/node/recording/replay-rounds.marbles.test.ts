@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { map, noop, take } from 'rxjs';
-import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording/recording-line.js';
 import type { RecordedLines } from '../../../../src/operators/node/recording/recording-reader.js';
 import { replayRounds } from '../../../../src/operators/node/recording/replay-rounds.js';
 import { marbles } from '../../stream.js';

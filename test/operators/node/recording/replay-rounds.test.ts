@@ -13,7 +13,7 @@ import {
 } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { ReplayProgress } from '../../../../src/index.js';
-import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording/recording-line.js';
 import {
   type LineSource,
   replayRounds,
