@@ -57,7 +57,7 @@ const checkFlags = ({ options }: Command, args: readonly string[]): string[] =>
 const explain = ({ code, message }: CommanderError, command: Command): Error => {
   const [, word = '', meant] = /'(.*?)'(?:\s+\(Did you mean (.*)\?\))?$/.exec(message) ?? [];
   const suggestion = meant === undefined ? '' : ` Did you mean ${meant}?`;
-  const usage = `Usage: ${command.parent?.name() ?? ''} ${command.name()} ${command.usage()}`;
+  const usage = `Usage: ${[command.parent?.name(), command.name(), command.usage()].filter(Boolean).join(' ')}`;
   switch (code) {
     case 'commander.unknownOption':
       return isKeyOption(word) ? keyInArguments() : usageError(`There is no option${quoted(word)}.${suggestion}`);
