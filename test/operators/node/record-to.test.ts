@@ -334,7 +334,7 @@ describe('recordTo', () => {
       expect(text(path)).toBe('root:x:0:0\n');
     });
 
-    // The device of Linux that is always full.
+    // A Linux device that is always full.
     const full = (options?: RecordOptions) => {
       const source = new Subject<Frame>();
       return { source, seen: told(source.pipe(recordTo('/dev/full', options))) };

@@ -180,7 +180,7 @@ describe('replay$', () => {
 
   it('copies the bytes of each frame, so that no frame keeps a chunk in memory', async () => {
     const path = record([frameAt(1, 'x'.repeat(20_000)), frameAt(2, 'y')]);
-    // A piece has 256 KiB; Node's own pool, which small buffers come from, 8 or 64 KiB and a little.
+    // A chunk has 256 KiB. The pool of Node for small buffers has 8 or 64 KiB and a little more.
     const poolBytes = 70_000;
     for (const event of await replayed(path))
       expect(event.type === 'frame' && event.data.buffer.byteLength).toBeLessThanOrEqual(poolBytes);

@@ -12,7 +12,7 @@ import { bufferSizes, chunk, fullChunk } from '../memory/views.js';
 
 const mine = new Error('mine');
 
-/** A stream over a source to push to. */
+/** A stream of a subject. */
 const bench = (options: ReadableOptions<number> = {}) => {
   const source = new Subject<number>();
   const reports: DropReport[] = [];

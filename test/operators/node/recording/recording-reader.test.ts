@@ -119,7 +119,7 @@ describe('createRecordingReader', () => {
     const path = recording(one);
     const reader = readerOf(path);
     expect((await reader.read())?.bytes.toString()).toBe(one);
-    // The recorder rotates when the end was met, and the next file is not opened yet.
+    // The recorder rotates after the reader has reached the end, and before the reader opens the next file.
     const handle = await open(path);
     const filesOpen = (): readonly string[] => openFiles().filter((file) => file.startsWith(path));
     const prototype = Object.getPrototypeOf(handle) as typeof handle;

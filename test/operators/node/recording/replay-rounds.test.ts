@@ -28,7 +28,7 @@ const run = (test: (helpers: Run, scheduler: TestScheduler) => void): void => {
   scheduler.run((helpers) => test(helpers, scheduler));
 };
 
-/** A recording in pieces: each a list of times, a gap when it is negative. */
+/** A recording in chunks. Each chunk is a list of times; a negative time is a gap. */
 const sourceOf = (...pieces: readonly (readonly number[])[]): LineSource & { readonly reads: () => number } => {
   let offset = 0;
   let reads = 0;
