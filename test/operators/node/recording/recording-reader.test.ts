@@ -3,7 +3,10 @@ import fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { type RecordingReader, createRecordingReader } from '../../../../src/operators/node/recording/recording-reader.js';
+import {
+  createRecordingReader,
+  type RecordingReader,
+} from '../../../../src/operators/node/recording/recording-reader.js';
 import { tempFolder } from '../../../cli/support/temp-folder.js';
 import { openFiles } from '../support/open-files.js';
 import { cases } from '../../../support/cases.js';
