@@ -11,7 +11,8 @@ import { type CommandName, commandNames, createProgram, isCommand, quoted } from
  */
 export const parse = (args: readonly string[]): ParsedCommand => {
   const [first, topic] = args;
-  if (first === 'help') return topic === undefined ? parse(['--help']) : parse(isCommand(topic) ? [topic, '--help'] : [topic]);
+  if (first === 'help')
+    return topic === undefined ? parse(['--help']) : parse(isCommand(topic) ? [topic, '--help'] : [topic]);
   if (first === undefined) throw usageError(`A command is missing. ${listOfCommands}`);
   let parsed: ParsedCommand | undefined;
   let printed = '';

@@ -23,7 +23,8 @@ interface CommandSpec {
 }
 
 /** Repeats a word only if it looks like a misspelt name: any other word may be a secret. */
-export const quoted = (word: string): string => (/^-{0,2}[a-z][a-z-]{0,15}$/i.test(word) ? ` ${word}` : ' of that name');
+export const quoted = (word: string): string =>
+  /^-{0,2}[a-z][a-z-]{0,15}$/i.test(word) ? ` ${word}` : ' of that name';
 
 const feed = new Argument('[feed]', 'market or raw (default: market)').argParser((word) => {
   if (word === 'market' || word === 'raw') return word;

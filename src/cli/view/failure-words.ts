@@ -4,7 +4,8 @@ import { printable } from '../../protocol/printable.js';
 /** The advice for a failure, if the advice of the library names an option that has another name in the command. */
 const commandAdvice: Partial<Readonly<Record<FailureCode, string>>> = {
   'invalid-api-key': 'Set TRADE_FEED_API_KEY to a valid key, or use --key-file.',
-  'untrusted-certificate': 'Use --ca FILE for the CA of a private service, or check which server answers at this address.',
+  'untrusted-certificate':
+    'Use --ca FILE for the CA of a private service, or check which server answers at this address.',
   'ticket-request-rejected': 'Check the base URL: it must be the address of the service itself.',
   'invalid-ticket': 'Check the base URL: it must be the address of the service itself.',
   'connection-replaced': 'Find the other client of the account. Reconnecting would close its connection.',

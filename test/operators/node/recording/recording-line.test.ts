@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from '@jest/globals';
 import { jsonFormat } from '../../../../src/cli/output/format.js';
 import { Frame, ReplayedFrame, TradeFeedError } from '../../../../src/index.js';
-import { frameLine, gapLine, isRecordingStart, readLine, timeIn } from '../../../../src/operators/node/recording/recording-line.js';
+import {
+  frameLine,
+  gapLine,
+  isRecordingStart,
+  readLine,
+  timeIn,
+} from '../../../../src/operators/node/recording/recording-line.js';
 import { essence, frameAt, gapBetween, sequences } from '../support/recorded.js';
 import { cases } from '../../../support/cases.js';
 
