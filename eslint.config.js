@@ -120,7 +120,10 @@ export default defineConfig(
     rules: {
       'no-restricted-imports': [
         'error',
-        { patterns: [{ regex: '/reliability/', message: 'reliability/ imports from test/, not the reverse.' }] },
+        {
+          patterns: [{ regex: '/reliability/', message: 'reliability/ imports from test/, not the reverse.' }],
+          paths: [{ name: '@jest/globals', importNames: ['test'], message: 'Use `it`.' }],
+        },
       ],
     },
   },

@@ -4,7 +4,7 @@ import { startFaultProxy } from '../../test/support/fault-proxy.js';
 import { randomFaults, seededRandom } from '../../test/support/fault-random.js';
 import { startHeldService } from '../../test/support/held-service.js';
 import type { Seen } from '../../test/support/ten-rules/seen.js';
-import { violations } from '../../test/support/ten-rules/violations.js';
+import { violations } from '../../test/support/ten-rules/rules.js';
 import type { Watched } from '../../test/model/watched.js';
 import { createClock } from './clock.js';
 import { misbehave, subscribeAtRandom } from './consumers.js';

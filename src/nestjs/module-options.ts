@@ -1,6 +1,6 @@
 import type { ConfigurableModuleAsyncOptions, ConfigurableModuleOptionsFactory } from '@nestjs/common';
-import { feedStats, type StatsOptions } from '../operators/feed-stats.js';
-import { shareFeed, type ShareOptions } from '../operators/share-feed.js';
+import { feedStats, type FeedStatsOptions } from '../operators/feed-stats.js';
+import { shareFeed, type ShareFeedOptions } from '../operators/share-feed.js';
 import { feedOptionRules, resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
 import { type Feed, feeds } from '../protocol/feed.js';
 import { aBoolean, aFunction, anObject, oneOf, type Rule, validated } from '../protocol/rules.js';
@@ -19,9 +19,9 @@ export interface TradeFeedModuleOptions extends TradeFeedOptions {
    */
   readonly connect?: 'first-subscriber' | 'bootstrap' | undefined;
   /** How the connection is shared. */
-  readonly share?: ShareOptions | undefined;
+  readonly share?: ShareFeedOptions | undefined;
   /** How often `stats$` emits. */
-  readonly stats?: StatsOptions | undefined;
+  readonly stats?: FeedStatsOptions | undefined;
   /** The limits of the relay to browsers. */
   readonly relay?: RelayOptions | undefined;
 }

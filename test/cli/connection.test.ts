@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { connectionOptions, targetOf } from '../../src/cli/connection.js';
 import { certificateFor } from '../support/certificate.js';
 import { tempFolder } from './support/temp-folder.js';
@@ -11,7 +11,7 @@ const usage = (message: RegExp) => expect.objectContaining({ exitCode: 2, messag
 const local = (message: RegExp) => expect.objectContaining({ exitCode: 8, message: expect.stringMatching(message) });
 
 describe('connectionOptions', () => {
-  test('are read from the environment', async () => {
+  it('are read from the environment', async () => {
     expect(await connectionOptions({}, { env })).toStrictEqual({
       baseUrl: env.TRADE_FEED_BASE_URL,
       apiKey: 'planted-key',
@@ -20,7 +20,7 @@ describe('connectionOptions', () => {
     });
   });
 
-  test('are read from arguments and files first', async () => {
+  it('are read from arguments and files first', async () => {
     const { cert } = await certificateFor();
     const ca = await folder.file('ca.pem', cert);
     const keyFile = await folder.file('key', 'key-of-the-file\r\n');
@@ -30,14 +30,14 @@ describe('connectionOptions', () => {
     expect(await (options.apiKey as () => Promise<string>)()).toBe('key-of-the-file');
   });
 
-  test('read a regular key file for every ticket, so that the key can rotate', async () => {
+  it('read a regular key file for every ticket, so that the key can rotate', async () => {
     const keyFile = await folder.file('rotating', 'first');
     const { apiKey } = await connectionOptions({ keyFile }, { env });
     await folder.file('rotating', 'second\n');
     expect(await (apiKey as () => Promise<string>)()).toBe('second');
   });
 
-  test('let the feed retry when the file is empty for a moment', async () => {
+  it('let the feed retry when the file is empty for a moment', async () => {
     const keyFile = await folder.file('emptied', 'first');
     const { apiKey } = await connectionOptions({ keyFile }, { env });
     const readKey = apiKey as () => Promise<string>;
@@ -47,7 +47,7 @@ describe('connectionOptions', () => {
     expect(await readKey()).toBe('second');
   });
 
-  test('read a pipe once', async () => {
+  it('read a pipe once', async () => {
     const pipe = folder.path('pipe');
     await promisify(execFile)('mkfifo', [pipe]);
     const written = folder.file('pipe', 'key-of-the-pipe\n');
@@ -55,7 +55,7 @@ describe('connectionOptions', () => {
     await written;
   });
 
-  test('name the missing setting, and what to do without an account', async () => {
+  it('name the missing setting, and what to do without an account', async () => {
     await expect(connectionOptions({}, { env: {} })).rejects.toEqual(
       usage(/^The address of the service is missing\. .*TRADE_FEED_BASE_URL.*--base-url.*serve/),
     );
@@ -64,7 +64,7 @@ describe('connectionOptions', () => {
     );
   });
 
-  test('name a file that cannot be read or used, never its content', async () => {
+  it('name a file that cannot be read or used, never its content', async () => {
     const odd = await folder.file('odd', 'two planted-words\nand lines');
     const missing = folder.path('missing');
     await expect(connectionOptions({ keyFile: missing }, { env })).rejects.toEqual(
@@ -84,7 +84,7 @@ describe('connectionOptions', () => {
 });
 
 describe('targetOf', () => {
-  test('returns the service of the arguments and the environment', () => {
+  it('returns the service of the arguments and the environment', () => {
     expect(targetOf({}, { env: {} })).toStrictEqual({ baseUrl: undefined, hasKey: false });
     expect(targetOf({}, { env })).toStrictEqual({ baseUrl: env.TRADE_FEED_BASE_URL, hasKey: true });
     expect(targetOf({ keyFile: 'k' }, { env: { TRADE_FEED_BASE_URL: '' } })).toStrictEqual({

@@ -1,10 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { EventEmitter } from 'node:events';
 import { hasColors, interrupts, isTerminal, processContext } from '../../src/cli/context.js';
 import { FakeOutput } from './support/fake-output.js';
 
 describe('processContext', () => {
-  test('emits each signal while there is a subscriber, and has no listeners otherwise', () => {
+  it('emits each signal while there is a subscriber, and has no listeners otherwise', () => {
     const fake = Object.assign(new EventEmitter(), { env: { A: 'b' }, stdin: 1, stdout: 2, stderr: 3 });
     const { interrupt$, ...context } = processContext(fake as unknown as NodeJS.Process);
     expect(context).toStrictEqual({ env: { A: 'b' }, stdin: 1, stdout: 2, stderr: 3 });
@@ -18,7 +18,7 @@ describe('processContext', () => {
 });
 
 describe('a terminal', () => {
-  test('supports control sequences unless it is dumb, and colours unless NO_COLOR is set', () => {
+  it('supports control sequences unless it is dumb, and colours unless NO_COLOR is set', () => {
     const terminal = new FakeOutput({ columns: 80, rows: 24 });
     expect(isTerminal(terminal, { env: {} })).toBe(true);
     expect(isTerminal(terminal, { env: { TERM: 'dumb' } })).toBe(false);

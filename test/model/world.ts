@@ -3,7 +3,7 @@ import { jest } from '@jest/globals';
 import { TradeFeedError } from 'rx-trade-feed';
 import type { HeldService } from '../support/held-service.js';
 import type { Seen } from '../support/ten-rules/seen.js';
-import { violations } from '../support/ten-rules/violations.js';
+import { violations } from '../support/ten-rules/rules.js';
 import { waitFor } from '../support/wait-for.js';
 import { type Step, unreachableTicket } from './expected.js';
 import {

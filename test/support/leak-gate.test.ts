@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ const files: Readonly<Record<string, { source: string; message?: string }>> = {
     source: `test('passes', () => { setInterval(() => {}, 50); setInterval(() => {}, 50); });`,
     message: 'leaks: 2 Timeout ',
   },
-  'leaves-a-timer-behind-fake-ones': {
+  'leaves-a-timer-before-fake-ones': {
     source: `test('passes', () => { setTimeout(() => {}, 60_000); jest.useFakeTimers(); });`,
     message: 'leaks: 1 Timeout ',
   },
@@ -26,7 +26,7 @@ const files: Readonly<Record<string, { source: string; message?: string }>> = {
     source: `
       const server = createServer();
       beforeAll((done) => { server.listen(0, '127.0.0.1', done); });
-      test('passes', (done) => { connect(server.address().port, '127.0.0.1', done); });
+      it('passes', (done) => { connect(server.address().port, '127.0.0.1', done); });
       afterAll(() => { server.close(); });`,
     message: 'TCPSocketWrap',
   },
@@ -38,8 +38,8 @@ const files: Readonly<Record<string, { source: string; message?: string }>> = {
     source: `
       const server = createServer((socket) => { socket.end('bye'); });
       beforeAll((done) => { server.listen(0, '127.0.0.1', done); });
-      test('passes', (done) => { connect(server.address().port, '127.0.0.1').resume().once('close', () => done()); });
-      test('logs', () => { console.log('a line'); process.stdout.write(''); });
+      it('passes', (done) => { connect(server.address().port, '127.0.0.1').resume().once('close', () => done()); });
+      it('logs', () => { console.log('a line'); process.stdout.write(''); });
       afterAll(() => { server.close(); });`,
   },
   'closes-a-little-later': {
@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the leak gate', () => {
-  test.each(Object.entries(files))('judges a file that %s', (name, { message }) => {
+  it.each(Object.entries(files))('judges a file that %s', (name, { message }) => {
     const outcome = outcomes.get(name);
     expect(outcome?.message ?? '').toContain(message ?? '');
     expect(outcome?.status).toBe(message === undefined ? 'passed' : 'failed');

@@ -30,9 +30,7 @@ const ofNode = ['src/operators/node/replay.ts', 'src/relay/relay.ts'];
 const cases = [
   ...Object.values(newer).map((text) => [page, text] as const),
   [page, old] as const,
-  ...[...loaded, 'src/reconnect/backoff.ts', ...ofNode].map(
-    (path) => [path, Object.values(newer).join('\n')] as const,
-  ),
+  ...[...loaded, 'src/reconnect/backoff.ts', ...ofNode].map((path) => [path, Object.values(newer).join('\n')] as const),
 ];
 
 // Lints each text under the path of an existing file, so that its types are known. Under jest this is much slower, so use a process.

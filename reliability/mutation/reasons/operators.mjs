@@ -1,6 +1,6 @@
 /** Reasons for the survivors of src/operators, by file. */
 export const operators = {
-  'decode/guard-tests.ts': [
+  'decode/io-ts-guard/guard-tests.ts': [
     {
       code: 'names.length > 16',
       why: 'Both branches return the same result. The number only decides which is faster.',
@@ -10,11 +10,11 @@ export const operators = {
     { code: 'inOrder.size > 0', why: 'Without an oldest entry its time counts as now, which has not expired.' },
     { code: 'if (at > now) now = at', why: 'Assigning the same time changes nothing.' },
   ],
-  'decode/compiled-guard.ts': [{ code: '} catch {', why: 'Without the `return` the result is `undefined` as well.' }],
-  'decode/io-ts-check.ts': [
+  'decode/io-ts-guard/compiled-guard.ts': [{ code: '} catch {', why: 'Without the `return` the result is `undefined` as well.' }],
+  'decode/io-ts-guard/io-ts-check.ts': [
     { code: 'context.at(-1)?.type', why: 'A context of io-ts has at least its root. The check is for the type.' },
   ],
-  'decode/union-tags.ts': [
+  'decode/io-ts-guard/union-tags.ts': [
     {
       code: 'types = []',
       from: '[]',
@@ -45,7 +45,7 @@ export const operators = {
   ],
   'where-bytes.ts': [
     {
-      code: 'const isKept = rest.length === 0',
+      code: 'const isMatch = rest.length === 0',
       why: 'A shortcut for a single needle. The general code finds the same.',
     },
   ],
@@ -60,7 +60,7 @@ export const operators = {
       why: 'With an empty queue `pull()` does nothing. The check saves the call.',
     },
   ],
-  'stream/holding.ts': [
+  'memory/holding.ts': [
     {
       code: 'if (this.#isScheduled) return',
       why: 'One task is enough. More tasks find nothing to do.',
@@ -72,20 +72,20 @@ export const operators = {
       why: 'Released values are removed one value earlier or later.',
     },
   ],
-  'stream/item.ts': [
+  'items/item.ts': [
     {
       code: 'isEither(value) && value._tag',
       why: 'An Either that is not a Left is a Right, which does not have that field.',
     },
   ],
-  'window/count-book.ts': [
+  'window/count-window-collector.ts': [
     {
       code: 'if (time > this.now) this.now = time',
       mutator: 'EqualityOperator',
       why: 'Assigning the same value changes nothing.',
     },
   ],
-  'window/window-book.ts': [
+  'window/time-window-collector.ts': [
     {
       code: 'if (time > this.now) this.now = time',
       mutator: 'EqualityOperator',
@@ -121,15 +121,15 @@ export const operators = {
     },
     { code: 'if (known.length > 0)', why: 'An empty list stays empty. The check saves a new list.' },
     {
-      code: 'if (heardAt === undefined ||',
-      from: 'heardAt === undefined',
+      code: 'if (newestAt === undefined ||',
+      from: 'newestAt === undefined',
       why: 'An outage without a beginning is in no window, and the next `opened` ends it.',
     },
   ],
   'bounded/bounded-turns.ts': [
     { mutator: 'OptionalChaining', why: 'There is a subscriber whenever a value arrives. The check is for the type.' },
   ],
-  'decode/changes-nothing.ts': [
+  'decode/io-ts-guard/changes-nothing.ts': [
     {
       from: 'types === undefined',
       to: 'false',
@@ -148,11 +148,11 @@ export const operators = {
     },
     { mutator: 'OptionalChaining', why: 'Every error of io-ts has a root. The check is for the type.' },
   ],
-  'decode/guard-source.ts': [
+  'decode/io-ts-guard/guard-source.ts': [
     { from: "codec._tag === 'UnionType'", to: 'true', why: 'Only a union has tags.' },
     { to: '""', why: 'Each statement ends with a semicolon, so the line breaks are only for readers.' },
   ],
-  'decode/tagged.ts': [
+  'decode/io-ts-guard/tagged.ts': [
     { from: 'type !== undefined', to: 'true', why: 'A codec with such a tag has a type. The check is for the type.' },
     {
       from: 'codec.type !== undefined',

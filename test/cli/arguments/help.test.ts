@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { noop } from 'rxjs';
 import { helpText, parse } from '../../../src/cli/arguments/parse.js';
 import { commandNames, createProgram } from '../../../src/cli/arguments/program.js';
@@ -15,19 +15,19 @@ const optionsOf = (name: string): readonly string[] =>
     .flatMap(({ options }) => options.map(({ long }) => long ?? ''));
 
 describe('helpText', () => {
-  test.each([undefined, ...commandNames])('of %s fits 80 columns, except for command lines', (name) => {
+  it.each([undefined, ...commandNames])('of %s fits 80 columns, except for command lines', (name) => {
     const lines = helpText(name).split('\n');
     const wide = lines.filter((line) => line.length > 80 && !line.startsWith('  rx-trade-feed'));
     expect(wide).toStrictEqual([]);
     expect(helpText(name)).toMatch(/\S\n$/);
   });
 
-  test.each(commandNames)('of %s names every option', (name) => {
+  it.each(commandNames)('of %s names every option', (name) => {
     expect(optionsOf(name).length).toBeGreaterThan(5);
     for (const option of optionsOf(name)) expect(helpText(name)).toContain(` ${option}`);
   });
 
-  test.each(commandNames)('of %s has examples that are valid command lines', (name) => {
+  it.each(commandNames)('of %s has examples that are valid command lines', (name) => {
     const examples = [...helpText(name).matchAll(/^ {2}# .*\n {2}(.*)$/gm)].map(([, line = '']) => line);
     expect(examples.length).toBeGreaterThan(1);
     for (const line of examples) {
@@ -36,7 +36,7 @@ describe('helpText', () => {
     }
   });
 
-  test('names every exit code', () => {
+  it('names every exit code', () => {
     const meanings = {
       demo: exitCodeMeanings,
       listen: exitCodeMeanings,
@@ -50,18 +50,18 @@ describe('helpText', () => {
     }
   });
 
-  test('of a command that does not use stdout has no exit code for stdout', () => {
+  it('of a command that does not use stdout has no exit code for stdout', () => {
     const [, codes] = helpText('record').split('Exit codes');
     expect(codes).not.toContain('stdout');
   });
 
-  test('names the environment variables of a command that connects', () => {
+  it('names the environment variables of a command that connects', () => {
     for (const name of ['demo', 'listen', 'record', undefined] as const)
       expect(helpText(name)).toMatch(/^ {2}TRADE_FEED_API_KEY /m);
     expect(helpText('replay')).not.toContain('TRADE_FEED_API_KEY');
   });
 
-  test('shows the command to begin with', () => {
+  it('shows the command to begin with', () => {
     expect(helpText()).toMatch(/^Usage: rx-trade-feed \[options\] \[command\]$/m);
     expect(helpText()).toMatch(/^ {2}rx-trade-feed demo$/m);
   });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { parse } from '../../../src/cli/arguments/parse.js';
 
 const helpOf = (usage: string): object => ({
@@ -89,7 +89,7 @@ describe('parse', () => {
       },
     ],
   ];
-  test.each(good)('reads `%s`', (line, command) => {
+  it.each(good)('reads `%s`', (line, command) => {
     expect(parse(line.split(' '))).toStrictEqual(command);
   });
 
@@ -145,7 +145,7 @@ describe('parse', () => {
     ['serve --rate fast', /^--rate must be/],
     ['serve --rate 100001', /^--rate must be/],
   ];
-  test.each(bad)('refuses `%s`', (line, says) => {
+  it.each(bad)('refuses `%s`', (line, says) => {
     const args = line === '' ? [] : line.split(' ');
     expect(() => parse(args)).toThrow(
       expect.objectContaining({ name: 'CliError', exitCode: 2, message: expect.stringMatching(says) }),
@@ -166,12 +166,12 @@ describe('parse', () => {
     '--api-key=planted-secret listen',
     '--api-key planted-secret listen',
   ];
-  test.each(keyLines)('explains why `%s` is refused, without the value', (line) => {
+  it.each(keyLines)('explains why `%s` is refused, without the value', (line) => {
     expect(() => parse(line.split(' '))).toThrow(/not accepted as an argument, .*history.*processes.*--key-file/);
     expect(() => parse(line.split(' '))).not.toThrow(/planted-secret/);
   });
 
-  test.each([
+  it.each([
     'listen SECRET_KEY_0123456789',
     'SECRET_KEY_0123456789',
     'listen market SECRET_KEY_0123456789',

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { run } from '../../../src/cli/run.js';
 import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
@@ -49,7 +49,7 @@ const linkToItself = (): string => {
 const opened = /connection 1 is open/;
 
 describe('record', () => {
-  test('writes frames and gaps, prints a summary, and appends to an existing recording', async () => {
+  it('writes frames and gaps, prints a summary, and appends to an existing recording', async () => {
     const path = fresh();
     const first = record(`--output ${path} --count 2`);
     await first.context.stderr.until(opened);
@@ -82,7 +82,7 @@ describe('record', () => {
     ]);
   });
 
-  test('continues in another file when one is full', async () => {
+  it('continues in another file when one is full', async () => {
     const path = fresh();
     const { context, exit } = record(`raw -o ${path} --max-file-size 0.2kB --count 3`);
     await context.stderr.until(opened);
@@ -92,7 +92,7 @@ describe('record', () => {
     expect(context.stderr.text).toMatch(/; recording: \d+ B in 3 files\n$/);
   });
 
-  test('shows a status line on a terminal, with the size of the file', async () => {
+  it('shows a status line on a terminal, with the size of the file', async () => {
     const path = fresh();
     const { context, exit } = record(`-o ${path}`, { stderr: new FakeOutput({ columns: 400, rows: 10 }) });
     await context.stderr.until(/live: market/);
@@ -104,7 +104,7 @@ describe('record', () => {
     expect(recordsOf(path)).toHaveLength(1);
   });
 
-  test('prints nothing with -q', async () => {
+  it('prints nothing with -q', async () => {
     const path = fresh();
     const { context, exit } = record(`-q --duration 1 -o ${path}`);
     expect(await exit).toBe(0);
@@ -112,7 +112,7 @@ describe('record', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  test('requires a file, and refuses a file that is not a recording before it connects', async () => {
+  it('requires a file, and refuses a file that is not a recording before it connects', async () => {
     const nowhere = record('');
     expect(await nowhere.exit).toBe(2);
     expect(nowhere.context.stderr.text).toBe(
@@ -128,7 +128,7 @@ describe('record', () => {
     expect(readFileSync(path, 'utf8')).toBe('mine');
   });
 
-  test('does not accept - for stdout', async () => {
+  it('does not accept - for stdout', async () => {
     const { context, exit } = record('-o -');
     expect(await exit).toBe(2);
     expect(context.stderr.text).toContain(
@@ -136,7 +136,7 @@ describe('record', () => {
     );
   });
 
-  test.each([
+  it.each([
     ['a name that is too long', () => folder.path('x'.repeat(300)), 'the name or the path is too long'],
     ['a link to itself', linkToItself, 'the symbolic links form a loop'],
     ['a part that is not a folder', () => `${linkToItself()}/feed`, 'the symbolic links form a loop'],
@@ -147,7 +147,7 @@ describe('record', () => {
     expect(context.stderr.text).toBe(`rx-trade-feed: Cannot write the recording ${file}: ${words}.\n`);
   });
 
-  test('reports that another recorder uses the file', async () => {
+  it('reports that another recorder uses the file', async () => {
     const path = fresh();
     const first = record(`-o ${path}`);
     await first.context.stderr.until(opened);
@@ -160,7 +160,7 @@ describe('record', () => {
     expect(await first.exit).toBe(0);
   });
 
-  test('reports a full disk', async () => {
+  it('reports a full disk', async () => {
     const { context, exit } = record('--output /dev/full');
     await context.stderr.until(opened);
     service.push('market', 'one');
@@ -170,7 +170,7 @@ describe('record', () => {
     );
   });
 
-  test('explains why the feed stopped, and leaves no empty file', async () => {
+  it('explains why the feed stopped, and leaves no empty file', async () => {
     const path = fresh();
     const { context, exit } = record(`-o ${path}`, { env: { TRADE_FEED_API_KEY: 'planted-key' } });
     expect(await exit).toBe(3);

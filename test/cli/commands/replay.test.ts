@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { from } from 'rxjs';
@@ -36,7 +36,7 @@ const usual = (): string =>
   recorded(frameAt(0, '{"n":1}'), frameAt(20, '\0\u001b', { isBinary: true }), hole, frameAt(50, 'three'));
 
 describe('replay', () => {
-  test('writes the frames as listen does, and prints a summary with the offset to continue from', async () => {
+  it('writes the frames as listen does, and prints a summary with the offset to continue from', async () => {
     const { context, exit } = replay([usual(), '--speed', 'max']);
     expect(await exit).toBe(0);
     expect(context.stdout.text).toBe('{"n":1}\nABs=\nthree\n');
@@ -45,7 +45,7 @@ describe('replay', () => {
     );
   });
 
-  test('continues from the printed offset', async () => {
+  it('continues from the printed offset', async () => {
     const path = usual();
     const first = replay([path, '--speed', 'max', '--count', '2']);
     expect(await first.exit).toBe(0);
@@ -59,7 +59,7 @@ describe('replay', () => {
     expect(inside.context.stderr.text).toContain('rx-trade-feed: The offset 3 is inside a line of the recording');
   });
 
-  test('writes JSON that equals the recording, with its gaps', async () => {
+  it('writes JSON that equals the recording, with its gaps', async () => {
     const path = usual();
     const { context, exit } = replay([path, '--speed', 'max', '--json', '-q']);
     expect(await exit).toBe(0);
@@ -78,7 +78,7 @@ describe('replay', () => {
     ]);
   });
 
-  test('keeps the recorded intervals, divided by the speed', async () => {
+  it('keeps the recorded intervals, divided by the speed', async () => {
     const path = recorded(frameAt(0, 'a'), frameAt(300, 'b'));
     const startedAt = performance.now();
     expect(await replay([path]).exit).toBe(0);
@@ -88,7 +88,7 @@ describe('replay', () => {
     expect(performance.now() - startedAt - asRecorded).toBeLessThan(asRecorded);
   });
 
-  test('shows the progress on a terminal, and payloads that cannot control it', async () => {
+  it('shows the progress on a terminal, and payloads that cannot control it', async () => {
     const [stdout, stderr] = [new FakeOutput({ columns: 100, rows: 10 }), new FakeOutput({ columns: 100, rows: 10 })];
     const path = recorded(frameAt(0, '\x1b[2J'), hole, frameAt(60_000, 'last'));
     const { context, exit } = replay([path], { stdout, stderr });
@@ -99,7 +99,7 @@ describe('replay', () => {
     expect(stderr.text).toMatch(/\x1b\[r[^]*1 frame, 4 B; gaps: 1; .*; continue with --offset \d+\n$/);
   });
 
-  test('waits for a slow reader of stdout, and skips nothing', async () => {
+  it('waits for a slow reader of stdout, and skips nothing', async () => {
     const frames = Array.from({ length: 80 }, (_, n) => frameAt(n, `${n} ${'x'.repeat(100_000)}`));
     const { context, exit } = replay([recorded(...frames), '--speed', 'max']);
     context.stdout.block();
@@ -115,7 +115,7 @@ describe('replay', () => {
     expect(context.stdout.text.match(/^\d+/gm)).toEqual(frames.map((_, n) => String(n)));
   });
 
-  test('keeps the recorded intervals across the wait for a slow reader, minus the time of the wait', async () => {
+  it('keeps the recorded intervals across the wait for a slow reader, minus the time of the wait', async () => {
     const path = recorded(frameAt(0, 'x'.repeat(1_200_000)), frameAt(400, 'second'), frameAt(500, 'third'));
     const { context, exit } = replay([path]);
     context.stdout.block();
@@ -131,7 +131,7 @@ describe('replay', () => {
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(480);
   });
 
-  test('counts the lines that stdout has accepted, and prints the offset after them when it is interrupted', async () => {
+  it('counts the lines that stdout has accepted, and prints the offset after them when it is interrupted', async () => {
     const path = recorded(frameAt(0, 'first'), frameAt(1, 'x'.repeat(2_000)), hole, frameAt(60_000, 'last'));
     const stuck = replay([path, '--speed', '10000']);
     stuck.context.stdout.block();
@@ -157,7 +157,7 @@ describe('replay', () => {
     expect(some.context.stderr.text).toMatch(new RegExp(`Z 1 frame, 5 B; .*continue with --offset ${firstLine}\n$`));
   });
 
-  test.each([
+  it.each([
     ['little', 10],
     ['much', 1_200_000],
   ])('ends when its reader has read everything, also when %s waits at the end', async (_much, length) => {
@@ -173,7 +173,7 @@ describe('replay', () => {
     expect(context.stdout.text).toHaveLength('first\n'.length + length + 1);
   });
 
-  test('ends when its reader has exited, and when it is interrupted while the reader does not read', async () => {
+  it('ends when its reader has exited, and when it is interrupted while the reader does not read', async () => {
     const slow = recorded(frameAt(0, 'first'), frameAt(60_000, 'last'));
     const gone = replay([slow]);
     await gone.context.stdout.until(/first/);
@@ -192,7 +192,7 @@ describe('replay', () => {
     stuck.context.stdout.unblock();
   });
 
-  test('reports that the last lines could not be written', async () => {
+  it('reports that the last lines could not be written', async () => {
     const { context, exit } = replay([usual(), '--speed', 'max']);
     context.stdout.block();
     // It listens for the close of the output once it waits for the last lines.
@@ -201,7 +201,7 @@ describe('replay', () => {
     expect(await exit).toBe(8);
   });
 
-  test('explains why it cannot read a file', async () => {
+  it('explains why it cannot read a file', async () => {
     const missing = replay([folder.path('missing')]);
     expect(await missing.exit).toBe(8);
     expect(missing.context.stderr.text).toMatch(
@@ -226,7 +226,7 @@ describe('replay', () => {
     };
     const lastLine = (text: string): string | undefined => text.trimEnd().split('\n').at(-1);
 
-    test('reports it at the end, in a separate line', async () => {
+    it('reports it at the end, in a separate line', async () => {
       const { path, words } = torn(frameAt(0, 'first'), frameAt(1, 'second'));
       const { context, exit } = replay([path, '--speed', 'max']);
       expect(await exit).toBe(0);
@@ -235,7 +235,7 @@ describe('replay', () => {
       expect(lastLine(context.stderr.text)).toMatch(new RegExp(`Z ${words}$`));
     });
 
-    test('reports it on a terminal, and with --json, where stdout stays a valid recording', async () => {
+    it('reports it on a terminal, and with --json, where stdout stays a valid recording', async () => {
       const { path, words } = torn(frameAt(0, 'first'));
       const stderr = new FakeOutput({ columns: 400, rows: 10 });
       const { context, exit } = replay([path, '--json'], { stderr });
@@ -244,7 +244,7 @@ describe('replay', () => {
       expect(context.stdout.text.trimEnd().split('\n')).toHaveLength(1);
     });
 
-    test('does not report it with -q, or when it ends before', async () => {
+    it('does not report it with -q, or when it ends before', async () => {
       const { path } = torn(frameAt(0, 'first'), frameAt(1, 'second'));
       const quiet = replay([path, '-q']);
       expect(await quiet.exit).toBe(0);
@@ -254,7 +254,7 @@ describe('replay', () => {
       expect(counted.context.stderr.text).not.toContain('torn');
     });
 
-    test('reports it when the reader of stdout was slow with the last complete line', async () => {
+    it('reports it when the reader of stdout was slow with the last complete line', async () => {
       const { path, words } = torn(frameAt(0, 'x'.repeat(1_200_000)));
       const { context, exit } = replay([path]);
       context.stdout.block();
@@ -265,7 +265,7 @@ describe('replay', () => {
     });
   });
 
-  test('prints only the summary for an empty recording', async () => {
+  it('prints only the summary for an empty recording', async () => {
     const path = folder.path('empty');
     writeFileSync(path, '');
     const { context, exit } = replay([path]);

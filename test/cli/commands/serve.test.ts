@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { access } from 'node:fs/promises';
 import { from, of } from 'rxjs';
 import { run } from '../../../src/cli/run.js';
@@ -42,7 +42,7 @@ const serve = async (options: string): Promise<Served> => {
 };
 
 describe('serve', () => {
-  test('serves the feeds that it prints, logs its events, and ends with 1001', async () => {
+  it('serves the feeds that it prints, logs its events, and ends with 1001', async () => {
     const { context, exit, env } = await serve('--plan developer --rate 500 --seed 7');
     expect(context.stdout.text).toMatch(/developer plan.*\n.*generated payloads, 500 a second \(seed 7\)/);
     const listener = start('listen raw', env);
@@ -56,7 +56,7 @@ describe('serve', () => {
     expect(await listener.exit).toBe(0);
   });
 
-  test('sends the lines of a file to the first client, from the first line', async () => {
+  it('sends the lines of a file to the first client, from the first line', async () => {
     const file = await folder.file('frames', '{"n":1}\n{"n":2}\n{"n":3}\n');
     const { context, exit, env } = await serve(`--source ${file} --rate 1000 --plan developer`);
     const listener = start('listen --count 3', env);
@@ -67,7 +67,7 @@ describe('serve', () => {
     expect(await exit).toBe(0);
   });
 
-  test('sends the lines of stdin as they arrive to the feed of --feed', async () => {
+  it('sends the lines of stdin as they arrive to the feed of --feed', async () => {
     const { context, exit, env } = await serve('--source - --feed raw --plan developer');
     expect(context.stdout.text).toMatch(/raw {6}the lines of stdin, as they arrive[^]*listen raw\n/);
     const listener = start('listen raw --count 2', env);
@@ -81,7 +81,7 @@ describe('serve', () => {
     expect(context.stdin.destroyed).toBe(true);
   });
 
-  test('sends the recorded frames of each feed with their intervals, from its first client on', async () => {
+  it('sends the recorded frames of each feed with their intervals, from its first client on', async () => {
     const file = folder.path('recording');
     const frame = (feed: 'market' | 'raw', ms: number, text: string, isBinary = false) =>
       new Frame(feed, Buffer.from(text), isBinary, ms, 1);
@@ -105,7 +105,7 @@ describe('serve', () => {
     expect(await exit).toBe(0);
   });
 
-  test.each([
+  it.each([
     ['1', 'as recorded'],
     ['max', 'as fast as possible'],
   ])('describes the speed of a recording at --speed %s', async (speed, words) => {
@@ -120,7 +120,7 @@ describe('serve', () => {
     expect(await exit).toBe(0);
   });
 
-  test('begins a feed with its first frame, even if it was recorded late', async () => {
+  it('begins a feed with its first frame, even if it was recorded late', async () => {
     const file = folder.path('late');
     const at = (feed: 'market' | 'raw', ms: number) => new Frame(feed, Buffer.from(`${feed} ${ms}`), false, ms, 1);
     from([at('raw', 0), at('market', 3_600_000), at('raw', 3_600_010), at('market', 3_600_100)])
@@ -134,7 +134,7 @@ describe('serve', () => {
     expect(await exit).toBe(0);
   });
 
-  test('does not report a feed as empty when it has not searched the whole recording', async () => {
+  it('does not report a feed as empty when it has not searched the whole recording', async () => {
     const file = folder.path('long');
     const [long, short] = [Buffer.alloc(17_000_000, 'x'), Buffer.from('x')];
     from([new Frame('market', long, false, 0, 1), new Frame('raw', short, false, 1, 1)])
@@ -146,7 +146,7 @@ describe('serve', () => {
     expect(await exit).toBe(0);
   });
 
-  test('explains why it cannot replay a file', async () => {
+  it('explains why it cannot replay a file', async () => {
     const missing = start(`serve --replay ${folder.path('missing')}`);
     expect(await missing.exit).toBe(8);
     expect(missing.context.stderr.text).toMatch(
@@ -157,7 +157,7 @@ describe('serve', () => {
     expect(empty.context.stderr.text).toContain('The recording of --replay contains no frame.');
   });
 
-  test('serves over TLS, with instructions for the client', async () => {
+  it('serves over TLS, with instructions for the client', async () => {
     const { context, exit, env } = await serve('--tls --plan developer');
     expect(env.TRADE_FEED_BASE_URL).toMatch(/^https:/);
     const [, caFile = ''] = /export NODE_EXTRA_CA_CERTS=(\S+) .*--ca \1$/m.exec(context.stdout.text) ?? [];
@@ -170,7 +170,7 @@ describe('serve', () => {
     await expect(access(caFile)).rejects.toThrow();
   });
 
-  test('serves with the certificate of --cert and --key', async () => {
+  it('serves with the certificate of --cert and --key', async () => {
     const { cert, key } = await certificateFor();
     const [certFile, keyFile] = [await folder.file('cert.pem', cert), await folder.file('key.pem', key)];
     const { context, exit, env } = await serve(`--cert ${certFile} --key ${keyFile}`);
@@ -179,7 +179,7 @@ describe('serve', () => {
     expect(await exit).toBe(0);
   });
 
-  test('reports a port that is in use', async () => {
+  it('reports a port that is in use', async () => {
     const first = await serve('');
     const { port } = new URL(first.env.TRADE_FEED_BASE_URL);
     const second = start(`serve --port ${port}`);
@@ -191,7 +191,7 @@ describe('serve', () => {
     expect(await first.exit).toBe(0);
   });
 
-  test('explains options that cannot be combined', async () => {
+  it('explains options that cannot be combined', async () => {
     const feed = start('serve --feed raw');
     expect(await feed.exit).toBe(2);
     expect(feed.context.stderr.text).toContain('--feed is the feed of --source: use both.');

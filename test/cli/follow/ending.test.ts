@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
 import { endingOf, endings$, exitCodeOfEnding } from '../../../src/cli/follow/ending.js';
 import type { Ending } from '../../../src/cli/follow/event.js';
@@ -7,14 +7,14 @@ import { fakeContext } from '../support/fake-context.js';
 const broken = (code: string) => Object.assign(new Error(`write ${code}`), { code });
 
 describe('endings$', () => {
-  test('emits a signal', async () => {
+  it('emits a signal', async () => {
     const context = fakeContext();
     const ending = firstValueFrom(endings$(context));
     context.interrupt$.next('SIGTERM');
     expect(await ending).toStrictEqual({ kind: 'interrupted', signal: 'SIGTERM' });
   });
 
-  test('reports that the reader of stdout has exited, immediately or later', async () => {
+  it('reports that the reader of stdout has exited, immediately or later', async () => {
     const context = fakeContext();
     const ending = firstValueFrom(endings$(context));
     context.stdout.destroy(broken('EPIPE'));
@@ -24,7 +24,7 @@ describe('endings$', () => {
     expect(endingOf(context.stderr)).toBeUndefined();
   });
 
-  test('reports another failure of stdout', async () => {
+  it('reports another failure of stdout', async () => {
     const context = fakeContext();
     const ending = firstValueFrom(endings$(context));
     context.stdout.destroy(broken('ENOSPC'));
@@ -53,7 +53,7 @@ describe('the exit code of an ending', () => {
     [{ kind: 'interrupted', signal: 'SIGTERM' }, { durationMs: 5 }, 1, 143],
     [{ kind: 'interrupted', signal: 'SIGHUP' }, { durationMs: 5 }, 1, 129],
   ];
-  test.each(rows)('%j with %j after %d connections is %d', (ending, bounds, connections, code) => {
+  it.each(rows)('%j with %j after %d connections is %d', (ending, bounds, connections, code) => {
     expect(exitCodeOfEnding(ending, bounds, { connections })).toBe(code);
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { map, NEVER, type Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { CliEvent, Ending } from '../../../src/cli/follow/event.js';
@@ -31,7 +31,7 @@ const letterOf = (event: CliEvent): string =>
 const f = frameAt(0, 'x');
 
 describe('follow', () => {
-  test('emits frames, and a tick every 500 ms, until it is interrupted', () => {
+  it('emits frames, and a tick every 500 ms, until it is interrupted', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<FeedEvent>(' -f 700ms f', { f });
       const endings = cold<Ending>('   1201ms i', { i: { kind: 'interrupted', signal: 'SIGINT' } });
@@ -42,7 +42,7 @@ describe('follow', () => {
     });
   });
 
-  test('ends with the last frame of the count', () => {
+  it('ends with the last frame of the count', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<FeedEvent>('--f-f-(fff)', { f });
       const expected = '              --f-f-(fC|)';
@@ -52,7 +52,7 @@ describe('follow', () => {
     });
   });
 
-  test('ends when the duration has passed, also without a frame', () => {
+  it('ends when the duration has passed, also without a frame', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<FeedEvent>('-', { f });
       const expected = '              100ms (T|)';
@@ -62,14 +62,14 @@ describe('follow', () => {
     });
   });
 
-  test('reports the failure that stops the feed as an ending', () => {
+  it('reports the failure that stops the feed as an ending', () => {
     marbles(({ cold, expectObservable }) => {
       expectObservable(letters(cold<FeedEvent>('-f-#', { f }))).toBe('-f-(F|)');
       expectObservable(letters(cold<FeedEvent>('-f-#', { f }), { count: 2 })).toBe('-f-(F|)');
     });
   });
 
-  test('has a separate tally for each subscription', () => {
+  it('has a separate tally for each subscription', () => {
     marbles(({ cold, expectObservable }) => {
       const frames = (source$: Observable<FeedEvent>) =>
         source$.pipe(

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type CliEvent, ended } from '../../../src/cli/follow/event.js';
 import { jsonFormat, plainFormat, terminalFormat } from '../../../src/cli/output/format.js';
 import { tradeFeedError } from '../../../src/index.js';
@@ -13,17 +13,17 @@ const others: readonly CliEvent[] = [
 ];
 
 describe('the plain format', () => {
-  test('is a text payload unchanged with a newline, or a binary payload in base64', () => {
+  it('is a text payload unchanged with a newline, or a binary payload in base64', () => {
     expect(plainFormat(text)).toStrictEqual(Buffer.concat([text.data, Buffer.from('\n')]));
     expect(plainFormat(binary)).toBe(`${binary.data.toString('base64')}\n`);
   });
 
-  test('has lines only for frames', () => {
+  it('has lines only for frames', () => {
     expect(others.map(plainFormat)).toStrictEqual(others.map(() => undefined));
     expect(others.map(terminalFormat)).toStrictEqual(others.map(() => undefined));
   });
 
-  test('cannot control a terminal', () => {
+  it('cannot control a terminal', () => {
     expect(terminalFormat(text)).toBe('{"名":"a␊b�␛"}\n');
     expect(terminalFormat(binary)).toBe(plainFormat(binary));
   });
@@ -37,7 +37,7 @@ describe('the JSON format', () => {
     return JSON.parse(String(line));
   };
 
-  test('is a frame with its metadata', () => {
+  it('is a frame with its metadata', () => {
     expect(parsed(text)).toStrictEqual({
       type: 'frame',
       feed: 'market',
@@ -52,7 +52,7 @@ describe('the JSON format', () => {
     expect(Buffer.from(record.data, 'base64')).toStrictEqual(binary.data);
   });
 
-  test('is an event with its failure as plain data', () => {
+  it('is an event with its failure as plain data', () => {
     expect(ending(7, expired, 300, 2).map(parsed)).toMatchObject([
       { type: 'disconnected', at: start + 7, failure: { code: 'access-expired', closeCode: 4003, stage: 'stream' } },
       { type: 'reconnecting', at: start + 7, delayMs: 300, attempt: 2, verdict: 'renew' },
@@ -64,7 +64,7 @@ describe('the JSON format', () => {
     });
   });
 
-  test('includes the failure that stopped the feed, and no other ending', () => {
+  it('includes the failure that stopped the feed, and no other ending', () => {
     const error = tradeFeedError({ stage: 'ticket', status: 401 });
     expect(parsed(ended({ kind: 'failed', error }))).toMatchObject({
       type: 'stopped',

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { lineQueue, type LineWriter, lineWriter } from '../../../src/cli/output/line-writer.js';
 import { FakeOutput } from '../support/fake-output.js';
 
@@ -32,7 +32,7 @@ const numbers = ({ text }: FakeOutput): number[] =>
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
 describe('lineWriter', () => {
-  test('writes text and bytes immediately', async () => {
+  it('writes text and bytes immediately', async () => {
     const { output, writer, reports } = slowWriter();
     writer.write('text\n');
     writer.write(Buffer.from('bytes\n'));
@@ -41,7 +41,7 @@ describe('lineWriter', () => {
     expect([writer.dropped, reports]).toStrictEqual([0, []]);
   });
 
-  test('stores lines for a slow reader, in order', async () => {
+  it('stores lines for a slow reader, in order', async () => {
     const { output, writer, reports } = slowWriter();
     output.block();
     for (const n of upTo(20)) writer.write(line(n));
@@ -51,7 +51,7 @@ describe('lineWriter', () => {
     expect(reports).toStrictEqual([]);
   });
 
-  test('writes as much as the reader accepts, and stores the rest', async () => {
+  it('writes as much as the reader accepts, and stores the rest', async () => {
     const { output, writer } = slowWriter(undefined, 10_000);
     output.block();
     for (const n of upTo(60)) writer.write(line(n));
@@ -65,7 +65,7 @@ describe('lineWriter', () => {
     expect(writer.dropped).toBe(0);
   });
 
-  test('drops the oldest lines when the queue is full, and reports the beginning and the end', async () => {
+  it('drops the oldest lines when the queue is full, and reports the beginning and the end', async () => {
     const { output, writer, reports } = slowWriter();
     output.block();
     for (const n of upTo(40)) writer.write(line(n));
@@ -77,7 +77,7 @@ describe('lineWriter', () => {
     expect(reports).toStrictEqual(['dropping', 'dropped 19']);
   });
 
-  test('writes a marker in place of the dropped lines', async () => {
+  it('writes a marker in place of the dropped lines', async () => {
     const { output, writer, reports } = slowWriter('-7777\n');
     for (const round of [1, 2]) {
       output.block();
@@ -91,7 +91,7 @@ describe('lineWriter', () => {
     expect(reports).toStrictEqual(['dropping', 'dropped 9', 'dropping', 'dropped 9']);
   });
 
-  test('drops a line that is longer than the queue', async () => {
+  it('drops a line that is longer than the queue', async () => {
     const { output, writer } = slowWriter();
     output.block();
     for (const n of upTo(11)) writer.write(line(n));
@@ -103,7 +103,7 @@ describe('lineWriter', () => {
     expect(writer.dropped).toBe(1);
   });
 
-  test('drops the remaining lines when the time for the flush is over', async () => {
+  it('drops the remaining lines when the time for the flush is over', async () => {
     const { output, writer, reports } = slowWriter();
     output.block();
     for (const n of upTo(16)) writer.write(line(n));
@@ -113,7 +113,7 @@ describe('lineWriter', () => {
     output.unblock();
   });
 
-  test('does not wait for a broken stream', async () => {
+  it('does not wait for a broken stream', async () => {
     const { output, writer } = slowWriter();
     output.on('error', () => undefined);
     output.block();
@@ -127,7 +127,7 @@ describe('lineWriter', () => {
 });
 
 describe('lineQueue', () => {
-  test('returns lines in order, and counts their bytes', () => {
+  it('returns lines in order, and counts their bytes', () => {
     const queue = lineQueue();
     for (const n of upTo(5_000)) queue.push(line(n));
     expect([queue.length, queue.bytes]).toStrictEqual([5_000, 500_000]);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   emptyReplayTally,
   replayProgressWords,
@@ -19,7 +19,7 @@ const gap: ReplayedGap = {
 };
 
 describe('the tally of a replay', () => {
-  test('counts events, and stores the position', () => {
+  it('counts events, and stores the position', () => {
     const tally = [frame(1_000, 200), gap, frame(3_000, 500)].reduce(replayTallied, {
       ...emptyReplayTally(100),
       totalBytes: 1_000,
@@ -40,7 +40,7 @@ describe('the tally of a replay', () => {
     expect(replaySummary(tally, { kind: 'output-closed' })).toBe(`${recorded}; the reader of stdout has exited`);
   });
 
-  test('reports a torn last line, and nothing for a complete recording', () => {
+  it('reports a torn last line, and nothing for a complete recording', () => {
     expect(tornWords(emptyReplayTally(0))).toBeUndefined();
     expect(tornWords({ torn: { at: 12_345, bytes: 1_234 } })).toBe(
       'The last line of the recording is torn: 1,234 bytes at byte 12345 were skipped, and its frame or gap is lost.',
@@ -48,7 +48,7 @@ describe('the tally of a replay', () => {
     expect(tornWords({ torn: { at: 0, bytes: 1 } })).toContain('1 byte at byte 0 were');
   });
 
-  test('describes an empty recording, a recording that grows, and times that `Date` does not support', () => {
+  it('describes an empty recording, a recording that grows, and times that `Date` does not support', () => {
     expect(replayProgressWords(emptyReplayTally(0))).toBe('0% · 0 frames · no gaps');
     const grown = replayTallied({ ...emptyReplayTally(0), totalBytes: 10 }, frame(1e300, 20));
     expect(replayProgressWords(grown)).toBe('100% · 1 frame · no gaps · 1e+300');

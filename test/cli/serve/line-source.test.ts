@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, NEVER, type Observable, of, Subject, take, toArray } from 'rxjs';
 import { linesOf, openLineSource, pacedAt } from '../../../src/cli/serve/line-source.js';
 import { tempFolder } from '../support/temp-folder.js';
@@ -17,7 +17,7 @@ const listOf = (lines$: Observable<string>): Promise<string[]> =>
   lastValueFrom(lines$.pipe(toArray()), { defaultValue: [] });
 
 describe('linesOf', () => {
-  test('splits only at newlines, for any size of the chunks, and skips empty lines', async () => {
+  it('splits only at newlines, for any size of the chunks, and skips empty lines', async () => {
     const text = '{"名":"🚀"}\n\r\n\na\u2028b\rc\r\nlast';
     const bytes = [...Buffer.from(text)].map((byte) => Buffer.of(byte));
     expect(await all(linesOf(Readable.from(bytes)))).toStrictEqual(['{"名":"🚀"}', 'a\u2028b\rc', 'last']);
@@ -34,7 +34,7 @@ describe('pacedAt', () => {
   const numbers = (count: number): Readable => Readable.from(Array.from({ length: count }, (_, n) => n));
   const never = new AbortController().signal;
 
-  test('keeps a low or high rate', async () => {
+  it('keeps a low or high rate', async () => {
     for (const [rate, count] of [
       [100, 6],
       [10_000, 600],
@@ -45,7 +45,7 @@ describe('pacedAt', () => {
     }
   });
 
-  test('ends its wait when it is aborted', async () => {
+  it('ends its wait when it is aborted', async () => {
     const abort = new AbortController();
     const paced = pacedAt(0.001, numbers(2), abort.signal);
     expect(await paced.next()).toMatchObject({ value: 0 });
@@ -61,7 +61,7 @@ describe('openLineSource', () => {
     options: { rate?: number; stdin?: Readable; firstClient$?: Observable<unknown> } = {},
   ) => openLineSource({ source, rate: undefined, stdin: new PassThrough(), firstClient$: of(1), ...options });
 
-  test('emits the lines of stdin as they arrive', async () => {
+  it('emits the lines of stdin as they arrive', async () => {
     const stdin = new PassThrough();
     const { lines$, description } = await open('-', { stdin, firstClient$: NEVER });
     expect(description).toBe('the lines of stdin, as they arrive');
@@ -78,7 +78,7 @@ describe('openLineSource', () => {
     await closed;
   });
 
-  test('begins a file when the first client connects, at a rate', async () => {
+  it('begins a file when the first client connects, at a rate', async () => {
     const file = await folder.file('frames', 'one\ntwo\nthree\n');
     const firstClient$ = new Subject<void>();
     const { lines$, description } = await open(file, { rate: 1_000, firstClient$ });
@@ -90,7 +90,7 @@ describe('openLineSource', () => {
     expect((await open(file)).description).toContain('20 a second');
   });
 
-  test('begins any source with a rate when the first client connects', async () => {
+  it('begins any source with a rate when the first client connects', async () => {
     const stdin = new PassThrough();
     const firstClient$ = new Subject<void>();
     const { lines$, description } = await open('-', { rate: 1_000, stdin, firstClient$ });
@@ -101,7 +101,7 @@ describe('openLineSource', () => {
     expect(await lines).toStrictEqual(['one', 'two']);
   });
 
-  test('emits the lines of a named pipe', async () => {
+  it('emits the lines of a named pipe', async () => {
     const pipe = folder.path('pipe');
     await promisify(execFile)('mkfifo', [pipe]);
     const { lines$, description } = await open(pipe, { firstClient$: NEVER });
@@ -111,7 +111,7 @@ describe('openLineSource', () => {
     expect(await lines).toStrictEqual(['one', 'two']);
   });
 
-  test('explains why a file cannot be read', async () => {
+  it('explains why a file cannot be read', async () => {
     await expect(open(folder.path('missing'))).rejects.toMatchObject({
       exitCode: 8,
       message: 'Cannot read the file of --source: there is no such file.',

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { serviceEventWords, welcome } from '../../../src/cli/serve/messages.js';
 import type { ServiceEvent } from '../../../src/testing/index.js';
 
@@ -76,7 +76,7 @@ const rows: readonly (readonly [words: string, event: ServiceEvent])[] = [
 ];
 
 describe('serviceEventWords', () => {
-  test.each(rows)('%s', (words, event) => expect(serviceEventWords(event)).toBe(words));
+  it.each(rows)('%s', (words, event) => expect(serviceEventWords(event)).toBe(words));
 });
 
 describe('welcome', () => {
@@ -88,7 +88,7 @@ describe('welcome', () => {
     feed: 'raw',
   } as const;
 
-  test('names the address of the service and the commands to type next', () => {
+  it('names the address of the service and the commands to type next', () => {
     expect(`\n${welcome({ ...facts, caFile: undefined })}`).toMatchSnapshot();
     expect(`\n${welcome({ ...facts, caFile: '/tmp/ca.pem' })}`).toMatchSnapshot();
   });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { CliEvent } from '../../../src/cli/follow/event.js';
 import { emptyTally, tallied, type Tally } from '../../../src/cli/follow/tally.js';
 import { printed, widthOf } from '../../../src/cli/view/line.js';
@@ -39,15 +39,15 @@ const drawn = (tally: Tally, columns: number, rows = 24): string[] =>
   );
 
 describe('the panel', () => {
-  test.each([60, 80, 100])('of a live feed in %d columns', (columns) => {
+  it.each([60, 80, 100])('of a live feed in %d columns', (columns) => {
     expect(`\n${drawn(live, columns).join('\n')}\n`).toMatchSnapshot();
   });
 
-  test.each(Object.entries({ begun, waiting, back }))('of a feed that is %s', (_, tally) => {
+  it.each(Object.entries({ begun, waiting, back }))('of a feed that is %s', (_, tally) => {
     expect(`\n${drawn(tally, 80).join('\n')}\n`).toMatchSnapshot();
   });
 
-  test.each([1, 20, 40, 60, 79, 80, 100, 200])(
+  it.each([1, 20, 40, 60, 79, 80, 100, 200])(
     'is at most %d columns wide, and at most as long as the terminal',
     (columns) => {
       for (const tally of [begun, live, waiting, back]) {
@@ -60,13 +60,13 @@ describe('the panel', () => {
     },
   );
 
-  test('shows no control characters of a payload', () => {
+  it('shows no control characters of a payload', () => {
     const nasty = tallyOf(...opening(0, 1), frameAt(30, '\x1b[2J\x1b]0;owned\x07'));
     expect(drawn(nasty, 80).join('\n')).toContain('␛[2J␛]0;owned␇');
     expect(drawn(nasty, 80).join('')).not.toMatch(/\p{Cc}/u);
   });
 
-  test('has the same width with colours', () => {
+  it('has the same width with colours', () => {
     const lines = panel(live, { service: 'x', next, columns: 80, rows: 24 });
     for (const line of lines) {
       expect(
@@ -80,17 +80,17 @@ describe('the panel', () => {
 });
 
 describe('the status line', () => {
-  test.each(Object.entries({ begun, live, waiting, back }))('of a feed that is %s', (_, tally) => {
+  it.each(Object.entries({ begun, live, waiting, back }))('of a feed that is %s', (_, tally) => {
     expect(printed(statusLine(tally), 200, false)).toMatchSnapshot();
   });
 });
 
 describe('the summary', () => {
-  test.each(Object.entries({ begun, live, waiting, back }))('of a feed that was %s', (_, tally) => {
+  it.each(Object.entries({ begun, live, waiting, back }))('of a feed that was %s', (_, tally) => {
     expect(`\n${summaryLines(tally).join('\n')}\n\n${summaryLine(tally)}\n`).toMatchSnapshot();
   });
 
-  test('reports dropped lines and several causes', () => {
+  it('reports dropped lines and several causes', () => {
     const tally = tallyOf(
       ...ending(1, expired, 0),
       ...ending(2, expired, 0),

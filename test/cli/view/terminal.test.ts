@@ -1,9 +1,9 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { pinnedLine, screen } from '../../../src/cli/view/terminal.js';
 import { FakeOutput } from '../support/fake-output.js';
 
 describe('screen', () => {
-  test('draws over the last picture without clearing it first, and restores the terminal', () => {
+  it('draws over the last picture without clearing it first, and restores the terminal', () => {
     const output = new FakeOutput({ columns: 20, rows: 5 });
     const picture = screen(output);
     picture.draw(['one', 'two']);
@@ -19,7 +19,7 @@ describe('screen', () => {
 });
 
 describe('pinnedLine', () => {
-  test('removes the bottom row from the scrolling region, draws there, and restores it', () => {
+  it('removes the bottom row from the scrolling region, draws there, and restores it', () => {
     const output = new FakeOutput({ columns: 20, rows: 10 });
     const line = pinnedLine(output);
     line.draw('the status');
@@ -32,7 +32,7 @@ describe('pinnedLine', () => {
     );
   });
 
-  test('follows the size of the terminal', () => {
+  it('follows the size of the terminal', () => {
     const output = new FakeOutput({ columns: 20, rows: 10 });
     const line = pinnedLine(output);
     line.draw('the status');
@@ -48,7 +48,7 @@ describe('pinnedLine', () => {
     expect(output.text).toBe('');
   });
 
-  test('assumes 24 by 80 for a terminal without a size', () => {
+  it('assumes 24 by 80 for a terminal without a size', () => {
     const output = new FakeOutput({});
     const line = pinnedLine(output);
     expect(line.columns).toBe(80);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { tickMs } from '../../../src/cli/follow/follow.js';
 import { emptyTally } from '../../../src/cli/follow/tally.js';
 import { emptyReplayTally } from '../../../src/cli/replay/replay-tally.js';
@@ -11,7 +11,7 @@ import { FakeOutput } from '../support/fake-output.js';
 const ticks = progressEveryMs / tickMs;
 
 describe('progress in a log', () => {
-  test('of a recording is written at intervals, and each event immediately', () => {
+  it('of a recording is written at intervals, and each event immediately', () => {
     const output = new FakeOutput();
     const view = progressView(output, () => '9 B in f');
     const tally = emptyTally('market', start);
@@ -27,7 +27,7 @@ describe('progress in a log', () => {
     ]);
   });
 
-  test('of a replay is written at intervals, unless it is quiet', () => {
+  it('of a replay is written at intervals, unless it is quiet', () => {
     const context = fakeContext();
     const [view, quiet] = [replayView({ status: true }, context), replayView({ status: true, quiet: true }, context)];
     for (let n = 0; n < ticks - 1; n += 1) view.show(emptyReplayTally(0));

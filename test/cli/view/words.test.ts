@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { failureWords, whatHappened } from '../../../src/cli/view/failure-words.js';
 import { eventWords } from '../../../src/cli/view/words.js';
 import { TradeFeedError, tradeFeedError } from '../../../src/index.js';
@@ -6,7 +6,7 @@ import { meanings } from '../../../src/protocol/classify.js';
 import { ending, expired, gap, opening } from '../support/events.js';
 
 describe('eventWords', () => {
-  test('describes each event', () => {
+  it('describes each event', () => {
     const lost = { stage: 'stream', closeCode: 1006 } as const;
     const events = [
       ...opening(0, 1),
@@ -27,7 +27,7 @@ describe('eventWords', () => {
 });
 
 describe('failureWords', () => {
-  test.each(meanings.map((row) => [row.code, row] as const))('of %s names no option of the library', (_, row) => {
+  it.each(meanings.map((row) => [row.code, row] as const))('of %s names no option of the library', (_, row) => {
     const status = typeof row.status === 'number' ? row.status : row.status && 599;
     const closeCode = typeof row.closeCode === 'number' ? row.closeCode : row.closeCode && 4999;
     const isObserved = status !== undefined || closeCode !== undefined;
@@ -39,7 +39,7 @@ describe('failureWords', () => {
     expect(failureWords(failure)).toMatch(/^[A-Z].*\.$/);
   });
 
-  test('ends with the advice', () => {
+  it('ends with the advice', () => {
     const failure = tradeFeedError({ stage: 'ticket', status: 401 });
     expect(whatHappened(failure)).toBe('The service does not accept the API key (HTTP 401).');
     expect(failureWords(failure)).toBe(
@@ -47,7 +47,7 @@ describe('failureWords', () => {
     );
   });
 
-  test('reports the failure before it, once', () => {
+  it('reports the failure before it, once', () => {
     const revoked = tradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access revoked' });
     const forbidden = tradeFeedError({ stage: 'ticket', status: 403 });
     expect(failureWords(forbidden.with({ previous: revoked }))).toContain(
@@ -66,7 +66,7 @@ describe('failureWords', () => {
     );
   });
 
-  test('shows no control characters of a close reason', () => {
+  it('shows no control characters of a close reason', () => {
     const failure = tradeFeedError({ stage: 'stream', closeCode: 4999, reason: '\x1b[31mred' });
     expect(whatHappened(failure)).toBe('The connection was closed (close code 4999, "␛[31mred").');
     const own = new TradeFeedError({ ...failure, message: 'Its own words.' });

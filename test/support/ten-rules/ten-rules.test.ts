@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { tradeFeedError } from 'rx-trade-feed';
 import type { Lifecycle, Numbered, Seen, Subscribed } from './seen.js';
-import { violations } from './violations.js';
+import { violations } from './rules.js';
 
 const apiKey = 'planted-key-1-end';
 const facts: Subscribed = {

@@ -1,12 +1,12 @@
 import type { LifecycleEvent } from '../../protocol/event.js';
 import { isLifecycle, type ItemOf, timeOf } from '../items/item.js';
-import type { Failure } from '../stream/failure.js';
+import type { SourceError } from '../items/item.js';
 import { EventTime } from '../timing/event-time.js';
 import { outageLog } from './outage-log.js';
 import type { WindowContents } from './window-contents.js';
 import { type WindowGrid, windowGrid } from './window-grid.js';
 
-/** Where windows lie, and how long they wait for late items. */
+/** When windows begin and end, and how long they wait for late items. */
 export interface WindowShape {
   readonly lengthMs: number;
   readonly everyMs: number;
@@ -14,38 +14,38 @@ export interface WindowShape {
   readonly allowedLatenessMs: number;
 }
 
-/** More empty windows in a row are emitted as one, when they end in the same moment: a wrong time must not block the process. */
+/** If more empty windows than this end at once, they are emitted as one: a wrong time must not block the process. */
 export const mostEmptyWindows = 10_000;
 
 /**
- * Sorts the events of one subscription into windows, and closes the windows whose time is over.
+ * Collects the events of one subscription into windows, and closes each window when its time is over.
  *
- * Time is that of the events, and never goes back: an item that comes late falls in the oldest window that is open. {@link EventTime} says
- * how far it has come. A class, since `add` runs for every frame: the numbers of a closure would each be allocated when they change.
+ * The time comes from the events and never decreases; see {@link EventTime}. A late item belongs to the oldest open window. This is a class
+ * because `add` runs for every frame: in a closure, each change of a number would allocate.
  */
-export class WindowBook<E, A, W> {
+export class TimeWindowCollector<E, A, W> {
   private readonly shape: WindowShape;
   private readonly contents: WindowContents<ItemOf<E>, A, W>;
   private readonly keep: (item: ItemOf<E>) => ItemOf<E>;
   private readonly beganAt: number;
   private readonly time: EventTime;
   private readonly outages = outageLog();
-  /** The windows with something in them that are not closed, by index. */
+  /** The open windows that are not empty, by index. */
   private readonly open = new Map<number, Open<A>>();
-  /** The windows that a time from `from` until `until` falls in. */
+  /** The windows that contain a time from `from` until `until`. */
   private current: Open<A>[] = [];
   private from = Infinity;
   private until = -Infinity;
 
   private grid: WindowGrid | undefined;
-  /** The oldest window that is not closed. */
+  /** The index of the oldest open window. */
   private oldest = 0;
   private coveredFrom = Infinity;
-  /** The time of the first sign of an open connection. */
+  /** The time of the first event or item that shows an open connection. */
   private firstAt = Infinity;
   private isEnded = false;
 
-  /** @param clock - gives the time in ms, as `scheduler.now()` does */
+  /** @param clock - returns the time in epoch ms, such as `scheduler.now()` */
   constructor(shape: WindowShape, contents: WindowContents<ItemOf<E>, A, W>, clock: () => number) {
     this.shape = shape;
     this.contents = contents;
@@ -54,7 +54,7 @@ export class WindowBook<E, A, W> {
     this.time = new EventTime(clock);
   }
 
-  /** Takes an event in. Says whether the first window has begun or one is over: then the next end is another one. */
+  /** Adds an event. Returns whether the first window has begun or a window is over: then the next end of a window changes. */
   add(event: E): boolean {
     if (isLifecycle(event)) return this.follow(event);
     const item = event as ItemOf<E>;
@@ -74,21 +74,21 @@ export class WindowBook<E, A, W> {
     return isTurn;
   }
 
-  /** Reads the clock. Says whether a window is over. */
+  /** Reads the clock. Returns whether a window is over. */
   tick(): boolean {
     this.time.now();
     return this.grid !== undefined && this.isOver(this.grid);
   }
 
-  /** Closes all windows that have begun: no event follows. */
-  end(failure?: Failure): void {
+  /** Ends the time of all windows that have begun. */
+  end(failure?: SourceError): void {
     this.outages.stop(failure?.error);
     if (this.grid !== undefined) this.time.end();
     this.isEnded = true;
   }
 
-  /** Closes the windows that are over, oldest first, each when it is asked for. */
-  *closed(): Generator<W, void, undefined> {
+  /** Returns the windows that are over, oldest first. Each is closed when the iterator reaches it. */
+  *drain(): Generator<W, void, undefined> {
     while (this.grid !== undefined && this.isOver(this.grid)) {
       const first = this.oldest;
       const last = this.lastOfEmptyRun(this.grid);
@@ -97,7 +97,7 @@ export class WindowBook<E, A, W> {
     }
   }
 
-  /** How long until a window is over by the clock, in ms; never longer than from one end to the next, as clocks can be set back. */
+  /** Returns how long until a window is over by the clock, in ms. At most `everyMs`, because a clock can be set back. */
   waitMs(): number {
     const { everyMs, allowedLatenessMs } = this.shape;
     if (this.grid === undefined) return everyMs;
@@ -108,13 +108,13 @@ export class WindowBook<E, A, W> {
 
   private follow(event: LifecycleEvent): boolean {
     const time = timeOf(event) as number;
-    // Before time passes over it: the windows that it closes must know.
-    const heardAt = this.coveredFrom < Infinity ? this.time.heardAt : undefined;
+    // Before the time moves: the windows that close now must contain the outage.
+    const newestAt = this.coveredFrom < Infinity ? this.time.newestAt : undefined;
     this.time.receive(event, time);
-    this.outages.event(event, this.oldestStart(), heardAt);
+    this.outages.event(event, this.oldestStart(), newestAt);
     if (event.type === 'opened') this.cover(time, time);
     else if (event.type === 'gap') this.cover(time, this.beganAt);
-    // The clock of this machine does not say from which time on a source that is late, or has another clock, was received.
+    // A source with watermarks is late or has another clock, so the clock of this machine does not show when receiving began.
     if (event.type === 'watermark') this.coveredFrom = this.firstAt;
     // The next item may end an outage.
     else this.until = -Infinity;
@@ -125,14 +125,14 @@ export class WindowBook<E, A, W> {
     return this.grid?.start(this.oldest) ?? -Infinity;
   }
 
-  // With the first sign of an open connection: one that was open before the first event has missed nothing since.
+  // Called when the connection is known to be open. If it was open before the first event, nothing has been missed since then.
   private cover(time: number, earliest: number): void {
     if (this.coveredFrom < Infinity) return;
     this.firstAt = time;
     this.coveredFrom = this.grid === undefined ? Math.min(time, earliest) : time;
   }
 
-  /** Says whether the first window has begun or one is over. */
+  /** Returns whether the first window has begun or a window is over. */
   private advance(time: number): boolean {
     if (this.grid !== undefined) return this.isOver(this.grid);
     const { lengthMs, everyMs, align } = this.shape;
@@ -146,11 +146,11 @@ export class WindowBook<E, A, W> {
   private isOver(grid: WindowGrid): boolean {
     const now = this.time.known();
     if (grid.end(this.oldest) + this.shape.allowedLatenessMs <= now) return true;
-    // One that begins as the feed ends, and is empty, has not begun.
+    // An empty window that begins when the feed ends does not count as begun.
     return this.isEnded && (grid.start(this.oldest) < now || this.open.has(this.oldest));
   }
 
-  /** Returns the last of the empty windows that are emitted as one, or the oldest window if they are few. */
+  /** Returns the index of the last empty window that is emitted together with the oldest one, or the oldest index if there are few. */
   private lastOfEmptyRun(grid: WindowGrid): number {
     let last = grid.firstAt(this.time.known() - this.shape.allowedLatenessMs) - 1;
     if (last - this.oldest < mostEmptyWindows || this.open.has(this.oldest)) return this.oldest;
@@ -165,7 +165,7 @@ export class WindowBook<E, A, W> {
     this.until = Math.min(grid.end(first), grid.start(last + 1));
     this.current = [];
     for (let index = first; index <= last; index += 1) this.current.push(this.opened(index));
-    // It belongs to a window that is closed: the sum of this one is not exact either.
+    // The item belongs to a closed window, so the sum of this window is not exact either.
     if (time < this.from) for (const window of this.current) window.isExact = false;
   }
 
@@ -177,10 +177,10 @@ export class WindowBook<E, A, W> {
 
   private put(item: ItemOf<E>): void {
     const { add, limit } = this.contents;
-    // An item that no window takes in is not held.
-    let kept: ItemOf<E> | undefined;
+    // Only an item that a window adds is held.
+    let held: ItemOf<E> | undefined;
     for (const window of this.current) {
-      if (window.count < limit) window.state = add(window.state, (kept ??= this.keep(item)));
+      if (window.count < limit) window.state = add(window.state, (held ??= this.keep(item)));
       else window.dropped += 1;
       window.count += 1;
     }
@@ -202,11 +202,11 @@ export class WindowBook<E, A, W> {
   }
 }
 
-/** A window that is not closed. */
+/** An open window. */
 interface Open<A> {
   state: A;
   count: number;
   dropped: number;
-  /** Every item in it belongs to it, not to an older window. */
+  /** Whether each of its items belongs to it, not to an older window. */
   isExact: boolean;
 }

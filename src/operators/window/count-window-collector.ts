@@ -1,11 +1,11 @@
 import type { LifecycleEvent } from '../../protocol/event.js';
 import { isLifecycle, type ItemOf, timeOf } from '../items/item.js';
-import type { Failure } from '../stream/failure.js';
+import type { SourceError } from '../items/item.js';
 import { outageLog } from './outage-log.js';
 import type { WindowContents } from './window-contents.js';
 
-/** Sorts the items of one subscription into windows of `n`. Time is that of the items, and never goes back. */
-export class CountBook<E, A, W> {
+/** Collects the items of one subscription into windows of `n` items. The time comes from the items and never decreases. */
+export class CountWindowCollector<E, A, W> {
   private readonly n: number;
   private readonly contents: WindowContents<ItemOf<E>, A, W>;
   private readonly keep: (item: ItemOf<E>) => ItemOf<E>;
@@ -16,7 +16,7 @@ export class CountBook<E, A, W> {
   private readonly outages = outageLog();
   private isOpen = false;
 
-  /** @param clock - gives the time in ms of an item that does not know its own */
+  /** @param clock - returns the time in epoch ms, for an item without a time */
   constructor(n: number, contents: WindowContents<ItemOf<E>, A, W>, clock: () => number) {
     this.n = n;
     this.contents = contents;
@@ -24,7 +24,7 @@ export class CountBook<E, A, W> {
     this.clock = clock;
   }
 
-  /** Takes an event in. Says whether a window is full. */
+  /** Adds an event. Returns whether a window is full. */
   add(event: E): boolean {
     if (isLifecycle(event)) return this.follow(event);
     const item = event as ItemOf<E>;
@@ -41,14 +41,14 @@ export class CountBook<E, A, W> {
     return true;
   }
 
-  /** No event follows: the window that is being filled is closed as it is. */
-  end(failure?: Failure): void {
+  /** Closes the window that is being filled. */
+  end(failure?: SourceError): void {
     this.outages.stop(failure?.error);
     if (this.filling !== undefined) this.close(this.filling);
   }
 
-  /** Gives the windows that are closed, oldest first, and forgets them. */
-  *closed(): Generator<W, void, undefined> {
+  /** Returns the closed windows, oldest first, and removes them. */
+  *drain(): Generator<W, void, undefined> {
     while (this.full.length > 0) {
       const [first, ...rest] = this.full;
       this.full = rest;
@@ -57,7 +57,7 @@ export class CountBook<E, A, W> {
   }
 
   private follow(event: LifecycleEvent): boolean {
-    // It says how far the time of the source has come, and a window of so many items ends with an item.
+    // A watermark moves the time, but only an item ends a window of `n` items.
     if (event.type === 'watermark') return false;
     this.outages.event(event, -Infinity, this.isOpen ? this.now : undefined);
     this.isOpen ||= event.type === 'opened' || event.type === 'gap';

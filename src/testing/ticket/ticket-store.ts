@@ -2,30 +2,30 @@ import { randomBytes } from 'node:crypto';
 import type { Feed } from '../../protocol/feed.js';
 import { nextTicketState, type TicketSignal, type TicketState } from './ticket-state.js';
 
-/** What the service knows of a ticket. */
+/** The data of a ticket in the service. */
 export interface TicketRecord {
   readonly account: string;
   readonly feed: Feed;
-  /** When it expires, on the clock of the service. */
+  /** When the ticket expires, on the clock of the service. */
   readonly deadline: number;
   state: TicketState;
 }
 
-/** The tickets of a service, and the only place where their state changes. */
-export interface TicketBook {
-  /** Makes a ticket in the state `issued`; gives the secret. */
+/** The tickets of a service. Only this changes their state. */
+export interface TicketStore {
+  /** Creates a ticket in the state `issued`, and returns the secret. */
   issue(account: string, feed: Feed): string;
-  /** Reserves a ticket for a handshake; gives the record and the state that it was in before. */
+  /** Reserves a ticket for a handshake. Returns the record and the state before. */
   reserve(ticket: string): { readonly record: TicketRecord; readonly was: TicketState } | undefined;
-  /** Revokes a ticket; gives its record if it was still issued. */
+  /** Revokes a ticket. Returns the record if the ticket was still issued. */
   revoke(ticket: string): TicketRecord | undefined;
-  /** Revokes all tickets of an account that are still issued; gives their records. */
+  /** Revokes all tickets of an account that are still issued. Returns their records. */
   revokeOf(account: string): readonly TicketRecord[];
   has(ticket: string): boolean;
 }
 
-/** Makes an empty book. Time is a signal that is looked up when a ticket is: no timer waits for an expiry. */
-export const createTicketBook = (lifetimeMs: number, now: () => number): TicketBook => {
+/** Creates an empty store. It has no timers: a ticket expires when it is next looked up. */
+export const createTicketStore = (lifetimeMs: number, now: () => number): TicketStore => {
   const records = new Map<string, TicketRecord>();
 
   const apply = (record: TicketRecord, signal: TicketSignal): TicketState => {
@@ -35,8 +35,8 @@ export const createTicketBook = (lifetimeMs: number, now: () => number): TicketB
     return was;
   };
 
-  // A ticket is remembered for a second lifetime, so that a late handshake is told why; then it is forgotten.
-  const forgetOld = (): void => {
+  // A ticket is stored until one lifetime after its deadline, so that a late handshake gets the exact refusal.
+  const removeOld = (): void => {
     for (const [ticket, { deadline }] of records) {
       if (now() < deadline + lifetimeMs) return;
       records.delete(ticket);
@@ -45,7 +45,7 @@ export const createTicketBook = (lifetimeMs: number, now: () => number): TicketB
 
   return {
     issue: (account, feed) => {
-      forgetOld();
+      removeOld();
       const ticket = `ticket_${randomBytes(24).toString('base64url')}`;
       records.set(ticket, { account, feed, deadline: now() + lifetimeMs, state: 'issued' });
       return ticket;

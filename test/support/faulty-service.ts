@@ -6,7 +6,7 @@ import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from './faul
 import { optionsFor } from './feed.js';
 
 /** A service that sends numbered payloads, reached through a faulty network. */
-export interface BehindFaults extends AsyncDisposable {
+export interface FaultyService extends AsyncDisposable {
   readonly proxy: FaultProxy;
   /** The options of a feed with short timeouts. */
   readonly options: TradeFeedOptions;
@@ -15,10 +15,10 @@ export interface BehindFaults extends AsyncDisposable {
 }
 
 /** Starts a service whose n-th payload begins with n, and the proxy that every client connects through. */
-export const behindFaults = async (
+export const startFaultyService = async (
   { tls, ...network }: FaultProxyOptions & { readonly tls?: Certificate },
   options: TradeFeedOptions = {},
-): Promise<BehindFaults> => {
+): Promise<FaultyService> => {
   const proxy = await startFaultProxy(network);
   const publicUrl = `http${tls ? 's' : ''}://127.0.0.1:${proxy.port}`;
   const service = await startTradeFeedService({
@@ -50,8 +50,8 @@ export const behindFaults = async (
 const fillingOf = (n: number): number => (n % 100 === 99 ? 70_000 : n % 100);
 const counted$: Observable<string> = timer(0, 1).pipe(map((n) => `${n} ${'x'.repeat(fillingOf(n))}`));
 
-/** Returns what is wrong with the frames of a feed: truncated frames, frames out of order, and losses without a gap. */
-export const faultsIn = (events: readonly FeedEvent[]): string[] => {
+/** Returns the errors in the frames of a feed: truncated frames, frames out of order, and losses without a gap. */
+export const frameErrors = (events: readonly FeedEvent[]): string[] => {
   const wrong: string[] = [];
   let last: number | undefined;
   let mayMiss = true;

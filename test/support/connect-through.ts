@@ -39,7 +39,10 @@ const watch = (socket: Socket): End => {
 };
 
 /** Starts a TCP server, a fault proxy in front of it, and clients on demand. */
-export const through = async (faults: Faults | ((n: number) => Faults), options: Partial<FaultProxyOptions> = {}) => {
+export const connectThrough = async (
+  faults: Faults | ((n: number) => Faults),
+  options: Partial<FaultProxyOptions> = {},
+) => {
   const services: End[] = [];
   const server: Server = createServer({ allowHalfOpen: true }, (socket) => services.push(watch(socket)));
   server.listen(0, '127.0.0.1');

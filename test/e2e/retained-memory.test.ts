@@ -5,7 +5,7 @@ describe('the memory that an operator retains next to conflate, measured by the 
   it.each(['queue', 'queue of a part', 'window', 'window of a part'])(
     'is at most 1.5 times the bytes of its frames: %s',
     async (operator) => {
-      const { code, stdout, stderr } = await runProgram('kept-alive.mjs', [operator], {}, ['--expose-gc']);
+      const { code, stdout, stderr } = await runProgram('retained-memory.mjs', [operator], {}, ['--expose-gc']);
       expect([code, stderr]).toEqual([0, '']);
       expect(Number(stdout)).toBeGreaterThan(0.9);
       expect(Number(stdout)).toBeLessThanOrEqual(1.5);
