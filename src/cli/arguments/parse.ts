@@ -1,7 +1,8 @@
 import { type Command, CommanderError } from 'commander';
 import { usageError } from '../cli-error.js';
-import type { ParsedCommand } from './command.js';
-import { type CommandName, commandNames, createProgram, isCommand, quoted } from './program.js';
+import type { ParsedCommand } from './parsed-command.js';
+import { type CommandName, commandNames, isCommand, quoted } from './commands.js';
+import { createProgram } from './program.js';
 
 /**
  * Parses the arguments. An error names the problem but never repeats a value, which may be a key in the wrong place.

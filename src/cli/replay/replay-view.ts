@@ -1,4 +1,4 @@
-import type { StatusArguments } from '../arguments/command.js';
+import type { StatusArguments } from '../arguments/parsed-command.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { tickMs } from '../follow/follow.js';
 import { printed } from '../view/line.js';

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
 import type { Feed } from '../../index.js';
 import { marketBatches$, pendingTransactions$ } from '../../testing/index.js';
-import type { ServeCommand } from '../arguments/command.js';
+import type { ServeCommand } from '../arguments/parsed-command.js';
 import { usageError } from '../cli-error.js';
 import { openLineSource } from './line-source.js';
 import { openRecordingSource } from './recording-source.js';
