@@ -1,7 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import { usageError } from '../cli-error.js';
-import type { ParsedCommand } from './parsed-command.js';
 import { type CommandName, commandNames, isCommand, quoted } from './commands.js';
+import type { ParsedCommand } from './parsed-command.js';
 import { createProgram } from './program.js';
 
 /**

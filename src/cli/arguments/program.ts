@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { readFileSync } from 'node:fs';
 import { noop } from 'rxjs';
-import type { ParsedCommand } from './parsed-command.js';
 import { commandNames, commands, type CommandSpec } from './commands.js';
+import type { ParsedCommand } from './parsed-command.js';
 
 /**
  * Creates the parser of the command line. It never exits the process: it throws a CommanderError after a help text and for wrong arguments.

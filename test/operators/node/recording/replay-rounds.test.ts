@@ -46,7 +46,7 @@ const replay = (source: LineSource, settings: Partial<ReplaySettings>): Observab
     map((event) => (event.type === 'gap' ? 'g' : 'f')),
   );
 
-/** A scheduler that stores each wait and makes it longer. */
+/** A scheduler that stores each wait and lengthens it. */
 const spiedScheduler = (scheduler: TestScheduler, tell: (delayMs: number) => void, moreMs = 0): SchedulerLike => ({
   now: () => scheduler.now(),
   schedule: <T>(work: (this: SchedulerAction<T>, state: T) => void, delayMs: number, state: T) => {
