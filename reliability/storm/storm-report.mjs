@@ -60,7 +60,7 @@ const factsOf = ({ title, clients, events, reached: { arrivals, predicted } }) =
   return [
     [
       `${title}: the most clients that arrived within 50 ms`,
-      `${largestWithin(arrivals, 50)}; full jitter predicts ${largest[largest.length >> 1]}, and a busy process makes it more`,
+      `${largestWithin(arrivals, 50)}; full jitter predicts ${largest[largest.length >> 1]}, and a busy process increases it`,
     ],
     [
       `${title}: attempts without a wait, which are not spread`,

@@ -25,7 +25,7 @@ export interface AngularTradeFeed {
   readonly events$: Observable<RelayedEvent>;
   /** Emits the frames only. Otherwise like `events$`. */
   readonly frames$: Observable<Frame<Uint8Array>>;
-  /** The status: `connecting`, `live`, `reconnecting` or `stopped`, with its begin and its reason. */
+  /** The status: `connecting`, `live`, `reconnecting` or `stopped`, with its start time and its reason. */
   readonly status: Signal<FeedStatus>;
   /** The figures of the last period; `undefined` before the end of the first one. Totals count from the opening of the feed. */
   readonly stats: Signal<FeedStats | undefined>;

@@ -27,7 +27,7 @@ export interface FeedHealth {
   readonly code?: FailureCode;
   /** The reason and what to do, in fixed texts. The log of the server contains the details. */
   readonly reason?: string;
-  /** When reconnecting: the begin of the next attempt. Missing during an attempt. */
+  /** When reconnecting: the start of the next attempt. Missing during an attempt. */
   readonly nextAttemptAt?: string;
 }
 

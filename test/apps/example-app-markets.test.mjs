@@ -375,7 +375,7 @@ describe('on the local service of the demo', () => {
     await ended;
     await view.state(/^Live/);
     await page.keyboard.press('p');
-    await expectText(page.locator('.held'), /^Paused/);
+    await expectText(page.locator('.paused'), /^Paused/);
     await page.keyboard.press('m');
     await page.locator('app-candle-chart canvas').waitFor();
     assert.equal(

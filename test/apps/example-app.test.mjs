@@ -264,18 +264,18 @@ describe('with the service of the test', () => {
     await view.rows.nth(10).waitFor();
 
     await page.keyboard.press('p');
-    await expectText(page.locator('.held'), /^Paused at \d\d:\d\d:\d\d\. [1-9][\d,]* newer frames?\.$/);
+    await expectText(page.locator('.paused'), /^Paused at \d\d:\d\d:\d\d\. [1-9][\d,]* newer frames?\.$/);
     const firstRow = await view.rows.first().innerText();
-    const count = (await expectText(page.locator('.held'), /([\d,]+) newer/))[1];
+    const count = (await expectText(page.locator('.paused'), /([\d,]+) newer/))[1];
     await page.waitForFunction(
-      (before) => !document.querySelector('.held').innerText.includes(` ${before} newer`),
+      (before) => !document.querySelector('.paused').innerText.includes(` ${before} newer`),
       count,
     );
     assert.equal(await view.rows.first().innerText(), firstRow, 'the list does not change');
     const announced = page.locator('app-frames-panel [role=status]');
     await expectText(announced, /^The list is paused\.$/);
     await page.keyboard.press('p');
-    await page.locator('.held').waitFor({ state: 'detached' });
+    await page.locator('.paused').waitFor({ state: 'detached' });
 
     await page.keyboard.press('/');
     await page.keyboard.type('rare');
@@ -628,7 +628,7 @@ describe('figures, log and history', () => {
       })),
     });
     const { page } = view;
-    /** Returns the begin of the line in seconds before now, on a scale of some minutes. */
+    /** Returns the start of the line in seconds before now, on a scale of some minutes. */
     const begin = async (minutes) => {
       const { lineFrom, width } = await bandsOf(page, 'frames');
       const plot = width - 46;

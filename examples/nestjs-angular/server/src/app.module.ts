@@ -14,7 +14,7 @@ import type { Settings } from './settings.js';
 /** The backend. It forwards one connection to the service to every page. */
 @Module({})
 export class AppModule {
-  /** Creates the module. Without a local service, address and key come from TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY. */
+  /** Creates the module. Without a local service, it reads address and key from TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY. */
   static of(settings: Settings, service: LocalService | undefined): DynamicModule {
     return {
       module: AppModule,

@@ -57,7 +57,7 @@ export class FeedHistory implements OnApplicationBootstrap {
       totals: { frames, bytes, gaps, lostMs, reconnects: { ...this.reconnects } },
       down: down && { from: down.from, failure: down.failure },
       seconds,
-      // The current outage may have begun before the stored time. The page needs its begin.
+      // The current outage may have begun before the stored time. The page needs its first event.
       events: down === undefined || events.includes(down.begin) ? events : [down.begin, ...events],
     };
   }

@@ -4,7 +4,7 @@ import type { Opened, TradeFeedError } from 'rx-trade-feed';
 export interface HistoryAnswer {
   /** The answer counts everything before this time. The page counts the rest in its stream. */
   readonly until: number;
-  /** The begin of the totals. */
+  /** The start of the totals. */
   readonly since: number;
   /** The first opening of the feed; `undefined` before that. */
   readonly openedAt: number | undefined;
@@ -29,7 +29,7 @@ export interface HistoryTotals {
   readonly reconnects: Readonly<Record<string, number>>;
 }
 
-/** A second: its begin in epoch seconds, the frames, the bytes, and the p95 of the ms that frames spent in this server. */
+/** A second: its start in epoch seconds, the frames, the bytes, and the p95 of the ms that frames spent in this server. */
 export type SecondRow = readonly [second: number, frames: number, bytes: number, delayMs: number];
 
 /** A failure as plain data, with fixed texts. `toPublic()` removes the details that only the server may know. */

@@ -5,7 +5,7 @@ import type { Outage } from '../feed/history';
 export const colour = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Shades the outages, with a line at their begin and end. A short outage is at least two pixels wide. */
+/** Shades the outages, with a line at their start and end. A short outage is at least two pixels wide. */
 export const drawOutages = (chart: uPlot, outages: readonly Outage[], now: number): void => {
   const { ctx, bbox } = chart;
   const right = bbox.left + bbox.width;

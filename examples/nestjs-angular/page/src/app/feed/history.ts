@@ -151,7 +151,7 @@ export class History {
     return Math.max(0, to - begin - down) / 1_000;
   }
 
-  /** Returns the position of the point of a second, in epoch ms: its end, or the begin of an outage that continues after it. */
+  /** Returns the position of the point of a second, in epoch ms: its end, or the start of an outage that continues after it. */
   private endOf(second: number): number {
     const to = second * 1_000 + 1_000;
     const outage = this.known.find((known) => known.from < to && (known.to ?? Infinity) > to);

@@ -1,19 +1,17 @@
-import { computed, effect, inject, Injectable, signal, untracked } from '@angular/core';
+import { effect, inject, Injectable, signal, untracked } from '@angular/core';
 import { filter, switchMap, take } from 'rxjs';
-import { type FeedStatus, injectTradeFeed } from 'rx-trade-feed/angular';
+import { injectTradeFeed } from 'rx-trade-feed/angular';
 import type { RelayedEvent } from 'rx-trade-feed/browser';
 import { Clock } from './clock';
-import { type Failure, isOfPage, isStop } from './failure';
+import { isOfPage } from './failure';
 import { FeedLog, type LogEvent } from './feed-log';
+import { FeedStop } from './feed-stop';
 import { FrameRing } from './frame-ring';
 import { History, type Rates } from './history';
 import { type Latency, LatencyTally } from './latency';
 import { type FeedEvent, Outages } from './outages';
 import { type ServerHistory, serverHistory$ } from './server-history';
 import { Tally, type Totals } from './tally';
-
-/** The state that the page shows. */
-export type FeedState = FeedStatus['state'];
 
 const maxFrames = 2_000;
 const historyMs = 15 * 60_000;
@@ -38,8 +36,7 @@ export class Monitor {
   private readonly ratesNow = signal<Rates | undefined>(undefined);
   private readonly samples = signal(0);
   private readonly feedName = signal<string | undefined>(undefined);
-  private readonly stopBy = signal<Failure | undefined>(undefined);
-  private readonly restarting = signal(false);
+  private readonly feedStop = new FeedStop(this.feed);
   private log = new FeedLog();
   private outages = new Outages();
   private tally = new Tally();
@@ -62,9 +59,9 @@ export class Monitor {
   readonly history = new History(historyMs);
   readonly status = this.feed.status;
   /** The failure that stopped the feed of the relay; `undefined` while it runs. The page checks again automatically. */
-  readonly stop = this.stopBy.asReadonly();
+  readonly stop = this.feedStop.failure;
   /** Whether a person has requested a restart. */
-  readonly isRestarting = this.restarting.asReadonly();
+  readonly isRestarting = this.feedStop.isRestarting;
   /** The name of the feed, when it is known. */
   readonly name = this.feedName.asReadonly();
   /** The entries of the log, newest first. */
@@ -78,10 +75,7 @@ export class Monitor {
   readonly step = this.steps.asReadonly();
   /** Changes when there is a new second in the history. */
   readonly sampled = this.samples.asReadonly();
-  readonly state = computed<FeedState>(() => {
-    const { state } = this.status();
-    return state === 'reconnecting' && this.stopBy() ? 'stopped' : state;
-  });
+  readonly state = this.feedStop.state;
 
   constructor() {
     const { events$ } = this.feed;
@@ -104,14 +98,9 @@ export class Monitor {
 
   /** Restarts the feed after a stop. */
   restart(): void {
-    this.restarting.set(true);
     this.log.record({ type: 'restart-requested', at: Date.now() });
     this.publish();
-    // Only a person may restart the feed: a restart closes the connection of another client of the account.
-    void fetch('/feed/restart', { method: 'POST' })
-      // The stream reports the failure.
-      .catch(() => undefined)
-      .finally(() => this.feed.restart());
+    this.feedStop.restart();
   }
 
   private takeFrame(frame: Extract<RelayedEvent, { type: 'frame' }>): void {
@@ -147,22 +136,15 @@ export class Monitor {
       this.isOpen = true;
       this.feedName.set(event.feed);
     } else if (event.type === 'disconnected' || event.type === 'stopped') this.isOpen = false;
-    this.followStop(event);
+    this.feedStop.follow(event);
     if (isOfThisPage(event) || timeOf(event) >= this.countsFrom) this.follow(event);
     this.publish();
-  }
-
-  private followStop(event: FeedEvent): void {
-    if (event.type === 'disconnected' && isStop(event.failure)) this.stopBy.set(event.failure);
-    else if (event.type === 'opened' || event.type === 'ticket-requested') this.stopBy.set(undefined);
-    else return;
-    this.restarting.set(false);
   }
 
   /** Adds an event to the log, the totals and the charts. */
   private follow(event: FeedEvent): void {
     const gap = this.outages.follow(event);
-    this.tally.follow(event, this.stopBy());
+    this.tally.follow(event, this.stop());
     if (event.type === 'opened') this.history.open(event.at);
     else if (event.type === 'disconnected' || event.type === 'stopped') this.history.lose(event.failure.endedAt);
     if (event.type === 'opened' || event.type === 'disconnected' || event.type === 'stopped') this.log.record(event);
@@ -174,7 +156,7 @@ export class Monitor {
   /** Handles a frame without an `opened` event before it: the page joined late, or continues after a reload. */
   private resume(at: number): void {
     this.isOpen = true;
-    this.stopBy.set(undefined);
+    this.feedStop.clear();
     this.history.open(at, true);
     this.log.resume(at);
     this.publish();

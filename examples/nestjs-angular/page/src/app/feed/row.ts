@@ -16,7 +16,7 @@ export class Row {
     this.frame = frame;
   }
 
-  /** The begin of the payload, in one line. */
+  /** The start of the payload, in one line. */
   get preview(): string {
     const { data, isBinary } = this.frame;
     return (this.shown ??= isBinary
@@ -48,7 +48,7 @@ export class Row {
       return (from > 0 ? '… ' : '') + hexOf(data.subarray(from, from + previewBytes / 4), ' ');
     }
     const whole = this.frame.text();
-    // The match is near the begin, so that it is visible on a narrow screen.
+    // The match is near the start, so that it is visible on a narrow screen.
     const at = whole.toLowerCase().indexOf(text);
     const from = at < 16 ? 0 : at - 8;
     return (from > 0 ? '…' : '') + whole.slice(from, from + previewBytes).replace(/\s+/g, ' ');

@@ -2,7 +2,7 @@ import { defer, from, map, type Observable, switchMap, timeout } from 'rxjs';
 import type { Failure } from './failure';
 import type { LogEvent } from './feed-log';
 
-/** A second: its begin in epoch seconds, the frames, the bytes, and the p95 of the ms that frames spent in the server. */
+/** A second: its start in epoch seconds, the frames, the bytes, and the p95 of the ms that frames spent in the server. */
 export type SecondRow = readonly [second: number, frames: number, bytes: number, delayMs: number];
 
 /** The history of the server: see `HistoryAnswer` in the server. Times are in epoch ms. */

@@ -4,7 +4,7 @@ import type { ServerHistory } from './server-history';
 
 /** The totals that the page shows. */
 export interface Totals {
-  /** The begin of the count, in epoch ms. */
+  /** The start of the count, in epoch ms. */
   readonly since: number;
   readonly frames: number;
   readonly bytes: number;
@@ -12,7 +12,7 @@ export interface Totals {
   readonly gaps: number;
   /** How long these lasted, in ms. */
   readonly lostMs: number;
-  /** The begin of the current outage, in epoch ms. */
+  /** The start of the current outage, in epoch ms. */
   readonly downSince: number | undefined;
   /** The frames that did not reach this page since it was loaded. */
   readonly dropped: number;

@@ -4,10 +4,10 @@ import type { Row } from '../feed/row';
 import { FrameSearch } from './frame-search';
 
 /** The list is paused: it shows the frames of that time. */
-export interface Hold {
+export interface Pause {
   /** The cause: the pause button, scrolling away from the newest frame, or opening a frame. */
   readonly by: 'button' | 'scroll' | 'row';
-  /** The begin, in epoch ms. */
+  /** The start time, in epoch ms. */
   readonly at: number;
   /** The number of the newest frame at that time. */
   readonly newest: number;
@@ -19,7 +19,7 @@ export class FrameList {
   private readonly capacity: number;
   private readonly shown = signal<readonly Row[]>([]);
   private readonly text = signal('');
-  private readonly held = signal<Hold | undefined>(undefined);
+  private readonly pausedState = signal<Pause | undefined>(undefined);
   private readonly newest = signal(0);
   /** The frames of the last step; while paused, those of the step before the pause. */
   private base: readonly Row[] = [];
@@ -31,13 +31,13 @@ export class FrameList {
   readonly filter = this.text.asReadonly();
   /** The text to search for: the filter, trimmed and in lower case. */
   readonly query = computed(() => this.text().trim().toLowerCase());
-  readonly hold = this.held.asReadonly();
+  readonly paused = this.pausedState.asReadonly();
   /** The number of frames that arrived since the list was paused. */
-  readonly newer = computed(() => this.newest() - (this.held()?.newest ?? this.newest()));
+  readonly newer = computed(() => this.newest() - (this.pausedState()?.newest ?? this.newest()));
   /** The numbers of shown, received, searched and unsearched frames. */
   readonly scope = computed(() => ({
     shown: this.shown().length,
-    received: this.held()?.newest ?? this.newest(),
+    received: this.pausedState()?.newest ?? this.newest(),
     searched: this.search?.searched ?? 0,
     unsearched: this.search?.unsearched ?? 0,
   }));
@@ -50,7 +50,7 @@ export class FrameList {
   /** Adds the new frames. */
   follow(): void {
     this.newest.set(this.ring.newest);
-    if (untracked(this.held)) return;
+    if (untracked(this.pausedState)) return;
     this.base = this.ring.rows();
     if (this.search) this.feed(this.search);
     else this.shown.set(this.base);
@@ -63,16 +63,16 @@ export class FrameList {
   }
 
   /** Shows the current frames until `resume`. */
-  pause(by: Hold['by']): void {
-    if (untracked(this.held)) return;
+  pause(by: Pause['by']): void {
+    if (untracked(this.pausedState)) return;
     // The paused list contains the frames that are visible now, so no row moves.
-    this.held.set({ by, at: Date.now(), newest: this.base[0]?.number ?? 0 });
+    this.pausedState.set({ by, at: Date.now(), newest: this.base[0]?.number ?? 0 });
     this.search?.pause();
   }
 
   /** Shows new frames again. */
   resume(): void {
-    this.held.set(undefined);
+    this.pausedState.set(undefined);
     this.follow();
   }
 

@@ -48,11 +48,11 @@ export class FramesPanel {
   protected readonly opened = computed(() => (this.isInspecting() ? this.active() : undefined));
   /** The text for screen readers: the result of the filter, and whether the list is paused. */
   protected readonly announced = this.announcement.asReadonly();
-  protected readonly heldWords = computed(() => {
-    const hold = this.list.hold();
+  protected readonly pauseWords = computed(() => {
+    const pause = this.list.paused();
     return (
-      hold &&
-      `Paused at ${moment(hold.at, Date.now())}. ${this.list.newer() === 0 ? 'No newer frames.' : `${counted(this.list.newer(), 'newer frame')}.`}`
+      pause &&
+      `Paused at ${moment(pause.at, Date.now())}. ${this.list.newer() === 0 ? 'No newer frames.' : `${counted(this.list.newer(), 'newer frame')}.`}`
     );
   });
   protected readonly scopeWords = computed(() => {
@@ -81,8 +81,8 @@ export class FramesPanel {
       onCleanup(() => clearTimeout(timer));
     });
     effect(() => {
-      const isHeld = this.list.hold() !== undefined;
-      if (this.hasBegun) this.announcement.set(isHeld ? 'The list is paused.' : 'The list continues.');
+      const isPaused = this.list.paused() !== undefined;
+      if (this.hasBegun) this.announcement.set(isPaused ? 'The list is paused.' : 'The list continues.');
       this.hasBegun = true;
     });
     afterNextRender(() => {
@@ -98,7 +98,7 @@ export class FramesPanel {
   }
 
   protected toggle(): void {
-    if (this.list.hold()) this.resume();
+    if (this.list.paused()) this.resume();
     else this.list.pause('button');
   }
 
@@ -128,7 +128,7 @@ export class FramesPanel {
   protected close(): void {
     this.isInspecting.set(false);
     this.viewport().elementRef.nativeElement.focus({ preventScroll: true });
-    if (this.list.hold()?.by === 'row' && this.viewport().measureScrollOffset() === 0) this.resume();
+    if (this.list.paused()?.by === 'row' && this.viewport().measureScrollOffset() === 0) this.resume();
   }
 
   protected press(event: KeyboardEvent): void {
@@ -148,7 +148,7 @@ export class FramesPanel {
       this.open(this.active() as Row);
     } else if (event.key === 'Escape') {
       if (this.isInspecting()) this.close();
-      else if (this.list.hold()) this.resume();
+      else if (this.list.paused()) this.resume();
     }
   }
 
@@ -186,6 +186,6 @@ export class FramesPanel {
   private scrolled(): void {
     const top = this.viewport().measureScrollOffset();
     if (top > this.rowHeight / 2) this.list.pause('scroll');
-    else if (top <= 0 && this.list.hold()?.by === 'scroll') this.list.resume();
+    else if (top <= 0 && this.list.paused()?.by === 'scroll') this.list.resume();
   }
 }

@@ -24,8 +24,7 @@ import {
   switchMap,
   tap,
 } from 'rxjs';
-import { type Failure, isStop } from '../feed/failure';
-import type { FeedState } from '../feed/monitor';
+import { FeedStop } from '../feed/feed-stop';
 import { CandleStore } from './candle-store';
 import {
   type CandleWindow,
@@ -46,8 +45,7 @@ export class MarketFeed {
   private readonly steps = signal(0);
   private readonly last = signal<ReadonlyMap<string, LastPrice>>(new Map());
   private readonly lag = signal(Infinity);
-  private readonly stopBy = signal<Failure | undefined>(undefined);
-  private readonly restarting = signal(false);
+  private readonly feedStop = new FeedStop(this.feed);
   private readonly holes = new Subject<void>();
 
   /** The stored windows; `undefined` before the first answer of the server. */
@@ -56,13 +54,10 @@ export class MarketFeed {
   readonly step = this.steps.asReadonly();
   readonly status = this.feed.status;
   /** The failure that stopped the feed of the relay; `undefined` while it runs. The stream checks again after a while. */
-  readonly stop = this.stopBy.asReadonly();
+  readonly stop = this.feedStop.failure;
   /** Whether a person has requested a restart. */
-  readonly isRestarting = this.restarting.asReadonly();
-  readonly state = computed<FeedState>(() => {
-    const { state } = this.status();
-    return state === 'reconnecting' && this.stopBy() ? 'stopped' : state;
-  });
+  readonly isRestarting = this.feedStop.isRestarting;
+  readonly state = this.feedStop.state;
   /** Whether the server can read the payload; `undefined` before its first answer. */
   readonly payload = this.known.asReadonly();
   /**
@@ -84,12 +79,7 @@ export class MarketFeed {
 
   /** Connects again after a stop. */
   restart(): void {
-    this.restarting.set(true);
-    // Only a person may restart the feed: a restart closes the connection of another client of the account.
-    void fetch('/feed/restart', { method: 'POST' })
-      // The stream reports the failure.
-      .catch(() => undefined)
-      .finally(() => this.feed.restart());
+    this.feedStop.restart();
   }
 
   /** Loads the history, then opens the stream. Stores the values, and emits the events of the connection. */
@@ -100,17 +90,10 @@ export class MarketFeed {
       switchMap(({ payload }) => (payload === 'unknown' ? NEVER : marketStream$())),
       tap((event) => {
         if (event.type === 'value') this.take(event.value);
-        else this.followStop(event);
+        else this.feedStop.follow(event);
       }),
       filter((event) => event.type !== 'value'),
     );
-  }
-
-  private followStop(event: RelayedEvent): void {
-    if (event.type === 'disconnected' && isStop(event.failure)) this.stopBy.set(event.failure);
-    else if (event.type === 'opened') this.stopBy.set(undefined);
-    else return;
-    this.restarting.set(false);
   }
 
   private begin({ payload, candleMs, storedMs, windows }: MarketsHistory): void {

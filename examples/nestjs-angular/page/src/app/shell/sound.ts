@@ -5,7 +5,7 @@ import { remember, remembered } from './remembered';
 /** A reconnect that is shorter than this makes no sound, in ms. */
 const shortMs = 500;
 
-/** A tone: its pitch in Hz, and its begin in seconds. */
+/** A tone: its pitch in Hz, and its start in seconds. */
 type Tone = readonly [pitch: number, at: number];
 const tones: Readonly<Record<string, readonly Tone[]>> = {
   stopped: [
@@ -67,7 +67,7 @@ export class Sound {
       const tone = new OscillatorNode(context, { type: 'sine', frequency: pitch });
       const volume = new GainNode(context, { gain: 0 });
       const from = context.currentTime + at;
-      // An abrupt begin or end would click.
+      // An abrupt start or end would click.
       volume.gain.setTargetAtTime(0.2, from, 0.01);
       volume.gain.setTargetAtTime(0, from + toneS - 0.05, 0.02);
       tone.connect(volume).connect(context.destination);

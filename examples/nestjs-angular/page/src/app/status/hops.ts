@@ -1,5 +1,5 @@
 import { type Failure, isOfPage } from '../feed/failure';
-import type { FeedState } from '../feed/monitor';
+import type { FeedState } from '../feed/feed-stop';
 
 /** The state of a link. */
 export type LinkState = 'open' | 'trying' | 'broken' | 'unknown';

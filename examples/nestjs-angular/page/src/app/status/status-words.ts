@@ -1,7 +1,7 @@
 import type { FeedStatus } from 'rx-trade-feed/angular';
 import type { Failure } from '../feed/failure';
 import { count, counted, headline, moment, observed, seconds, whatHappened, whatToDo } from '../feed/words';
-import type { FeedState } from '../feed/monitor';
+import type { FeedState } from '../feed/feed-stop';
 
 /** The texts of the status. */
 export interface StatusWords {
@@ -10,7 +10,7 @@ export interface StatusWords {
   readonly reason: string | undefined;
   /** The close code or the HTTP status of the cause. */
   readonly observed: string | undefined;
-  /** The begin and the next step, with counters. */
+  /** The start and the next step, with counters. */
   readonly next: string;
   /** What to do. */
   readonly advice: string | undefined;

@@ -2,7 +2,7 @@ import { LiveAnnouncer } from '@angular/cdk/a11y';
 import { computed, effect, inject, untracked } from '@angular/core';
 import { Title } from '@angular/platform-browser';
 import { colour } from '../charts/drawing';
-import type { FeedState } from '../feed/monitor';
+import type { FeedState } from '../feed/feed-stop';
 import { Theme } from '../shell/theme';
 import { announcement, type StatusFacts } from './status-words';
 
