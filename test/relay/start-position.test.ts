@@ -8,7 +8,7 @@ import { RelayRun } from '../../src/relay/relay-run.js';
 import { disconnected, gapOf, opened, reconnecting } from '../operators/stream.js';
 import { eventsIn, frame, isFrame, range, watermarkIn } from './support.js';
 import { cases } from '../support/cases.js';
-import { type WireEvent } from './support.js';
+import type { WireEvent } from './support.js';
 
 const begin = 1_000_000;
 
