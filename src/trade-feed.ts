@@ -2,7 +2,7 @@ import { defer, finalize, merge, noop, type Observable, of, retryWhen, Subject, 
 import { type AccountUser, accountUser, useAccount } from './accounts/account-use.js';
 import { callPlace } from './accounts/call-place.js';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from './options.js';
-import { checkFeed } from './protocol/check-feed.js';
+import { checkFeed } from './protocol/feed.js';
 import type { FeedEvent, LifecycleEvent } from './protocol/event.js';
 import type { Feed } from './protocol/feed.js';
 import type { Frame } from './protocol/frame.js';

@@ -1,5 +1,5 @@
 import type { ConnectionStatus } from '../operators/connection-status.js';
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 
 /** The feed stopped: it does not go on by itself, because that would be wrong. */
 export interface Stopped {

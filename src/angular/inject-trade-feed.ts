@@ -3,7 +3,7 @@ import { filter, type Observable, takeUntil } from 'rxjs';
 import type { FeedStats } from '../operators/stream/feed-tally.js';
 import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Frame } from '../protocol/frame.js';
 import type { FeedStatus } from './feed-status.js';
 import { SHARED_FEED } from './shared-feed.js';

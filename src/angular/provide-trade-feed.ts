@@ -1,7 +1,7 @@
 import { type EnvironmentProviders, type Injector, runInInjectionContext } from '@angular/core';
 import { relayFeed$, type RelayFeedOptions } from '../browser/index.js';
 import { aBoolean, anObject, checkGiven, type Rule, validated } from '../protocol/rules.js';
-import { tried } from '../protocol/tried.js';
+import { tryCall } from '../protocol/try-call.js';
 import { provideFeed } from './provide-feed.js';
 import { resumeStore } from './resume-store.js';
 import { feedSignalRules, type FeedSignalOptions } from './signal-options.js';
@@ -81,5 +81,5 @@ const addressOf = (url: string | URL): string | URL => {
   const { document } = globalThis as { readonly document?: { readonly baseURI?: string } };
   const page = document?.baseURI ?? 'http://localhost/';
   // `relayFeed$` refuses what is no address.
-  return tried(() => new URL(url, page)) ?? url;
+  return tryCall(() => new URL(url, page)) ?? url;
 };

@@ -1,5 +1,5 @@
-import { TradeFeedError } from '../protocol/failure.js';
-import { relayError } from '../protocol/relay-failure.js';
+import { copyFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { relayError } from '../protocol/failures/relay-error.js';
 import { clockShiftMs } from './clock-shift.js';
 import type { Received } from '../protocol/event-line.js';
 
@@ -65,12 +65,7 @@ export class Attempt {
 
   /** Takes a failure that the relay sent: with its words and times, but the stage, the uptime and the frames of this connection. */
   sent(failure: TradeFeedError): TradeFeedError {
-    return (this.#sent = new TradeFeedError({
-      ...failure,
-      message: failure.message,
-      stage: 'stream',
-      ...this.#facts(this.#now()),
-    }));
+    return (this.#sent = copyFailure(failure, { stage: 'stream', ...this.#facts(this.#now()) }));
   }
 
   /** Makes the end of it, by what went wrong. */

@@ -1,5 +1,5 @@
 import { map, type OperatorFunction, pipe, scan } from 'rxjs';
-import type { TradeFeedError } from '../protocol/failure.js';
+import { copyFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Ended } from './attempt.js';
 
 /** A failure to act on, and how often in a row the relay has said that the feed was stopped. */
@@ -20,7 +20,7 @@ export const afterEnd = (maxFeedStops: number, before: number, { failure, isOfFe
   const inRow = hasOpened ? 0 : before;
   if (!isOfFeed || failure.verdict !== 'stop') return { stops: inRow, failure };
   const stops = inRow + 1;
-  return { stops, failure: stops < maxFeedStops ? failure.with({ verdict: 'backoff' }) : failure };
+  return { stops, failure: stops < maxFeedStops ? copyFailure(failure, { verdict: 'backoff' }) : failure };
 };
 
 /** Emits the failure of each end of a connection: with the verdict `stop` for the feed after `maxFeedStops` in a row alone. */

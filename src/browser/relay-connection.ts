@@ -1,5 +1,5 @@
 import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
-import { relayError } from '../protocol/relay-failure.js';
+import { relayError } from '../protocol/failures/relay-error.js';
 import { Attempt } from './attempt.js';
 import type { Received } from '../protocol/event-line.js';
 import { readMessage } from './read-message.js';

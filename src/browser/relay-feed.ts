@@ -1,6 +1,6 @@
 import { defer, map, merge, mergeAll, type Observable, retryWhen, Subject, tap } from 'rxjs';
 import type { LifecycleEvent, RelayedEvent } from '../protocol/event.js';
-import { judged } from '../protocol/judged.js';
+import { applyClassify } from '../protocol/failures/apply-classify.js';
 import { backoff } from '../reconnect/reconnect.js';
 import type { RelayedValue } from '../protocol/relayed-value.js';
 import { reportReconnect } from '../reconnect/report-reconnect.js';
@@ -73,7 +73,7 @@ const ownFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<
         retryWhen((ends: Observable<Ended>) =>
           ends.pipe(
             feedStops(settings.maxFeedStops),
-            map((failure) => judged(settings, failure)),
+            map((failure) => applyClassify(settings, failure)),
             reconnects,
           ),
         ),

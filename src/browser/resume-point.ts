@@ -1,4 +1,4 @@
-import { tried } from '../protocol/tried.js';
+import { tryCall } from '../protocol/try-call.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 
 /** The place in the feed that a client has reached. */
@@ -15,7 +15,7 @@ export interface ResumePoint {
 export const resumePoint = ({ url, resumeIn }: RelayFeedSettings): ResumePoint => {
   const key = `rx-trade-feed:${url}`;
   // A store that is full or forbidden costs the place after the next reload, not the feed.
-  const remembered = tried(() => resumeIn?.getItem(key));
+  const remembered = tryCall(() => resumeIn?.getItem(key));
   // What is no id would make the request fail, for ever.
   let place = /^[\w.-]{1,120}$/.exec(remembered ?? '')?.[0];
   return {
@@ -24,7 +24,7 @@ export const resumePoint = ({ url, resumeIn }: RelayFeedSettings): ResumePoint =
     reached: (id) => {
       if (id === '') return;
       place = id;
-      tried(() => resumeIn?.setItem(key, id));
+      tryCall(() => resumeIn?.setItem(key, id));
     },
   };
 };

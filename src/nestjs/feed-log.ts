@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { type MonoTypeOperatorFunction, tap } from 'rxjs';
 import type { FeedEvent } from '../protocol/event.js';
-import { TradeFeedError } from '../protocol/failure.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { RelayEvent, RelayRefusal } from '../relay/index.js';
 
 /** Makes the logger of a feed: its context is `TradeFeed`, with the name of a feed that has one. */

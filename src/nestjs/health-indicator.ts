@@ -1,4 +1,4 @@
-import { TradeFeedError } from '../protocol/failure.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { durationMs, validated } from '../protocol/rules.js';
 import type { FeedStatus } from './feed-status.js';
 import type { TradeFeed } from './trade-feed.js';
@@ -108,7 +108,7 @@ const healthOf = (status: FeedStatus, maxOutageMs: number): FeedHealth => {
 
 const reasonOf = (failure: unknown): Pick<FeedHealth, 'code' | 'reason'> => {
   if (failure instanceof TradeFeedError) return { code: failure.code, reason: failure.toPublic().message };
-  return { reason: 'The feed ended with an error that is none of the feed. See the log of the server.' };
+  return { reason: 'The feed ended with an error that is not a `TradeFeedError`. See the log of the server.' };
 };
 
 const isoTime = (at: number): string => new Date(at).toISOString();

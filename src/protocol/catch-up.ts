@@ -1,6 +1,6 @@
 import type { Gap, LifecycleEvent } from './event.js';
-import { errorBy } from './meaning.js';
-import { relayTold } from './relay-told.js';
+import { relayReports } from './failures/relay-meanings.js';
+import { gapOfMissed, type Missed } from './gap.js';
 import { openedIn, type Present } from './present.js';
 
 /** Tells how it stands, to somebody who has been here since `at`, in epoch ms. */
@@ -23,25 +23,12 @@ export const notBefore = (event: LifecycleEvent, at: number): LifecycleEvent => 
   return { ...event, at };
 };
 
-/** What somebody has missed: from when to when, and how many frames. */
-export interface Missed {
-  readonly from: number;
-  readonly to: number;
-  /** `undefined` when nobody knows. */
-  readonly frames: number | undefined;
-}
-
 /** Tells of what somebody has missed, and how it stands now. A gap stands right behind the opening, if there is one. */
 export const presentBehindGap = (present: Present, missed: Missed): readonly LifecycleEvent[] => {
   const told = presentAgain(present, missed.to);
-  const gap = gapOf(missed);
+  const gap = relayGap(missed);
   return openedIn(present) ? [...told, gap] : [gap, ...told];
 };
 
-/** Makes the gap for what somebody has missed. It ends before what follows, also if a clock was set back. */
-export const gapOf = ({ from: begin, to, frames }: Missed): Gap => {
-  const from = Math.min(begin, to);
-  const failure = errorBy(relayTold.behind, { stage: 'stream', endedAt: from });
-  const gap = { type: 'gap', from, to, durationMs: to - from, failure } as const;
-  return frames === undefined ? gap : { ...gap, missed: frames };
-};
+/** Creates the gap for the frames that a client of a relay has missed. */
+export const relayGap = (missed: Missed): Gap => gapOfMissed(missed, relayReports.behind);

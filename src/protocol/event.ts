@@ -1,4 +1,5 @@
-import type { TradeFeedError, Verdict } from './failure.js';
+import type { Verdict } from './failures/failure-code.js';
+import type { TradeFeedError } from './failures/trade-feed-error.js';
 import type { Feed } from './feed.js';
 import type { AnyFrame, Frame } from './frame.js';
 

@@ -1,6 +1,9 @@
 import type { Gap, LifecycleEvent, Watermark } from './event.js';
-import type { FailureCode, TradeFeedError } from './failure.js';
-import { errorBy, type Meaning } from './meaning.js';
+import type { FailureCode } from './failures/failure-code.js';
+import type { TradeFeedError } from './failures/trade-feed-error.js';
+import { subscribedAgain } from './failures/client-meanings.js';
+import { createFailure } from './failures/meaning.js';
+import { createGap } from './gap.js';
 
 /** A time without an open connection that is not over. */
 export interface Outage {
@@ -73,11 +76,8 @@ export const stoppedAt = (from: number, failure: TradeFeedError): Outages => ({
   current: { from, failure, hasStopped: true },
 });
 
-/** Makes the gap of an outage that ends at a time, or is known until then. */
-export const gapUntil = ({ from: begin, failure }: Outage, to: number): Gap => {
-  const from = Math.min(begin, to);
-  return { type: 'gap', from, to, durationMs: to - from, failure };
-};
+/** Creates the gap of an outage that ends at a time, or is known until then. */
+export const gapUntil = ({ from, failure }: Outage, to: number): Gap => createGap(from, to, failure);
 
 const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, heardAt: number | undefined): Outages => {
   const { hasOpened, current } = before;
@@ -117,12 +117,9 @@ const outageBy = (failure: TradeFeedError): Outage => ({ from: failure.endedAt, 
 /** The outage of a feed that is subscribed to again and has emitted no event when it ended: `repeat`, `concat`, `switchMap`. */
 const begunAgain = ({ hasOpened }: Outages, heardAt: number | undefined): Outage | undefined => {
   if (!hasOpened || heardAt === undefined) return undefined;
-  return { from: heardAt, failure: errorBy(subscribedAgain, { stage: 'stream', endedAt: heardAt }), hasStopped: true };
-};
-
-const subscribedAgain: Meaning = {
-  code: 'connection-closed',
-  verdict: 'backoff',
-  meaning: 'The feed ended, and was subscribed to again.',
-  advice: 'Nothing to do: the frames of that time are missing.',
+  return {
+    from: heardAt,
+    failure: createFailure(subscribedAgain, { stage: 'stream', endedAt: heardAt }),
+    hasStopped: true,
+  };
 };

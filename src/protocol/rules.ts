@@ -1,6 +1,6 @@
-import type { TradeFeedError } from './failure.js';
-import { errorBy } from './meaning.js';
-import { invalidOptions } from './own-meanings.js';
+import type { TradeFeedError } from './failures/trade-feed-error.js';
+import { createFailure } from './failures/meaning.js';
+import { invalidOptions } from './failures/client-meanings.js';
 
 /** What an option must be: the check, and the same in words. */
 export interface Rule {
@@ -54,7 +54,7 @@ export const oneOf = (...words: readonly string[]): Rule => ({
 /** Makes the error for bad options; it shows a number or a boolean that was given, never a text, which might be a key. */
 export const invalidOption = (name: string, allowed: string, value?: unknown): TradeFeedError => {
   const got = isNumber(value) || typeof value === 'boolean' ? `, got ${value}` : '';
-  return errorBy(invalidOptions, { stage: 'ticket', detail: `\`${name}\` must be ${allowed}${got}` });
+  return createFailure(invalidOptions, { stage: 'ticket', option: name, detail: `must be ${allowed}${got}` });
 };
 
 type Defined<T> = { readonly [Name in keyof T]: Exclude<T[Name], undefined> };

@@ -4,7 +4,7 @@ import * as t from 'io-ts';
 import { Feed } from './feed.js';
 import { isLoopback } from './loopback.js';
 import { isCredential, redactor, Secret } from './secret.js';
-import { tried } from './tried.js';
+import { tryCall } from './try-call.js';
 
 /** The credential of exactly one WebSocket handshake (contract, section 2.1): the fields of the wire, the secret wrapped. */
 export interface Ticket {
@@ -68,7 +68,7 @@ export const parseTimestamp = (text: string): number =>
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 const isSocketUrl = (text: string): boolean => {
-  const url = /\s/.test(text) ? undefined : tried(() => new URL(text));
+  const url = /\s/.test(text) ? undefined : tryCall(() => new URL(text));
   return (
     url !== undefined &&
     (url.protocol === 'wss:' || (url.protocol === 'ws:' && isLoopback(url))) &&

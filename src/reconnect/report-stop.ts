@@ -1,5 +1,5 @@
 import type { Stopped } from '../protocol/event.js';
-import { TradeFeedError } from '../protocol/failure.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 
 /**
  * Reports the error of a feed as `stopped`, the last event before it.

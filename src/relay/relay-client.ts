@@ -1,8 +1,9 @@
 import type { LifecycleEvent } from '../protocol/event.js';
 import { writeEventLine } from '../protocol/event-line.js';
-import { gapOf, type Missed, presentAgain, presentBehindGap, presentSince } from '../protocol/catch-up.js';
-import { errorBy } from '../protocol/meaning.js';
-import { relayTold } from '../protocol/relay-told.js';
+import { presentAgain, presentBehindGap, presentSince, relayGap } from '../protocol/catch-up.js';
+import { createFailure } from '../protocol/failures/meaning.js';
+import { relayReports } from '../protocol/failures/relay-meanings.js';
+import type { Missed } from '../protocol/gap.js';
 import { eventId } from './event-id.js';
 import type { Position } from './event-log.js';
 import { isNear, type Joined, joining } from './joining.js';
@@ -100,7 +101,7 @@ export class RelayClient {
 
   /** Gives the last message of a stream that the relay ends: the client goes on from here, on another connection. */
   connectAgain(why: SentAway): RelayMessage {
-    const failure = errorBy(relayTold[why], { stage: 'stream', endedAt: this.#now() });
+    const failure = createFailure(relayReports[why], { stage: 'stream', endedAt: this.#now() });
     return this.#message(JSON.stringify(failure), 'connect-again');
   }
 
@@ -140,7 +141,7 @@ export class RelayClient {
     const opened = openedIn(one.end.present);
     if (opened === undefined) return this.#message(one.lines);
     this.#missingSince = undefined;
-    const gap = writeEventLine(gapOf({ from, to: opened.at, frames: undefined }));
+    const gap = writeEventLine(relayGap({ from, to: opened.at, frames: undefined }));
     return this.#message(isFrame ? `${gap}\n${one.lines}` : `${one.lines}\n${gap}`);
   }
 
@@ -163,7 +164,7 @@ export class RelayClient {
     if (this.#isSkipTold || place.frames === before.frames) return present;
     this.#isSkipTold = true;
     const missed = { from: log.earliestAfter(before.seq), to: until, frames: undefined };
-    return present.length === 0 ? [gapOf(missed)] : presentBehindGap(place.present, missed);
+    return present.length === 0 ? [relayGap(missed)] : presentBehindGap(place.present, missed);
   }
 
   #goTo(end: Position): void {
@@ -182,7 +183,7 @@ export class RelayClient {
     // Once until it has caught up: one that is slower than the feed for good would fill a log.
     if (!this.#isBehind) this.#onBehind();
     this.#isBehind = true;
-    return present === oldest.present ? [gapOf(missed)] : this.#behind(oldest.present, missed);
+    return present === oldest.present ? [relayGap(missed)] : this.#behind(oldest.present, missed);
   }
 
   // While the feed has not been open yet, nobody knows where the gap ends.

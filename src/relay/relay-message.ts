@@ -1,4 +1,4 @@
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 
 /**
  * The types of the messages that a relay sends besides the events, which have none: the `event` field of Server-Sent Events (HTML,

@@ -3,7 +3,7 @@ import { writeEventLine } from '../protocol/event-line.js';
 import { isRelayedValue } from '../protocol/relayed-value.js';
 import { eventId } from './event-id.js';
 import { type Batch, EventLog, type LogBounds } from './event-log.js';
-import { TradeFeedError } from '../protocol/failure.js';
+import { copyFailure } from '../protocol/failures/trade-feed-error.js';
 import { publicFailure } from './public-event.js';
 import type { RelayMessage, RelayMessageType } from './relay-message.js';
 import type { TopicEvent } from './topic.js';
@@ -51,7 +51,7 @@ export class RelayRun {
   stop(error: unknown): void {
     const failure = publicFailure(error);
     const retryAfterMs = Math.max(lateRetryAfterMs, failure.retryAfterMs ?? 0);
-    const late = new TradeFeedError({ ...failure, message: failure.message, retryAfterMs });
+    const late = copyFailure(failure, { retryAfterMs });
     this.#end = { type: 'connect-again', data: JSON.stringify(failure) };
     this.#lateEnd = { type: 'connect-again', data: JSON.stringify(late) };
   }

@@ -4,7 +4,7 @@ import { Conflated } from '../operators/stream/conflated.js';
 import { Decoded } from '../operators/stream/decoded.js';
 import { isFrame, isLifecycle, timeOf } from '../operators/stream/item.js';
 import type { WindowFacts } from '../operators/window/feed-window.js';
-import { TradeFeedError } from '../protocol/failure.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { LoggedValue } from '../protocol/present.js';
 import type { RelayedValue } from '../protocol/relayed-value.js';
 import { publicFailure } from './public-event.js';

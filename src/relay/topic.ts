@@ -14,10 +14,10 @@ import {
 import { EventTime } from '../operators/stream/event-time.js';
 import { isFrame, isLifecycle, timeOf } from '../operators/stream/item.js';
 import type { Disconnected, Gap, LifecycleEvent, RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
-import { TradeFeedError } from '../protocol/failure.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { Frame } from '../protocol/frame.js';
-import { errorBy } from '../protocol/meaning.js';
-import { relayTold } from '../protocol/relay-told.js';
+import { createFailure } from '../protocol/failures/meaning.js';
+import { relayReports } from '../protocol/failures/relay-meanings.js';
 import { notBefore } from '../protocol/catch-up.js';
 import { isRelayedValue } from '../protocol/relayed-value.js';
 import { type LoggedValue, nextPresent, openedIn, type Present } from '../protocol/present.js';
@@ -105,7 +105,7 @@ const heldUntil = (begun$: Observable<void>): MonoTypeOperatorFunction<unknown> 
   connect((outputs$) => concat(outputs$.pipe(takeUntil(begun$), takeLast(mostHeld)), outputs$));
 
 const stoppedAt = (at: number): Stopped => {
-  const failure = errorBy(relayTold.sourceFailed, { stage: 'stream', endedAt: at });
+  const failure = createFailure(relayReports.sourceFailed, { stage: 'stream', endedAt: at });
   return { type: 'stopped', at, failure };
 };
 

@@ -1,6 +1,6 @@
 import type { Settings } from '../options.js';
 import type { LifecycleEvent } from '../protocol/event.js';
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Connect } from './connect-socket.js';
 import type { OwnClient } from './own-client.js';
 import { resumingConnect } from './resuming-connect.js';

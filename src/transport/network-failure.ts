@@ -1,4 +1,4 @@
-import type { FailureFacts } from '../protocol/failure.js';
+import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 
 // The verification errors of OpenSSL as Node names them, and its own check of the host name.
 const certificateErrors = new Set([

@@ -1,5 +1,5 @@
 import type { TicketSettings } from '../options.js';
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { type Keeping, crossed, crossing } from './crossed-error.js';
 import type { Answer, Question } from './messages.js';
 import { asCertificate } from './certificate.js';

@@ -1,10 +1,12 @@
-import { type FailureFields, TradeFeedError } from '../protocol/failure.js';
+import { type FailureFields, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 
 /** An error on its way between threads. A structured clone would lose the fields of a failure, and the code of a system error. */
 export type CrossedError =
   | {
       readonly kind: 'failure';
       readonly fields: Omit<FailureFields, 'cause' | 'previous'>;
+      readonly message: string;
+      readonly stack: string | undefined;
       readonly cause: CrossedError | undefined;
       readonly previous: CrossedError | undefined;
     }
@@ -28,10 +30,11 @@ export interface Keeping {
 /** Makes whatever was thrown ready to cross. */
 export const crossing = (thrown: unknown, keeping: Keeping): CrossedError => {
   if (thrown instanceof TradeFeedError) {
-    const { message, stack, cause, previous, name: _, ...fields } = thrown as TradeFeedError & { cause?: unknown };
+    const { message, stack, cause, previous, summary, detail, option, name: _, ...shown } = thrown;
+    const fields = { ...shown, summary, detail, option };
     const next = (error: unknown) => (error === undefined ? undefined : crossing(error, keeping));
     const [theCause, thePrevious] = [next(cause), next(previous)];
-    return { kind: 'failure', fields: { ...fields, message, stack }, cause: theCause, previous: thePrevious };
+    return { kind: 'failure', fields, message, stack, cause: theCause, previous: thePrevious };
   }
   const { name, message, stack, code } = Object(thrown) as Partial<Record<keyof NodeJS.ErrnoException, unknown>>;
   const id = keeping.idOf(thrown);
@@ -55,11 +58,11 @@ export const crossed = (error: CrossedError, keeping: Keeping): unknown => {
       const own = { stack, ...(name !== 'Error' && { name }), ...(code !== undefined && { code }) };
       return Object.assign(new Error(message), own);
     }
-    case 'failure':
-      return new TradeFeedError({
-        ...error.fields,
-        cause: error.cause && crossed(error.cause, keeping),
-        previous: error.previous && (crossed(error.previous, keeping) as TradeFeedError),
-      });
+    case 'failure': {
+      const { fields, message, stack } = error;
+      const cause = error.cause && crossed(error.cause, keeping);
+      const previous = error.previous && (crossed(error.previous, keeping) as TradeFeedError);
+      return Object.assign(new TradeFeedError({ ...fields, cause, previous }), { message, stack });
+    }
   }
 };

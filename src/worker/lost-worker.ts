@@ -1,27 +1,31 @@
 import type { TicketSettings } from '../options.js';
-import { errorBy } from '../protocol/meaning.js';
-import { receiverTold } from '../protocol/receiver-told.js';
+import { createFailure } from '../protocol/failures/meaning.js';
+import { workerMeanings } from '../protocol/failures/worker-meanings.js';
 import { redactor } from '../protocol/secret.js';
-import { judged } from '../protocol/judged.js';
+import { applyClassify } from '../protocol/failures/apply-classify.js';
 import type { Seen } from './receiver.js';
 
 /** Makes the failure of a worker that is lost while it received. What it held is lost as well: the outage begins with what was last heard. */
 export const lostWorker = (settings: TicketSettings, open: Seen | undefined, thrown: unknown): unknown => {
   const cause = plain(settings, thrown);
   const detail = cause.message;
-  if (open === undefined) return judged(settings, errorBy(receiverTold.lost, { stage: 'ticket', detail, cause }));
+  if (open === undefined)
+    return applyClassify(settings, createFailure(workerMeanings.lost, { stage: 'ticket', detail, cause }));
   const { openedAt, framesReceived, heardAt: endedAt } = open;
   const uptimeMs = Math.max(0, Date.now() - openedAt);
-  return judged(
+  return applyClassify(
     settings,
-    errorBy(receiverTold.lost, { stage: 'stream', uptimeMs, framesReceived, endedAt, detail, cause }),
+    createFailure(workerMeanings.lost, { stage: 'stream', uptimeMs, framesReceived, endedAt, detail, cause }),
   );
 };
 
 /** Makes the failure of a worker that did not come up. */
 export const notStarted = (settings: TicketSettings, thrown: unknown): unknown => {
   const cause = plain(settings, thrown);
-  return judged(settings, errorBy(receiverTold.notStarted, { stage: 'ticket', detail: cause.message, cause }));
+  return applyClassify(
+    settings,
+    createFailure(workerMeanings.notStarted, { stage: 'ticket', detail: cause.message, cause }),
+  );
 };
 
 const plain = ({ apiKey }: TicketSettings, thrown: unknown): Error => {

@@ -1,19 +1,17 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Disconnected, LifecycleEvent } from '../protocol/event.js';
-import type { Verdict } from '../protocol/failure.js';
+import type { Verdict } from '../protocol/failures/failure-code.js';
 import type { Feed } from '../protocol/feed.js';
+import type { Missed } from '../protocol/gap.js';
 import type { Block } from './block.js';
 import type { CrossedError } from './crossed-error.js';
 import type { MovedSettings } from './moved-settings.js';
 import type { NetworkDefaults } from './network-defaults.js';
 
-/** Frames that the store had no room for. */
-export interface Missed {
+/** Frames that the store had no room for: from the time of the first to that of the last. */
+export interface MissedFrames extends Missed {
   readonly type: 'missed';
-  /** When the first and the last of them were read, in epoch ms. */
-  readonly from: number;
-  readonly to: number;
-  readonly missed: number;
+  readonly frames: number;
 }
 
 /** What happened: an event, its failure made ready to cross, or the end of the feed. */
@@ -24,7 +22,7 @@ export type Told =
   | { readonly type: 'error'; readonly error: CrossedError };
 
 /** What is handed over, in the order in which it came. */
-export type Item = Block | Missed | Told;
+export type Item = Block | MissedFrames | Told;
 
 /** What the worker is given with its first breath. */
 export interface Boot {

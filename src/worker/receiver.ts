@@ -1,12 +1,12 @@
 import type { Subscriber } from 'rxjs';
-import type { Gap, LifecycleEvent } from '../protocol/event.js';
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { LifecycleEvent } from '../protocol/event.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Frame } from '../protocol/frame.js';
-import { errorBy } from '../protocol/meaning.js';
-import { receiverTold } from '../protocol/receiver-told.js';
+import { gapOfMissed } from '../protocol/gap.js';
+import { workerMeanings } from '../protocol/failures/worker-meanings.js';
 import { emitFrames } from './block.js';
 import { crossed, type Keeping } from './crossed-error.js';
-import type { Item, Missed } from './messages.js';
+import type { Item } from './messages.js';
 
 /** What is known of the connection that is open. */
 export interface Seen {
@@ -39,7 +39,7 @@ export const createReceiver = (
         if (open) open = { ...open, framesReceived: open.framesReceived + item.count, heardAt: item.to };
         return emitFrames(item, item.connection + connectionsBefore, subscriber);
       case 'missed':
-        return tell(gapOf(item));
+        return tell(gapOfMissed(item, workerMeanings.tooSlow));
       case 'event': {
         const { event } = item;
         if (event.type !== 'opened') return tell(event);
@@ -59,9 +59,4 @@ export const createReceiver = (
       return open;
     },
   };
-};
-
-const gapOf = ({ from, to, missed }: Missed): Gap => {
-  const failure = errorBy(receiverTold.tooSlow, { stage: 'stream', endedAt: from });
-  return { type: 'gap', from, to, durationMs: to - from, failure, missed };
 };

@@ -1,6 +1,6 @@
 import type { Frame } from '../protocol/frame.js';
 import type { Block } from './block.js';
-import type { Item, Missed, Told } from './messages.js';
+import type { Item, MissedFrames, Told } from './messages.js';
 import { createOpenBlock } from './open-block.js';
 
 /** What waits to be handed over: frames up to a bound, and what happened around them. */
@@ -24,7 +24,7 @@ const blockBytesOf = (capacityBytes: number): number => Math.min(64 * 1024, capa
 
 /** What came up to a happening: how much of it was dropped, and the rest. */
 interface Stretch {
-  missed: Missed | undefined;
+  missed: MissedFrames | undefined;
   readonly blocks: Block[];
   end: Told | undefined;
 }
@@ -89,8 +89,8 @@ export const createStore = (capacityBytes: number): Store => {
         const block = stretch?.blocks.shift();
         if (stretch === undefined || block === undefined) return;
         sealedBytes -= block.bytes.byteLength;
-        const { from, missed } = stretch.missed ?? { from: block.from, missed: 0 };
-        stretch.missed = { type: 'missed', from, to: block.to, missed: missed + block.count };
+        const { from, frames } = stretch.missed ?? { from: block.from, frames: 0 };
+        stretch.missed = { type: 'missed', from, to: block.to, frames: frames + block.count };
       }
     },
     get isEmpty() {

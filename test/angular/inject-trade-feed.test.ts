@@ -19,9 +19,9 @@ import { type AngularTradeFeed, injectTradeFeed } from '../../src/angular/inject
 import { provideTradeFeedFrom } from '../../src/angular/provide-trade-feed-from.js';
 import type { FeedSignalOptions } from '../../src/angular/signal-options.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
-import type { TradeFeedError } from '../../src/protocol/failure.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
-import { relayError } from '../../src/protocol/relay-failure.js';
+import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { relayError } from '../../src/protocol/failures/relay-error.js';
 
 class Reader {
   readonly feed: AngularTradeFeed = injectTradeFeed();
@@ -481,7 +481,7 @@ describe('a stop', () => {
     relay$.next(opened());
     relay$.complete();
     expect(feed.failure()).toMatchObject({ code: 'relay-source-failed', verdict: 'stop' });
-    expect(feed.failure()?.message).toBe('The feed is over: its source completed. Restart it to ask for more.');
+    expect(feed.failure()?.message).toBe('The source of the feed completed. Restart the feed to receive more.');
     expect([feed.status().state, isOpen]).toEqual(['stopped', false]);
     expect(next).toHaveBeenLastCalledWith({ type: 'stopped', at: Date.now(), failure: feed.failure() });
     expect(complete).not.toHaveBeenCalled();

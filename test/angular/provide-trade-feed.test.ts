@@ -9,9 +9,9 @@ import type { AddressInfo } from 'node:net';
 import { filter, firstValueFrom, type Observable, Subject, take, toArray } from 'rxjs';
 import { type AngularTradeFeed, injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
 import { provideTradeFeed, type ProvideTradeFeedOptions } from '../../src/angular/provide-trade-feed.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
-import type { TradeFeedError } from '../../src/protocol/failure.js';
+import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { connectAgain, hello, message } from '../browser/support.js';
 import { createRelay, type Relay, relayHandler } from '../../src/relay/index.js';
 

@@ -9,6 +9,7 @@ import { frameLine } from '../../src/operators/node/recording-line.js';
 import { lost, opened } from '../operators/stream.js';
 import { Clock, eventually, frame, isFrame, type Web } from '../relay/support.js';
 import { connectAgain, ended, hello, message, silence, startSteps, status, type Step, stream } from './support.js';
+import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -73,7 +74,7 @@ describe('relayConnection$', () => {
     ['a feed that was not opened', false, []],
     ['a feed that was opened', true, [message('e.1.0.1', opened(5))]],
   ])('errors with the failure of `connect-again`, and reads nothing after it: %s', async (_what, hasOpened, before) => {
-    const failure = lost(5, { closeCode: 4001, reason: 'connection replaced', uptimeMs: 9 }).with({
+    const failure = copyFailure(lost(5, { closeCode: 4001, reason: 'connection replaced', uptimeMs: 9 }), {
       previous: lost(3),
     });
     const { server, over, texts, place } = await connect(

@@ -2,16 +2,16 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { firstValueFrom, from, lastValueFrom, map, of, Subject, take, toArray } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
-import type { RelayFailureCode, Verdict } from '../../src/protocol/failure.js';
-import { errorBy } from '../../src/protocol/meaning.js';
-import { relayError } from '../../src/protocol/relay-failure.js';
-import { relayTold } from '../../src/protocol/relay-told.js';
+import type { RelayFailureCode, Verdict } from '../../src/protocol/failures/failure-code.js';
+import { createFailure } from '../../src/protocol/failures/meaning.js';
+import { relayError } from '../../src/protocol/failures/relay-error.js';
+import { relayReports } from '../../src/protocol/failures/relay-meanings.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import { frames } from '../../src/operators/frames.js';
 import { frameLine } from '../../src/operators/node/recording-line.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
@@ -32,6 +32,7 @@ import {
   type Step,
   stream,
 } from './support.js';
+import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -80,7 +81,7 @@ describe('relayFeed$: what comes', () => {
     const receiver = receive(web.url);
     await eventually(() => relay.status().clients.length === 1);
     const at = Date.now();
-    const failure = lost(at, { uptimeMs: 5, framesReceived: 2 }).with({ previous: lost(at - 9) });
+    const failure = copyFailure(lost(at, { uptimeMs: 5, framesReceived: 2 }), { previous: lost(at - 9) });
     const sent: readonly RelayedEvent[] = [
       requested(at),
       { type: 'ticket-issued', at, feed: 'market', expiresAt: '2026-11-20T12:00:00Z' },
@@ -408,7 +409,7 @@ describe('relayFeed$: a connection that ends', () => {
 });
 
 describe('relayFeed$: `connect-again`', () => {
-  const stop = tradeFeedError({ stage: 'ticket', status: 401, endedAt: Date.now() }).with({
+  const stop = copyFailure(tradeFeedError({ stage: 'ticket', status: 401, endedAt: Date.now() }), {
     previous: lost(Date.now() - 5),
   });
   const stopped: Step = (...asked) => stream(hello() + connectAgain(stop))(...asked);
@@ -511,8 +512,8 @@ describe('relayFeed$: `connect-again`', () => {
     ['relay-closing', 'backoff', 1],
     ['relay-session-ended', 'renew', 1],
   ])('%s is no stop of the feed: the page comes back, any number of times', async (code, verdict, framesReceived) => {
-    const failure = errorBy(
-      Object.values(relayTold).find((row) => row.code === code)!,
+    const failure = createFailure(
+      Object.values(relayReports).find((row) => row.code === code)!,
       { stage: 'stream' },
     );
     const ends = Array<Step>(7).fill(stream(hello() + message('e.1.1.1', line('a')) + connectAgain(failure)));
@@ -525,7 +526,7 @@ describe('relayFeed$: `connect-again`', () => {
   });
 
   it('a session that the relay ended is renewed at once after a stable connection', async () => {
-    const failure = errorBy(relayTold.sessionEnded, { stage: 'stream' });
+    const failure = createFailure(relayReports.sessionEnded, { stage: 'stream' });
     const [turn, clock] = [() => new Promise((resolve) => setImmediate(resolve)), new Clock(Date.now())];
     let relay: ReadableStreamDefaultController<Uint8Array> | undefined;
     const { fetch } = globalThis;
@@ -578,7 +579,7 @@ describe('relayFeed$: `classify`', () => {
     ]);
     expect(receiver.error).toMatchObject({
       ...{ code: 'relay-full', verdict: 'stop' },
-      advice: 'Your option `classify` made this stop, not backoff.',
+      advice: 'Your option `classify` changed the verdict from backoff to stop.',
     });
     expect(requests).toHaveLength(4);
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { CliError, exitCodeOf, localError } from '../../src/cli/cli-error.js';
 import { ExitCode, exitCodeMeanings, exitCodes } from '../../src/cli/exit-code.js';
 import { RecordingError, tradeFeedError } from '../../src/index.js';
-import { meanings } from '../../src/protocol/classify.js';
+import { serviceMeanings } from '../../src/protocol/failures/service-meanings.js';
 
 // The table once more, read by a person: what a script sees of each failure.
 const table = {
@@ -45,7 +45,7 @@ describe('the exit codes', () => {
   });
 
   test('cover every failure that the library knows', () => {
-    const known = [...meanings.map(({ code }) => code), 'retries-exhausted'];
+    const known = [...serviceMeanings.map(({ code }) => code), 'retries-exhausted'];
     expect(Object.keys(exitCodes).sort()).toStrictEqual([...new Set(known)].sort());
   });
 

@@ -13,11 +13,11 @@ import { asapScheduler, asyncScheduler } from 'rxjs';
 import { serviceDefaults } from 'rx-trade-feed/testing';
 import { exitCodeMeanings } from '../../src/cli/exit-code.js';
 import { resolveOptions } from '../../src/options.js';
-import { relayMeanings } from '../../src/protocol/relay-failure.js';
-import { relayTold } from '../../src/protocol/relay-told.js';
+import { relayMeanings } from '../../src/protocol/failures/relay-meanings.js';
+import { relayReports } from '../../src/protocol/failures/relay-meanings.js';
 import { resolveRelayOptions } from '../../src/relay/relay-options.js';
-import { meanings } from '../../src/protocol/classify.js';
-import type { Meaning } from '../../src/protocol/meaning.js';
+import { serviceMeanings } from '../../src/protocol/failures/service-meanings.js';
+import type { Meaning } from '../../src/protocol/failures/meaning.js';
 import { defaultBackoff } from '../../src/reconnect/backoff.js';
 import { filesIn, read, root } from './fences.js';
 import { type Row, tablesUnder } from './tables.js';
@@ -32,7 +32,9 @@ const seen = ({ status, closeCode, reason, code }: Meaning): string => {
   if (status !== undefined) return status === 'other' ? 'HTTP, any other' : `HTTP ${status}`;
   if (closeCode === undefined) return '–';
   if (closeCode === 'other') return 'close, any other';
-  const other = meanings.some((row) => row.closeCode === closeCode && row.code !== code && row.reason !== undefined);
+  const other = serviceMeanings.some(
+    (row) => row.closeCode === closeCode && row.code !== code && row.reason !== undefined,
+  );
   return `close ${closeCode}${reason === undefined ? (other ? ', any other reason' : '') : ` \`${reason}\``}`;
 };
 
@@ -60,7 +62,7 @@ describe('the failure table of the README', () => {
   );
 
   it('has the rows of the table of the library, each with its code and verdict, and no others', () => {
-    const inLibrary = meanings.map((row) => [row.stage ?? 'any', seen(row), row.code, row.verdict].join(' | '));
+    const inLibrary = serviceMeanings.map((row) => [row.stage ?? 'any', seen(row), row.code, row.verdict].join(' | '));
     const inReadme = rows.map(({ stage, seen, code, verdict }) => [stage, seen, code, verdict].join(' | '));
     expect([...inReadme].sort()).toEqual([...inLibrary].sort());
   });
@@ -175,7 +177,7 @@ describe('the options of the README', () => {
 describe('docs/relay.md', () => {
   it('has every failure between a relay and its clients, each with its code and verdict, and no others', () => {
     const [rows = []] = tablesUnder('docs/relay.md', 'When the connection to the relay fails');
-    const known = [...relayMeanings, ...Object.values(relayTold)];
+    const known = [...relayMeanings, ...Object.values(relayReports)];
     const inLibrary = known.map((row) => [seen(row), row.code, row.verdict].join(' | '));
     expect(rows.map((row) => [row['seen'], row['code'], row['verdict']].join(' | ')).sort()).toEqual(inLibrary.sort());
     expect(new Set(column(rows, 'code'))).toEqual(
@@ -239,15 +241,10 @@ it('every file that docs/how-it-works.md names exists, and it names every file t
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   // Every room of the client but the composition's parts that hold no rule of their own.
   const withoutRule = [
-    ...[
-      'src/transport/judged-failure.ts',
-      'src/protocol/loopback.ts',
-      'src/protocol/check-feed.ts',
-      'src/protocol/tried.ts',
-    ],
-    ...['meaning', 'own-meanings', 'read-failure'].map((name) => `src/protocol/${name}.ts`),
+    ...['src/transport/judged-failure.ts', 'src/protocol/loopback.ts', 'src/protocol/try-call.ts'],
+    ...['failure-code', 'meaning', 'client-meanings', 'read-failure'].map((name) => `src/protocol/failures/${name}.ts`),
     // Neither the relay nor a worker is part of the contract.
-    ...['relay-failure', 'relay-told', 'receiver-told'].map((name) => `src/protocol/${name}.ts`),
+    ...['relay-error', 'relay-meanings', 'worker-meanings'].map((name) => `src/protocol/failures/${name}.ts`),
   ];
   const client = ['protocol', 'transport', 'reconnect'].flatMap((folder) => filesIn(`src/${folder}`, '.ts'));
   expect(client.filter((path) => !named.includes(path) && !withoutRule.includes(path))).toEqual([]);

@@ -80,7 +80,7 @@ describe('isHealthy', () => {
       status: 'down',
       state: 'stopped',
       since,
-      reason: 'The feed ended with an error that is none of the feed. See the log of the server.',
+      reason: 'The feed ended with an error that is not a `TradeFeedError`. See the log of the server.',
     });
   });
 

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { type RunHelpers, TestScheduler } from 'rxjs/testing';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
 import type {
   Disconnected,
   Gap,
@@ -11,7 +11,7 @@ import type {
   TicketRequested,
   Watermark,
 } from '../../src/protocol/event.js';
-import type { FailureFacts } from '../../src/protocol/failure.js';
+import type { FailureFacts } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 
 /** Makes a text frame by hand. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
-import { relayError } from '../../src/protocol/relay-failure.js';
+import { relayError } from '../../src/protocol/failures/relay-error.js';
 import {
   afterEvent,
   afterItem,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { from, lastValueFrom } from 'rxjs';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import type { Disconnected, LifecycleEvent, Stopped } from '../../src/protocol/event.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
 import { type LoggedEvent, nextPresent, openedIn, type Present } from '../../src/protocol/present.js';
 import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../operators/stream.js';
 

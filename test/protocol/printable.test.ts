@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
 import { printable } from '../../src/protocol/printable.js';
 
 it.each([

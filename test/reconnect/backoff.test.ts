@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { asapScheduler, VirtualTimeScheduler } from 'rxjs';
-import { tradeFeedError } from '../../src/protocol/classify.js';
-import { type Stage, TradeFeedError, type Verdict } from '../../src/protocol/failure.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import type { Stage, Verdict } from '../../src/protocol/failures/failure-code.js';
+import { copyFailure, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import {
   type BackoffPolicy,
   defaultBackoff,
@@ -24,7 +25,9 @@ interface Ended {
 let made = 0;
 const failureOf = ({ stage, verdict, uptimeMs = 0, retryAfterMs }: Ended): TradeFeedError => {
   made += 1;
-  return tradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: made }).with({ verdict });
+  return copyFailure(tradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: made }), {
+    verdict,
+  });
 };
 
 // The failures that the rows below are made of; a stable connection lived for 5 s.
@@ -195,9 +198,9 @@ describe('nextReconnect', () => {
   it('leaves a failure its own one before: what stopped a feed behind a relay', () => {
     const first = stable('renew');
     const before = refused('backoff');
-    const stop = refused('stop').with({ previous: before });
+    const stop = copyFailure(refused('stop'), { previous: before });
     expect(stopOf(fold(plain, [first, stop]))).toMatchObject({ previous: { endedAt: before.endedAt } });
-    const again = dropped('backoff').with({ previous: before });
+    const again = copyFailure(dropped('backoff'), { previous: before });
     expect(
       reconnectsOf(fold(plain, [first, again, dropped('backoff')])).map(({ failure }) => failure.previous?.endedAt),
     ).toEqual([undefined, before.endedAt, again.endedAt]);
@@ -250,7 +253,7 @@ describe('nextReconnect', () => {
         code: 'retries-exhausted',
         verdict: 'stop',
         stage: 'stream',
-        advice: 'See the cause; raise `backoff.maxAttempts` to go on longer.',
+        advice: 'See the cause; raise `backoff.maxAttempts` to allow more reconnects.',
         uptimeMs: 9,
         framesReceived: 0,
         endedAt: last.endedAt,
@@ -258,7 +261,9 @@ describe('nextReconnect', () => {
         previous: before,
       });
       // The cause does not leave a server: there the last failure takes the place of the one before it.
-      expect(error.toPublic().previous?.toJSON()).toEqual(last.with({ previous: undefined }).toPublic().toJSON());
+      expect(error.toPublic().previous?.toJSON()).toEqual(
+        copyFailure(last, { previous: undefined }).toPublic().toJSON(),
+      );
       expect(error.message).toContain('(maxAttempts is 1; the last failure was invalid-options).');
       expect((error.cause as TradeFeedError).toJSON()).toEqual({ ...last.toJSON(), previous: before });
     });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
 import { filter, NEVER, of, Subject } from 'rxjs';
 import type { RelayedEvent } from '../../src/protocol/event.js';
-import { TradeFeedError } from '../../src/protocol/failure.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import {
   createRelay,
   type Relay,
@@ -13,7 +13,7 @@ import {
   type RelayOptions,
   type RelayTopic,
 } from '../../src/relay/index.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
 import { lost } from '../operators/stream.js';
 import { eventually, frame, range, Raw, Source, Web } from './support.js';
 

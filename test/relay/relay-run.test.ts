@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
 import { frame } from './support.js';
 

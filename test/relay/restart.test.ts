@@ -11,7 +11,7 @@ import {
   timer,
   VirtualTimeScheduler,
 } from 'rxjs';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createRelay, type Relay, type RelayReceiver } from '../../src/relay/index.js';
 import { RelayFullError } from '../../src/relay/relay-full-error.js';

@@ -19,7 +19,7 @@ import { connectionStatus } from '../../src/operators/connection-status.js';
 import { decodeWith } from '../../src/operators/decode-with.js';
 import { frames } from '../../src/operators/frames.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import type { RelayOptions, RelayReceiver, RelayTopic } from '../../src/relay/index.js';
 import { disconnected, gapOf, opened, reconnecting, stopped } from '../operators/stream.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { nextReconnect, type Reconnect, resolveBackoff } from '../../src/reconnect/backoff.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
 import { type Goal, reliabilityModule } from './library.js';
 
 interface Wait {

@@ -10,14 +10,15 @@ import { relayFeed$ } from '../../src/browser/index.js';
 import { replay$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
 import { frameLine, gapLine } from '../../src/operators/node/recording-line.js';
-import { meanings, tradeFeedError } from '../../src/protocol/classify.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { serviceMeanings } from '../../src/protocol/failures/service-meanings.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
-import { type FailureFacts, TradeFeedError } from '../../src/protocol/failure.js';
-import { errorBy, type Meaning } from '../../src/protocol/meaning.js';
-import { receiverTold } from '../../src/protocol/receiver-told.js';
-import { relayMeanings } from '../../src/protocol/relay-failure.js';
-import { relayTold } from '../../src/protocol/relay-told.js';
-import { readFailure } from '../../src/protocol/read-failure.js';
+import { copyFailure, type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { createFailure, type Meaning } from '../../src/protocol/failures/meaning.js';
+import { workerMeanings } from '../../src/protocol/failures/worker-meanings.js';
+import { relayMeanings } from '../../src/protocol/failures/relay-meanings.js';
+import { relayReports } from '../../src/protocol/failures/relay-meanings.js';
+import { readFailure } from '../../src/protocol/failures/read-failure.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
 import { crossed, crossing } from '../../src/worker/crossed-error.js';
 import { keptValues } from '../../src/worker/kept-values.js';
@@ -41,10 +42,10 @@ const isPrivate = /hvs\.|vault|10\.1\.2\.3/;
 
 /** The rows of all tables. */
 const rows: readonly Meaning[] = [
-  ...meanings,
+  ...serviceMeanings,
   ...relayMeanings,
-  ...Object.values(relayTold),
-  ...Object.values(receiverTold),
+  ...Object.values(relayReports),
+  ...Object.values(workerMeanings),
 ];
 
 /** A failure of any code and of any origin, with private text wherever it can have one. */
@@ -66,18 +67,18 @@ const anyFailure = (): fc.Arbitrary<TradeFeedError> => {
       endedAt: 5,
       cause,
     };
-    return origins[origin](errorBy(row, facts), words);
+    return origins[origin](createFailure(row, facts), words);
   });
   return fc
     .tuple(one, fc.option(one, { nil: undefined }))
-    .map(([failure, previous]) => failure.with({ verdict: failure.verdict, previous }));
+    .map(([failure, previous]) => copyFailure(failure, { verdict: failure.verdict, previous }));
 };
 
 const origins = {
   table: (failure: TradeFeedError) => failure,
-  advice: (failure: TradeFeedError, advice: string) => failure.with({ advice }),
+  advice: (failure: TradeFeedError, advice: string) => copyFailure(failure, { advice }),
   own: ({ code, stage, verdict }: TradeFeedError, words: string) =>
-    new TradeFeedError({ code, stage, verdict, message: words, advice: words, reason: words, cause: words }),
+    new TradeFeedError({ code, stage, verdict, summary: words, advice: words, reason: words, cause: words }),
   fields: (failure: TradeFeedError, words: string) => Object.assign(failure, { host: words, config: { key: words } }),
   worker: (failure: TradeFeedError) =>
     crossed(structuredClone(crossing(failure, standIns)), keptValues()) as TradeFeedError,
@@ -169,7 +170,9 @@ describe('what a page receives has no text but the fixed words of the library', 
     await using wire = await startWire();
     const web = await relayed(tradeFeedEvents$('market', { ...throwingKey(wire), classify: () => 'stop' }));
     const bytes = await bytesUntil(web, 'event: connect-again');
-    expect(bytes).toContain('The `apiKey` function gave no key. Your option `classify` made this stop, not backoff.');
+    expect(bytes).toContain(
+      'The `apiKey` function returned no key. Your option `classify` changed the verdict from backoff to stop.',
+    );
     expect(bytes).not.toMatch(isPrivate);
   });
 
@@ -280,10 +283,10 @@ describe('what an `apiKey` function throws, and addresses, stay on the server', 
 
   it('over a relay of a recording that is replayed', async () => {
     const path = folder.path('recording');
-    const failure = tradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }).with({
+    const failure = copyFailure(tradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }), {
       previous: tradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', detail: vault }),
     });
-    const own = failure.with({ advice: vault });
+    const own = copyFailure(failure, { advice: vault });
     const gaps = [failure, own].map((each) => gapLine({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));
     writeFileSync(path, [frameLine(frame('one', 1)), ...gaps, frameLine(frame('two', 3))].join(''));
     const bytes = await bytesUntil(await relayed(replay$(path, { speed: Infinity })), 'event: complete');
@@ -304,7 +307,7 @@ describe('what an `apiKey` function throws, and addresses, stay on the server', 
     await when(page.messages$, ({ data }) => data.includes('api-key-unavailable'));
     const health = await (await fetch(`${url}/health`)).text();
     expect(JSON.parse(health)).toMatchObject({ 'trade-feed': { code: 'api-key-unavailable' } });
-    expect((await log.line(/gave no key/)).text).toContain(vault);
+    expect((await log.line(/returned no key/)).text).toContain(vault);
     for (const seen of [page.text(), health]) expect(seen).not.toMatch(isPrivate);
   });
 });

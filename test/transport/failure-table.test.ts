@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { Agent as HttpsAgent } from 'node:https';
 import { type FailureCode, type Stage, tradeFeed$, type TradeFeedOptions, type Verdict } from '../../src/index.js';
-import { meanings } from '../../src/protocol/classify.js';
-import type { Meaning } from '../../src/protocol/meaning.js';
+import { serviceMeanings } from '../../src/protocol/failures/service-meanings.js';
+import type { Meaning } from '../../src/protocol/failures/meaning.js';
 import { certificateFor } from '../support/certificate.js';
 import { optionsFor, outcomeOf, plantedKey } from '../support/feed.js';
 import {
@@ -357,7 +357,7 @@ const handshakeTlsRows = [
 
 const hit = new Set<Meaning>();
 const rowOf = ({ stage, code, status, closeCode, reason }: Row): Meaning | undefined => {
-  const ofCode = meanings.filter((row) => (row.stage ?? stage) === stage && row.code === code);
+  const ofCode = serviceMeanings.filter((row) => (row.stage ?? stage) === stage && row.code === code);
   const exact = (row: Meaning) =>
     (row.status ?? row.closeCode) === (status ?? closeCode) && (row.reason === undefined || row.reason === reason);
   return (
@@ -410,7 +410,9 @@ describe('the failure table, on the wire', () => {
     expect(failure).toMatchObject({ stage: 'handshake', code: 'untrusted-certificate', verdict: 'stop' });
     expect(goesOn).toBe(false);
     expect(secure.handshakes).toEqual([]);
-    hit.add(meanings.find(({ stage, code }) => stage === 'handshake' && code === 'untrusted-certificate') as Meaning);
+    hit.add(
+      serviceMeanings.find(({ stage, code }) => stage === 'handshake' && code === 'untrusted-certificate') as Meaning,
+    );
   });
 
   it('gives up with retries-exhausted after one first attempt and maxAttempts more', async () => {
@@ -428,11 +430,11 @@ describe('the failure table, on the wire', () => {
       previous: { code: 'ticket-request-failed', status: 500 },
     });
     expect(wire.tickets).toHaveLength(4);
-    hit.add(meanings.find(({ code }) => code === 'retries-exhausted') as Meaning);
+    hit.add(serviceMeanings.find(({ code }) => code === 'retries-exhausted') as Meaning);
   });
 
   it('has driven every row of the table of the library', () => {
-    const missing = meanings.filter((row) => !hit.has(row));
+    const missing = serviceMeanings.filter((row) => !hit.has(row));
     expect(
       missing.map(({ stage, code, status, closeCode, reason }) => ({ stage, code, status, closeCode, reason })),
     ).toEqual([]);

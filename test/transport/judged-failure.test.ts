@@ -1,6 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { tradeFeedError } from '../../src/protocol/classify.js';
-import { type FailureFacts, TradeFeedError, type Verdict } from '../../src/protocol/failure.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import type { Verdict } from '../../src/protocol/failures/failure-code.js';
+import { type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { judgedFailure } from '../../src/transport/judged-failure.js';
 
 const facts: FailureFacts = { stage: 'ticket', status: 503, retryAfterMs: 5, endedAt: 1, cause: new Error('below') };
@@ -27,7 +28,9 @@ describe('judgedFailure', () => {
     const error = judgedFailure({ classify: () => verdict }, facts) as TradeFeedError;
     const usual = tradeFeedError(facts);
     const advice =
-      verdict === usual.verdict ? usual.advice : `Your option \`classify\` made this ${verdict}, not ${usual.verdict}.`;
+      verdict === usual.verdict
+        ? usual.advice
+        : `Your option \`classify\` changed the verdict from ${usual.verdict} to ${verdict}.`;
     const message = usual.message.replace(usual.advice, advice);
     expect(error.toJSON()).toEqual({ ...usual.toJSON(), verdict, advice, message });
     expect(error.cause).toBe(facts.cause);
@@ -60,7 +63,7 @@ describe('judgedFailure', () => {
     (given) => {
       const error = judgedFailure({ classify: () => given as Verdict }, facts) as TradeFeedError;
       expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
-      expect(error.message).toContain('`classify` must be a function that gives stop, renew, wait, backoff)');
+      expect(error.message).toContain('`classify` must be a function that returns stop, renew, wait, backoff)');
     },
   );
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { inspect } from 'node:util';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { tradeFeedError } from '../../src/protocol/failures/classify.js';
 import { redactor, Secret } from '../../src/protocol/secret.js';
 import { networkFailure, plainCause } from '../../src/transport/network-failure.js';
 

@@ -3,6 +3,7 @@ import { tradeFeedError } from '../../src/index.js';
 import { crossed, crossing, type Keeping } from '../../src/worker/crossed-error.js';
 import { keptValues } from '../../src/worker/kept-values.js';
 import { standIns } from '../../src/worker/stand-ins.js';
+import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 
 const across = (thrown: unknown, from: Keeping, to: Keeping): unknown =>
   crossed(structuredClone(crossing(thrown, from)), to);
@@ -11,7 +12,7 @@ describe('an error that changes threads', () => {
   it('stays the failure that it was, with its cause, the failure before and the stack', () => {
     const cause = Object.assign(new Error('no route'), { code: 'EHOSTUNREACH' });
     const previous = tradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 7 });
-    const failure = tradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5, endedAt: 1, cause }).with({
+    const failure = copyFailure(tradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5, endedAt: 1, cause }), {
       previous,
     });
     const arrived = across(failure, standIns, keptValues()) as typeof failure;

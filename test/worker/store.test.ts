@@ -16,7 +16,7 @@ const opened = (connection: number): Told => ({
 /** What is in items, in short: the numbers of frames, what is missing, and what happened. */
 const inShort = (items: readonly Item[]): readonly (string | number)[] =>
   items.flatMap((item): readonly (string | number)[] => {
-    if (item.type === 'missed') return [`-${item.missed} (${item.from} to ${item.to})`];
+    if (item.type === 'missed') return [`-${item.frames} (${item.from} to ${item.to})`];
     if (item.type !== 'frames') return [item.type === 'event' ? item.event.type : item.type];
     const numbers: number[] = [];
     const frames$ = new Observable<Frame>((subscriber) => emitFrames(item, 1, subscriber));
@@ -111,8 +111,8 @@ describe('the store of a worker', () => {
                 expect(item.from).toBe(last + 1);
                 last = item.to;
               } else if (item.type === 'missed') {
-                missed += item.missed;
-                expect([item.from, item.to - item.from + 1]).toEqual([last + 1, item.missed]);
+                missed += item.frames;
+                expect([item.from, item.to - item.from + 1]).toEqual([last + 1, item.frames]);
                 last = item.to;
               } else told += 1;
             }

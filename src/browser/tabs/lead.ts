@@ -1,6 +1,6 @@
 import { concat, defer, finalize, ignoreElements, materialize, merge, type Observable, of, tap } from 'rxjs';
 import type { Received } from '../../protocol/event-line.js';
-import { TradeFeedError } from '../../protocol/failure.js';
+import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import type { ResumePoint } from '../resume-point.js';
 import type { Notification } from './notification.js';
 import { Outbox } from './outbox.js';

@@ -1,5 +1,6 @@
-import { gapOf, type Missed, presentBehindGap, presentSince } from '../../protocol/catch-up.js';
+import { presentBehindGap, presentSince, relayGap } from '../../protocol/catch-up.js';
 import type { Received } from '../../protocol/event-line.js';
+import type { Missed } from '../../protocol/gap.js';
 import type { Batch, Welcome } from './tab-message.js';
 
 /** What the id of a message of a relay says (`src/relay/event-id.ts` writes it). */
@@ -52,7 +53,7 @@ export const takeBatch = (own: string | undefined, { from, to, shiftMs, events }
   if (isAfter(own, begin))
     return { events: from === to ? events : newEvents(own, from, to, events), id: isAfter(own, to) ? own : to };
   const missed = missedBetween(own, begin, shiftMs);
-  return { events: missed === undefined ? events : [gapOf(missed), ...events], id: to ?? own };
+  return { events: missed === undefined ? events : [relayGap(missed), ...events], id: to ?? own };
 };
 
 // Each event counts in an id, but not the watermarks.

@@ -1,9 +1,9 @@
 import type { Watermark } from '../../protocol/event.js';
 import type { Received } from '../../protocol/event-line.js';
-import { TradeFeedError } from '../../protocol/failure.js';
+import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { Frame } from '../../protocol/frame.js';
 import type { Present } from '../../protocol/present.js';
-import { readFailure } from '../../protocol/read-failure.js';
+import { readFailure } from '../../protocol/failures/read-failure.js';
 
 /** What a follower posts: to join, and to ask a silent leader for a sign of life. */
 export type FromFollower =

@@ -2,7 +2,7 @@ import { EMPTY, from, type Observable, tap } from 'rxjs';
 import type { Watermark } from '../../protocol/event.js';
 import type { Received } from '../../protocol/event-line.js';
 import { nextPresent, openedIn, type Present } from '../../protocol/present.js';
-import { relayError } from '../../protocol/relay-failure.js';
+import { relayError } from '../../protocol/failures/relay-error.js';
 import type { ResumePoint } from '../resume-point.js';
 import { takeBatch, type Taken, takeWelcome } from './place.js';
 import type { FromLeader, Welcome } from './tab-message.js';

@@ -1,6 +1,7 @@
 import { receiveMessageOnPort } from 'node:worker_threads';
 import type { PeerCertificate } from 'node:tls';
-import type { TradeFeedError, Verdict } from '../../protocol/failure.js';
+import type { Verdict } from '../../protocol/failures/failure-code.js';
+import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { crossed, crossing } from '../crossed-error.js';
 import type { Answer, Boot, Question } from '../messages.js';
 import { standIns } from '../stand-ins.js';

@@ -2,8 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import { eventWords } from '../../../src/cli/view/event-words.js';
 import { failureWords, whatHappened } from '../../../src/cli/view/failure-words.js';
 import { TradeFeedError, tradeFeedError } from '../../../src/index.js';
-import { meanings } from '../../../src/protocol/classify.js';
+import { serviceMeanings } from '../../../src/protocol/failures/service-meanings.js';
 import { ending, expired, gap, opening } from '../support/events.js';
+import { copyFailure } from '../../../src/protocol/failures/trade-feed-error.js';
 
 describe('eventWords', () => {
   test('says each event', () => {
@@ -27,7 +28,7 @@ describe('eventWords', () => {
 });
 
 describe('failureWords', () => {
-  test.each(meanings.map((row) => [row.code, row] as const))(
+  test.each(serviceMeanings.map((row) => [row.code, row] as const))(
     'of %s names nothing that the command does not have',
     (_, row) => {
       const status = typeof row.status === 'number' ? row.status : row.status && 599;
@@ -53,10 +54,10 @@ describe('failureWords', () => {
   test('tells what led to it, once', () => {
     const revoked = tradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access revoked' });
     const forbidden = tradeFeedError({ stage: 'ticket', status: 403 });
-    expect(failureWords(forbidden.with({ previous: revoked }))).toContain(
+    expect(failureWords(copyFailure(forbidden, { previous: revoked }))).toContain(
       'Before that: Access was revoked (close code 4003, "access revoked").',
     );
-    expect(failureWords(forbidden.with({ previous: forbidden }))).not.toContain('Before that');
+    expect(failureWords(copyFailure(forbidden, { previous: forbidden }))).not.toContain('Before that');
     const exhausted = tradeFeedError({
       stage: 'ticket',
       code: 'retries-exhausted',
@@ -72,7 +73,7 @@ describe('failureWords', () => {
   test('shows no control character of a close reason', () => {
     const failure = tradeFeedError({ stage: 'stream', closeCode: 4999, reason: '\x1b[31mred' });
     expect(whatHappened(failure)).toBe('The connection was closed (close code 4999, "␛[31mred").');
-    const own = new TradeFeedError({ ...failure, message: 'Its own words.' });
+    const own = new TradeFeedError({ ...failure, summary: 'Its own words.' });
     expect(whatHappened(own)).toBe('Its own words.');
   });
 });

@@ -124,14 +124,14 @@ describe('readLine', () => {
     [gap({ from: null }), 'a time of the gap is missing or wrong'],
     [gap({ to: null }), 'a time of the gap is missing or wrong'],
     [gap({ durationMs: '2' }), 'a time of the gap is missing or wrong'],
-    [gap({ failure: null }), 'a field of its failure is wrong'],
-    [gap({ failure: 'secret' }), 'a field of its failure is wrong'],
-    [gap({}, { code: 1 }), 'a field of its failure is wrong'],
-    [gap({}, { message: null }), 'a field of its failure is wrong'],
-    [gap({}, { advice: null }), 'a field of its failure is wrong'],
-    [gap({}, { stage: 'secret' }), 'a field of its failure is wrong'],
-    [gap({}, { verdict: 'secret' }), 'a field of its failure is wrong'],
-    [gap({}, { previous: {} }), 'a field of its failure is wrong'],
+    [gap({ failure: null }), 'a field of the failure is missing or wrong'],
+    [gap({ failure: 'secret' }), 'a field of the failure is missing or wrong'],
+    [gap({}, { code: 1 }), 'a field of the failure is missing or wrong'],
+    [gap({}, { message: null }), 'a field of the failure is missing or wrong'],
+    [gap({}, { advice: null }), 'a field of the failure is missing or wrong'],
+    [gap({}, { stage: 'secret' }), 'a field of the failure is missing or wrong'],
+    [gap({}, { verdict: 'secret' }), 'a field of the failure is missing or wrong'],
+    [gap({}, { previous: {} }), 'a field of the failure is missing or wrong'],
   ])('says what is wrong with %s, and does not show it', (text, message) => {
     expect(() => read(text)).toThrow(new TypeError(message));
   });

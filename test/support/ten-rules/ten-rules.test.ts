@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { tradeFeedError } from 'rx-trade-feed';
 import type { Lifecycle, Numbered, Seen, Subscribed } from './seen.js';
 import { violations } from './violations.js';
+import { copyFailure } from '../../../src/protocol/failures/trade-feed-error.js';
 
 const apiKey = 'planted-key-1-end';
 const facts: Subscribed = {
@@ -111,7 +112,11 @@ describe('the ten rules, held against what was seen', () => {
     ['7', 'waits 1001 ms, 1000 are the most', again(refused, 1_001)],
     ['7', 'an attempt 40 ms too early', [...again(refused, 100), tells({ type: 'ticket-requested' }, 60)]],
     ['7', 'a second wait of zero', [...again(), tells({ type: 'ticket-requested' }), ...again(refused, 0)]],
-    ['8', 'an exception of the consumer was taken for', again(expired.with({}), 0).map((seen) => ownCause(seen))],
+    [
+      '8',
+      'an exception of the consumer was taken for',
+      again(copyFailure(expired, {}), 0).map((seen) => ownCause(seen)),
+    ],
     ['contract', 'went on after connection-replaced', again(tradeFeedError({ stage: 'stream', closeCode: 4001 }))],
     [
       'contract',

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { lastValueFrom, toArray } from 'rxjs';
 import { type FailureFacts, Frame, type Gap, type Replayed, replay$, tradeFeedError } from '../../../../src/index.js';
+import { copyFailure } from '../../../../src/protocol/failures/trade-feed-error.js';
 
 /** A frame that was received after so many ms. */
 export const frameAt = (ms: number, payload: string | Buffer = `at ${ms}`, connection = 1): Frame =>
@@ -69,7 +70,7 @@ const facts: fc.Arbitrary<FailureFacts> = fc.oneof(
 );
 const gaps = fc.tuple(times, times, facts, fc.option(facts)).map(([from, to, facts, before]): Gap => {
   const previous = before === null ? undefined : tradeFeedError({ ...before, endedAt: from });
-  const failure = tradeFeedError({ ...facts, endedAt: from }).with({ previous });
+  const failure = copyFailure(tradeFeedError({ ...facts, endedAt: from }), { previous });
   return { type: 'gap', from, to, durationMs: to - from, failure };
 });
 

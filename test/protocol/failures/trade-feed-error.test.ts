@@ -1,20 +1,20 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { inspect } from 'node:util';
-import { tradeFeedError } from '../../src/protocol/classify.js';
-import { TradeFeedError } from '../../src/protocol/failure.js';
-import { readFailure } from '../../src/protocol/read-failure.js';
-import { everythingIn } from '../support/everything-in.js';
+import { tradeFeedError } from '../../../src/protocol/failures/classify.js';
+import { copyFailure, TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
+import { readFailure } from '../../../src/protocol/failures/read-failure.js';
+import { everythingIn } from '../../support/everything-in.js';
 
 const cause = new Error('below');
 const first = tradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 9, endedAt: 1 });
 const second = tradeFeedError({ stage: 'ticket', status: 503, retryAfterMs: 2_000, endedAt: 2, cause });
 
 describe('TradeFeedError', () => {
-  it('is an Error with a name, a message, a stack and what was observed', () => {
+  it('is an Error with a name, a message, a stack and the observed facts', () => {
     expect(second).toBeInstanceOf(Error);
     expect(second).toBeInstanceOf(TradeFeedError);
     expect(String(second)).toBe(`TradeFeedError: ${second.message}`);
-    expect(second.stack).toContain('failure.test');
+    expect(second.stack).toContain('trade-feed-error.test');
     expect({ ...second }).toEqual({
       name: 'TradeFeedError',
       code: 'credential-service-unavailable',
@@ -31,18 +31,18 @@ describe('TradeFeedError', () => {
     expect(second.cause).toBe(cause);
   });
 
-  it('has no property for what was not observed', () => {
+  it('has no property for a fact that was not observed', () => {
     const absent = ['status', 'closeCode', 'reason', 'retryAfterMs', 'previous', 'cause', 'detail'];
     const bare = tradeFeedError({ stage: 'stream', code: 'connection-stalled', cause: undefined, reason: undefined });
     expect(absent.filter((name) => name in bare)).toEqual([]);
   });
 
-  it('lists no stack among its fields', () => {
+  it('does not list the stack among the fields', () => {
     expect(Object.keys(second)).not.toContain('stack');
-    expect(JSON.stringify(second)).not.toContain('failure.test');
+    expect(JSON.stringify(second)).not.toContain('trade-feed-error.test');
   });
 
-  it('ended now, unless it is said when', () => {
+  it('ended now, unless `endedAt` is set', () => {
     jest.useFakeTimers({ now: 1_234_567 });
     try {
       expect(tradeFeedError({ stage: 'ticket', status: 503 }).endedAt).toBe(1_234_567);
@@ -52,8 +52,8 @@ describe('TradeFeedError', () => {
     }
   });
 
-  it('gives plain data without cause and stack as JSON', () => {
-    const error = second.with({ previous: first });
+  it('is plain data without cause and stack in JSON', () => {
+    const error = copyFailure(second, { previous: first });
     expect(JSON.parse(JSON.stringify(error))).toEqual({
       name: 'TradeFeedError',
       message: second.message,
@@ -84,7 +84,29 @@ describe('TradeFeedError', () => {
     });
   });
 
-  it('is printed with its name, message, fields and cause', () => {
+  it('composes the message once, of summary, detail and advice', () => {
+    expect(second.summary).toBe('The service cannot issue tickets at the moment.');
+    expect(second.detail).toBe('HTTP 503');
+    expect(second.message).toBe(`The service cannot issue tickets at the moment (HTTP 503). ${second.advice}`);
+    const fields = { code: 'connection-lost', stage: 'stream', verdict: 'stop', advice: 'Wait.' } as const;
+    expect(new TradeFeedError({ ...fields, summary: 'It ended.' }).message).toBe('It ended. Wait.');
+    expect(new TradeFeedError({ ...fields, summary: 'It ended', detail: 'early' }).message).toBe(
+      'It ended (early). Wait.',
+    );
+    const error = new TradeFeedError({ ...fields, summary: 'No.', option: 'baseUrl', detail: 'must be a URL' });
+    expect(error.message).toBe('No (`baseUrl` must be a URL). Wait.');
+    expect(error.option).toBe('baseUrl');
+  });
+
+  it('keeps summary, detail and option out of JSON and of listings', () => {
+    for (const name of ['summary', 'detail', 'option']) {
+      expect(Object.keys(second)).not.toContain(name);
+      expect(second.toJSON()).not.toHaveProperty(name);
+    }
+    expect(inspect(second)).not.toContain('summary');
+  });
+
+  it('is printed with name, message, fields and cause', () => {
     const text = inspect(second);
     expect(text).toContain(`TradeFeedError: ${second.message}`);
     expect(text).toContain("code: 'credential-service-unavailable'");
@@ -92,9 +114,9 @@ describe('TradeFeedError', () => {
   });
 });
 
-describe('with()', () => {
-  it('changes what it is given, keeps the rest, and leaves the original alone', () => {
-    const changed = second.with({ verdict: 'stop', previous: first });
+describe('copyFailure', () => {
+  it('changes the fields that it receives, keeps the rest, and does not change the original', () => {
+    const changed = copyFailure(second, { verdict: 'stop', previous: first });
     expect(changed).toBeInstanceOf(TradeFeedError);
     expect(changed).not.toBe(second);
     expect(changed.toJSON()).toEqual({ ...second.toJSON(), verdict: 'stop', previous: first });
@@ -104,41 +126,44 @@ describe('with()', () => {
     expect('previous' in second).toBe(false);
   });
 
-  it('gives new advice in the message as well, letter for letter', () => {
-    const changed = second.with({ advice: 'Pay $& and $1.' });
+  it('puts new advice into the message, character by character', () => {
+    const changed = copyFailure(second, { advice: 'Pay $& and $1.' });
     expect(changed.advice).toBe('Pay $& and $1.');
     expect(changed.message).toBe('The service cannot issue tickets at the moment (HTTP 503). Pay $& and $1.');
-    expect(second.with({ verdict: 'stop' }).message).toBe(second.message);
+    expect(copyFailure(second, { verdict: 'stop' }).message).toBe(second.message);
   });
 
-  it('keeps the stack of where it failed', () => {
-    const changed = ((): TradeFeedError => second.with({ verdict: 'stop' }))();
+  it('keeps the stack of the original', () => {
+    const changed = ((): TradeFeedError => copyFailure(second, { verdict: 'stop' }))();
     expect(changed.stack).toBe(second.stack);
   });
 
-  it('is printed with its new advice, not with that of before', () => {
-    const printed = inspect(second.with({ advice: 'Stop here.' }));
+  it('is printed with the new advice, without the old one', () => {
+    const printed = inspect(copyFailure(second, { advice: 'Stop here.' }));
     expect(printed).toContain('(HTTP 503). Stop here.');
     expect(printed).not.toContain('Nothing to do');
   });
 
-  it('keeps the meaning, unless there is new advice without one: that may name what is private', () => {
-    expect(second.with({ verdict: 'stop', previous: first }).meaning).toBe(second.meaning);
-    expect(second.with({ advice: 'Call 10.0.0.7.' })).not.toHaveProperty('meaning');
-    expect(second.with({ advice: 'Call us.', meaning: 'No.' })).toMatchObject({ meaning: 'No.', advice: 'Call us.' });
+  it('keeps the meaning, unless there is new advice without a meaning, which may be private', () => {
+    expect(copyFailure(second, { verdict: 'stop', previous: first }).meaning).toBe(second.meaning);
+    expect(copyFailure(second, { advice: 'Call 10.0.0.7.' })).not.toHaveProperty('meaning');
+    expect(copyFailure(second, { advice: 'Call us.', meaning: 'No.' })).toMatchObject({
+      meaning: 'No.',
+      advice: 'Call us.',
+    });
   });
 
-  it('takes a `previous` away', () => {
-    expect('previous' in second.with({ previous: first }).with({ previous: undefined })).toBe(false);
+  it('removes `previous`', () => {
+    expect('previous' in copyFailure(copyFailure(second, { previous: first }), { previous: undefined })).toBe(false);
   });
 
-  it('keeps no cause where there was none', () => {
-    expect('cause' in first.with({ verdict: 'stop' })).toBe(false);
+  it('adds no cause', () => {
+    expect('cause' in copyFailure(first, { verdict: 'stop' })).toBe(false);
   });
 });
 
 describe('toPublic()', () => {
-  const own = { message: 'private', reason: 'private', detail: 'private', cause: new Error('private') };
+  const own = { reason: 'private', detail: 'private', cause: new Error('private') };
   const refused = tradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', endedAt: 3, ...own });
   const closed = tradeFeedError({
     stage: 'stream',
@@ -149,8 +174,8 @@ describe('toPublic()', () => {
     ...own,
   });
 
-  it('keeps what was counted, and has the words of the table in place of what was observed', () => {
-    const shown = closed.with({ previous: refused }).toPublic();
+  it('keeps the numbers, and has the texts of the table in place of the observed texts', () => {
+    const shown = copyFailure(closed, { previous: refused }).toPublic();
     expect(shown).toBeInstanceOf(TradeFeedError);
     expect(shown.toJSON()).toEqual({
       name: 'TradeFeedError',
@@ -167,47 +192,49 @@ describe('toPublic()', () => {
       previous: shown.previous,
     });
     expect(shown.previous?.message).toBe(
-      'The `apiKey` function gave no key. See the cause: the function is yours; it is asked again with backoff.',
+      'The `apiKey` function returned no key. See the cause, which your function threw; it is called again with backoff.',
     );
     expect(shown.cause).toBeUndefined();
     expect(everythingIn(shown)).not.toContain('private');
     expect(second.toPublic()).toMatchObject({ status: 503, retryAfterMs: 2_000 });
   });
 
-  it('has no stack of the server', () => {
+  it('does not contain the stack of the server', () => {
     expect(closed.toPublic().stack).toBe(`TradeFeedError: ${closed.toPublic().message}`);
   });
 
-  it('leaves out what somebody else has put on it', () => {
-    const shown = Object.assign(refused.with({}), { host: 'private', port: 5_432 }).toPublic();
+  it('leaves out properties that other code has added', () => {
+    const shown = Object.assign(copyFailure(refused, {}), { host: 'private', port: 5_432 }).toPublic();
     expect(everythingIn(shown)).not.toContain('private');
     expect(shown).not.toHaveProperty('port');
   });
 
-  it('says that the feed failed, where there is no meaning', () => {
+  it('has a fixed text if there is no meaning', () => {
     const made = new TradeFeedError({
       ...{
         code: 'connection-lost',
         stage: 'stream',
         verdict: 'stop',
-        message: 'private',
+        summary: 'private',
         advice: 'private',
         status: 5,
       },
     } as const);
-    for (const each of [made, refused.with({ advice: 'private' })])
+    for (const each of [made, copyFailure(refused, { advice: 'private' })])
       expect(each.toPublic()).toMatchObject({
         code: each.code,
         message: 'The feed failed. See the log of the server.',
         meaning: 'The feed failed.',
         advice: 'See the log of the server.',
       });
-    expect(everythingIn([made.toPublic(), refused.with({ advice: 'private' }).toPublic()])).not.toContain('private');
+    expect(everythingIn([made.toPublic(), copyFailure(refused, { advice: 'private' }).toPublic()])).not.toContain(
+      'private',
+    );
   });
 
-  it('is the same when it is public already, and behind JSON', () => {
-    const shown = closed.with({ previous: refused }).toPublic();
-    const read = readFailure(JSON.parse(JSON.stringify(closed.with({ previous: refused }))));
+  it('is the same for a public failure, and after JSON', () => {
+    const shown = copyFailure(closed, { previous: refused }).toPublic();
+    const read = readFailure(JSON.parse(JSON.stringify(copyFailure(closed, { previous: refused }))));
     for (const each of [shown.toPublic(), read.toPublic(), readFailure(JSON.parse(JSON.stringify(shown)))])
       expect(JSON.parse(JSON.stringify(each))).toEqual(JSON.parse(JSON.stringify(shown)));
   });

@@ -1,12 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { classify, meanings, tradeFeedError } from '../../src/protocol/classify.js';
-import type { FailureCode, FailureFacts, ServiceFailureCode, Stage, Verdict } from '../../src/protocol/failure.js';
-import type { Meaning } from '../../src/protocol/meaning.js';
+import { classify, tradeFeedError } from '../../../src/protocol/failures/classify.js';
+import { serviceMeanings } from '../../../src/protocol/failures/service-meanings.js';
+import type { FailureCode, ServiceFailureCode, Stage, Verdict } from '../../../src/protocol/failures/failure-code.js';
+import type { FailureFacts } from '../../../src/protocol/failures/trade-feed-error.js';
+import type { Meaning } from '../../../src/protocol/failures/meaning.js';
 
 /**
- * Section 4 of the design, row by row, written from the design and not from src. `row` names the row of `meanings` that the
- * facts must fall to, as `keyOf` does: the tests at the end hold both tables against each other.
+ * The failure table, row by row, written by hand and not from src. `row` names the row of `serviceMeanings` that the
+ * facts must match, as `keyOf` does. The tests at the end compare both tables.
  */
 interface Row {
   readonly row: string;
@@ -19,7 +21,7 @@ const answers = (stage: Stage, ...statuses: readonly number[]): FailureFacts[] =
   statuses.map((status) => ({ stage, status }));
 const closes = (reason: string | undefined, ...codes: readonly number[]): FailureFacts[] =>
   codes.map((closeCode) => ({ stage: 'stream', closeCode, reason }));
-const seen = (code: FailureCode, ...stages: readonly Stage[]): FailureFacts[] =>
+const detected = (code: FailureCode, ...stages: readonly Stage[]): FailureFacts[] =>
   stages.map((stage) => ({ stage, code }));
 
 const table: readonly Row[] = [
@@ -40,7 +42,7 @@ const table: readonly Row[] = [
     facts: [
       ...answers('ticket', 300, 301, 302, 303, 304, 307, 308),
       ...answers('ticket', 400, 402, 404, 405, 407, 409, 410, 413, 415, 418, 421, 423, 428, 430, 431, 451, 499),
-      // Nothing that the contract knows either: a status that is no ticket and no refusal.
+      // The contract does not know these: neither a ticket nor a refusal.
       ...answers('ticket', 201, 202, 204, 206, 600, 999),
     ],
     code: 'ticket-request-rejected',
@@ -48,41 +50,46 @@ const table: readonly Row[] = [
   },
   {
     row: 'ticket ticket-endpoint-unreachable',
-    facts: seen('ticket-endpoint-unreachable', 'ticket'),
+    facts: detected('ticket-endpoint-unreachable', 'ticket'),
     code: 'ticket-endpoint-unreachable',
     verdict: 'backoff',
   },
   {
     row: 'ticket untrusted-certificate',
-    facts: seen('untrusted-certificate', 'ticket'),
+    facts: detected('untrusted-certificate', 'ticket'),
     code: 'untrusted-certificate',
     verdict: 'stop',
   },
   {
     row: 'handshake untrusted-certificate',
-    facts: seen('untrusted-certificate', 'handshake'),
+    facts: detected('untrusted-certificate', 'handshake'),
     code: 'untrusted-certificate',
     verdict: 'stop',
   },
   {
     row: 'ticket api-key-unavailable',
-    facts: seen('api-key-unavailable', 'ticket'),
+    facts: detected('api-key-unavailable', 'ticket'),
     code: 'api-key-unavailable',
     verdict: 'backoff',
   },
   {
     row: 'any invalid-options',
-    facts: seen('invalid-options', 'ticket', 'handshake', 'stream'),
+    facts: detected('invalid-options', 'ticket', 'handshake', 'stream'),
     code: 'invalid-options',
     verdict: 'stop',
   },
-  { row: 'ticket invalid-ticket', facts: seen('invalid-ticket', 'ticket'), code: 'invalid-ticket', verdict: 'stop' },
+  {
+    row: 'ticket invalid-ticket',
+    facts: detected('invalid-ticket', 'ticket'),
+    code: 'invalid-ticket',
+    verdict: 'stop',
+  },
   { row: 'handshake 400', facts: answers('handshake', 400), code: 'handshake-rejected', verdict: 'stop' },
   { row: 'handshake 401', facts: answers('handshake', 401), code: 'ticket-rejected', verdict: 'renew' },
   { row: 'handshake 503', facts: answers('handshake', 503), code: 'capacity-full', verdict: 'backoff' },
   {
     row: 'handshake subprotocol-mismatch',
-    facts: seen('subprotocol-mismatch', 'handshake'),
+    facts: detected('subprotocol-mismatch', 'handshake'),
     code: 'subprotocol-mismatch',
     verdict: 'stop',
   },
@@ -105,13 +112,13 @@ const table: readonly Row[] = [
   },
   {
     row: 'handshake handshake-unreachable',
-    facts: seen('handshake-unreachable', 'handshake'),
+    facts: detected('handshake-unreachable', 'handshake'),
     code: 'handshake-unreachable',
     verdict: 'backoff',
   },
   {
     row: 'handshake ticket-expired',
-    facts: seen('ticket-expired', 'handshake'),
+    facts: detected('ticket-expired', 'handshake'),
     code: 'ticket-expired',
     verdict: 'renew',
   },
@@ -166,11 +173,16 @@ const table: readonly Row[] = [
   { row: 'stream 1006', facts: closes('', 1006), code: 'connection-lost', verdict: 'renew' },
   {
     row: 'stream connection-stalled',
-    facts: seen('connection-stalled', 'stream'),
+    facts: detected('connection-stalled', 'stream'),
     code: 'connection-stalled',
     verdict: 'renew',
   },
-  { row: 'stream invalid-frame', facts: seen('invalid-frame', 'stream'), code: 'invalid-frame', verdict: 'backoff' },
+  {
+    row: 'stream invalid-frame',
+    facts: detected('invalid-frame', 'stream'),
+    code: 'invalid-frame',
+    verdict: 'backoff',
+  },
   {
     row: 'stream other',
     facts: [
@@ -185,13 +197,13 @@ const table: readonly Row[] = [
   },
   {
     row: 'any retries-exhausted',
-    facts: seen('retries-exhausted', 'ticket', 'handshake', 'stream'),
+    facts: detected('retries-exhausted', 'ticket', 'handshake', 'stream'),
     code: 'retries-exhausted',
     verdict: 'stop',
   },
 ];
 
-// The compiler holds this list against the type: a code that is missing here does not build.
+// The compiler compares this list with the type: a missing code does not compile.
 const codes = Object.keys({
   'invalid-options': true,
   'api-key-unavailable': true,
@@ -230,44 +242,44 @@ const keyOf = ({ stage = 'any' as never, status, closeCode, reason, code }: Mean
 
 const cases = table.flatMap(({ facts, ...row }) => facts.map((each) => ({ ...row, each, what: JSON.stringify(each) })));
 
-describe('classify, by section 4 of the design', () => {
+describe('classify, by the failure table', () => {
   it.each(cases)('$what is $code: $verdict', ({ row, each, code, verdict }) => {
     expect(classify(each)).toBe(verdict);
     expect(tradeFeedError(each)).toMatchObject({ code, verdict, stage: each.stage });
-    const { meaning, advice } = meanings.find((candidate) => keyOf(candidate) === row)!;
+    const { meaning, advice } = serviceMeanings.find((candidate) => keyOf(candidate) === row)!;
     expect(tradeFeedError(each)).toMatchObject({
       advice,
       message: expect.stringContaining(meaning.slice(0, -1)) as unknown,
     });
   });
 
-  it.each(cases)('$what is the same when it is asked again as an error', ({ each, verdict, code }) => {
+  it.each(cases)('$what has the same verdict as an error', ({ each, verdict, code }) => {
     const error = tradeFeedError(each);
     expect(classify(error)).toBe(verdict);
     expect(tradeFeedError({ ...error }).code).toBe(code);
   });
 
-  it('has every row of the design, and the design every row of it', () => {
-    expect(meanings.map(keyOf).sort()).toEqual(table.map(({ row }) => row).sort());
+  it('has exactly the rows of the table', () => {
+    expect(serviceMeanings.map(keyOf).sort()).toEqual(table.map(({ row }) => row).sort());
   });
 
   it('has a row for every code', () => {
     expect([...new Set(table.map(({ code }) => code))].sort()).toEqual([...codes].sort());
-    expect([...new Set(meanings.map(({ code }) => code))].sort()).toEqual([...codes].sort());
+    expect([...new Set(serviceMeanings.map(({ code }) => code))].sort()).toEqual([...codes].sort());
   });
 
-  it('is the same with and without a text, a Retry-After, an uptime or a cause', () => {
+  it('does not depend on a text, a Retry-After, an uptime or a cause', () => {
     const { stage, status } = { stage: 'ticket', status: 401 } as const;
     expect(classify({ stage, status, retryAfterMs: 5, uptimeMs: 9, detail: 'x', cause: new Error('x') })).toBe('stop');
   });
 
   it.each<[string, unknown]>([
-    ['nothing but a stage', { stage: 'ticket' }],
-    ['a close code of a stage that has none', { stage: 'ticket', closeCode: 4001 }],
-    ['a status of a stage that has none', { stage: 'stream', status: 401 }],
+    ['a stage alone', { stage: 'ticket' }],
+    ['a close code at a stage without close codes', { stage: 'ticket', closeCode: 4001 }],
+    ['a status at a stage without statuses', { stage: 'stream', status: 401 }],
     ['a code of another stage', { stage: 'stream', code: 'invalid-ticket' }],
-    ['a code that there is not', { stage: 'ticket', code: 'out-of-luck' }],
-    ['a stage that there is not', { stage: 'farewell', status: 401 }],
+    ['an unknown code', { stage: 'ticket', code: 'out-of-luck' }],
+    ['an unknown stage', { stage: 'farewell', status: 401 }],
     ['a code that its status contradicts', { stage: 'ticket', code: 'not-entitled', status: 401 }],
     ['a status and a close code', { stage: 'stream', status: 401, closeCode: 1001 }],
   ])('throws a TypeError for %s', (_what, facts) => {
@@ -283,13 +295,13 @@ describe('classify, by section 4 of the design', () => {
         fc.constantFrom<Stage>('ticket', 'handshake'),
         fc.integer({ min: 100, max: 999 }),
         (stage, status) => {
-          const server = status >= 500 && status <= 599;
+          const isServer = status >= 500 && status <= 599;
           const named = [401, 408, 429].includes(status);
           expect(['stop', 'renew', 'wait', 'backoff']).toContain(classify({ stage, status }));
-          // What no row names stops, unless the trouble is the server's, or of this moment.
+          // A status that no row names stops, unless it is a fault of the server, or temporary.
           if (stage === 'handshake' && (status === 408 || status === 429))
             expect(classify({ stage, status })).toBe('backoff');
-          if (!named) expect(classify({ stage, status })).toBe(server ? 'backoff' : 'stop');
+          if (!named) expect(classify({ stage, status })).toBe(isServer ? 'backoff' : 'stop');
         },
       ),
     );
@@ -308,20 +320,22 @@ describe('classify, by section 4 of the design', () => {
   });
 });
 
-describe('the words of the table', () => {
-  const sentences = meanings.flatMap((row) => [row.meaning, row.advice].map((text) => [keyOf(row), text] as const));
+describe('the texts of the table', () => {
+  const sentences = serviceMeanings.flatMap((row) =>
+    [row.meaning, row.advice].map((text) => [keyOf(row), text] as const),
+  );
 
   it.each(sentences)('of %s are sentences without addresses: %s', (_row, text) => {
     expect(text).toMatch(/^[A-Z].*\.$/s);
     expect(text).not.toMatch(/\.\.|\s\.|\s\s|[a-z]+:\/\/|Bearer|[0-9a-f]{16}/i);
   });
 
-  it('give one sentence of advice for each row', () => {
-    expect(meanings.filter(({ advice }) => advice.includes('. ')).map(keyOf)).toEqual([]);
+  it('have one sentence of advice for each row', () => {
+    expect(serviceMeanings.filter(({ advice }) => advice.includes('. ')).map(keyOf)).toEqual([]);
   });
 });
 
-describe('a failure known by its code alone', () => {
+describe('a failure that is named by a code alone', () => {
   it.each([
     [{ stage: 'ticket', code: 'invalid-api-key' }, 'stop'],
     [{ stage: 'stream', code: 'connection-lost' }, 'renew'],
@@ -333,36 +347,38 @@ describe('a failure known by its code alone', () => {
 });
 
 describe('the message of a failure', () => {
-  const told = (facts: FailureFacts) => tradeFeedError(facts).message;
+  const messageOf = (facts: FailureFacts) => tradeFeedError(facts).message;
 
-  it('says what it means, what was seen, and what to do', () => {
-    expect(told({ stage: 'ticket', status: 401 })).toBe(
+  it('says what happened, what was observed, and what to do', () => {
+    expect(messageOf({ stage: 'ticket', status: 401 })).toBe(
       'The service does not accept the API key (HTTP 401). Give a valid key in the option `apiKey` or in TRADE_FEED_API_KEY.',
     );
-    expect(told({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' })).toBe(
+    expect(messageOf({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' })).toBe(
       'The service shut down (close code 1001, "server shutdown"). Nothing to do: the feed reconnects with backoff.',
     );
-    expect(told({ stage: 'stream', closeCode: 1006, reason: '' })).toBe(
+    expect(messageOf({ stage: 'stream', closeCode: 1006, reason: '' })).toBe(
       'The connection broke off without a close frame (close code 1006). Nothing to do: the feed reconnects with a fresh ticket.',
     );
-    expect(told({ stage: 'ticket', code: 'invalid-ticket', detail: 'wrong or missing: feed' })).toMatch(
+    expect(messageOf({ stage: 'ticket', code: 'invalid-ticket', detail: 'wrong or missing: feed' })).toMatch(
       /^The service answered 200 with a body that is not a ticket \(wrong or missing: feed\)\. Check `baseUrl`/,
     );
   });
 
-  it('has no brackets when nothing more was seen', () => {
-    expect(told({ stage: 'stream', code: 'connection-stalled' })).toBe(
-      'The connection fell silent and did not answer a ping. Nothing to do: the feed reconnects with a fresh ticket.',
+  it('has no parentheses when nothing more was observed', () => {
+    expect(messageOf({ stage: 'stream', code: 'connection-stalled' })).toBe(
+      'The connection was silent and did not answer a ping. Nothing to do: the feed reconnects with a fresh ticket.',
     );
   });
 
-  it('does not keep the detail as a field', () => {
-    expect(tradeFeedError({ stage: 'ticket', status: 401, detail: 'x' })).not.toHaveProperty('detail');
+  it('has the observed facts as `detail`, which is not in JSON', () => {
+    const error = tradeFeedError({ stage: 'ticket', status: 401, detail: 'x' });
+    expect(error.detail).toBe('HTTP 401, x');
+    expect(error.toJSON()).not.toHaveProperty('detail');
   });
 
-  it('shows a close reason letter for letter, also one with a dollar sign', () => {
+  it('shows a close reason character by character, also one with a dollar sign', () => {
     for (const reason of ['$$', '$&', '$`', "$'"]) {
-      expect(told({ stage: 'stream', closeCode: 1000, reason })).toContain(`"${reason}"`);
+      expect(messageOf({ stage: 'stream', closeCode: 1000, reason })).toContain(`"${reason}"`);
     }
   });
 });
