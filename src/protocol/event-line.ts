@@ -1,7 +1,7 @@
 import type { Gap, LifecycleEvent, RelayedEvent } from './event.js';
 import type { Feed } from './feed.js';
 import { type AnyFrame, Frame } from './frame.js';
-import type { LoggedValue } from './present.js';
+import type { LoggedValue } from './snapshot.js';
 import { readFailure } from './failures/read-failure.js';
 import type { RelayedValue } from './relayed-value.js';
 

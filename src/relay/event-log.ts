@@ -4,7 +4,7 @@ import { EventTime } from '../operators/stream/event-time.js';
 import { timeOf } from '../operators/stream/item.js';
 import type { Watermark } from '../protocol/event.js';
 import { writeEventLine } from '../protocol/event-line.js';
-import { type LoggedEvent, nextPresent, type Present } from '../protocol/present.js';
+import { type LoggedEvent, nextSnapshot, type Snapshot } from '../protocol/snapshot.js';
 import { publicEvent } from './public-event.js';
 import { firstIndexWhere, TimeIndex } from './time-index.js';
 
@@ -17,7 +17,7 @@ export interface Position {
   /** The latest time of these events, in epoch ms: it never goes back from one place to the next. */
   readonly at: number;
   /** How it stood with the feed. */
-  readonly present: Present;
+  readonly present: Snapshot;
   /** No event after it is older, in epoch ms: its watermark. `-Infinity` before the first event. */
   readonly watermark: number;
 }
@@ -105,7 +105,7 @@ export class EventLog {
       seq: seq + 1,
       frames: frames + (event.type === 'frame' || event.type === 'value' ? 1 : 0),
       at: Math.max(at, time),
-      present: nextPresent(present, event),
+      present: nextSnapshot(present, event),
       watermark: this.#time.known(),
       line,
       bytes: bytesInMemory(line, length),

@@ -1,13 +1,12 @@
 import type { LifecycleEvent } from '../protocol/event.js';
 import { writeEventLine } from '../protocol/event-line.js';
-import { presentAgain, presentBehindGap, presentSince, relayGap } from '../protocol/catch-up.js';
+import { hasBeenOpen, openedIn, relayGap, type Snapshot, snapshotAfterGap, snapshotNotBefore, snapshotSince } from '../protocol/snapshot.js';
 import { createFailure } from '../protocol/failures/meaning.js';
 import { relayReports } from '../protocol/failures/relay-meanings.js';
 import type { Missed } from '../protocol/gap.js';
 import { eventId } from './event-id.js';
 import type { Position } from './event-log.js';
 import { isNear, type Joined, joining } from './joining.js';
-import { hasBeenOpen, openedIn, type Present } from '../protocol/present.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayRun, withWatermark } from './relay-run.js';
 
@@ -50,8 +49,8 @@ export class RelayClient {
       this.#cameWith = lastEventId;
       this.#missed = missed.frames ?? 0;
       this.#first = this.#behind(place.present, missed);
-    } else if (joined === 'new') this.#first = presentSince(place.present, run.log.joinedAt(now()));
-    else this.#first = presentAgain(place.present, Math.max(place.at, seenUntil ?? -Infinity));
+    } else if (joined === 'new') this.#first = snapshotSince(place.present, run.log.joinedAt(now()));
+    else this.#first = snapshotNotBefore(place.present, Math.max(place.at, seenUntil ?? -Infinity));
   }
 
   /** How many frames it was sent. */
@@ -160,11 +159,11 @@ export class RelayClient {
     this.#position = place;
     if (this.#missingSince !== undefined)
       return this.#behind(place.present, { from: this.#missingSince, to: until, frames: undefined });
-    const present = place.present === before.present ? [] : presentAgain(place.present, until);
+    const present = place.present === before.present ? [] : snapshotNotBefore(place.present, until);
     if (this.#isSkipTold || place.frames === before.frames) return present;
     this.#isSkipTold = true;
     const missed = { from: log.earliestAfter(before.seq), to: until, frames: undefined };
-    return present.length === 0 ? [relayGap(missed)] : presentBehindGap(place.present, missed);
+    return present.length === 0 ? [relayGap(missed)] : snapshotAfterGap(place.present, missed);
   }
 
   #goTo(end: Position): void {
@@ -187,10 +186,10 @@ export class RelayClient {
   }
 
   // While the feed has not been open yet, nobody knows where the gap ends.
-  #behind(present: Present, missed: Missed): readonly LifecycleEvent[] {
+  #behind(present: Snapshot, missed: Missed): readonly LifecycleEvent[] {
     const from = this.#missingSince ?? missed.from;
     this.#missingSince = hasBeenOpen(present) ? undefined : from;
-    return this.#missingSince === undefined ? presentBehindGap(present, { ...missed, from }) : present;
+    return this.#missingSince === undefined ? snapshotAfterGap(present, { ...missed, from }) : present;
   }
 
   #told(events: readonly LifecycleEvent[]): RelayMessage {

@@ -5,7 +5,7 @@ import { Decoded } from '../operators/stream/decoded.js';
 import { isFrame, isLifecycle, timeOf } from '../operators/stream/item.js';
 import type { WindowFacts } from '../operators/window/feed-window.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import type { LoggedValue } from '../protocol/present.js';
+import type { LoggedValue } from '../protocol/snapshot.js';
 import type { RelayedValue } from '../protocol/relayed-value.js';
 import { publicFailure } from './public-event.js';
 

@@ -18,9 +18,8 @@ import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { Frame } from '../protocol/frame.js';
 import { createFailure } from '../protocol/failures/meaning.js';
 import { relayReports } from '../protocol/failures/relay-meanings.js';
-import { notBefore } from '../protocol/catch-up.js';
+import { type LoggedValue, nextSnapshot, notBefore, openedIn, type Snapshot } from '../protocol/snapshot.js';
 import { isRelayedValue } from '../protocol/relayed-value.js';
-import { type LoggedValue, nextPresent, openedIn, type Present } from '../protocol/present.js';
 import { valueJson, valueTime } from './topic-value.js';
 
 /**
@@ -115,12 +114,12 @@ const watermarkMs = 100;
 // For clients, a source without events around its frames is open from the first frame on.
 const withOpening = (): OperatorFunction<RelayedEvent, RelayedEvent> => (source) =>
   defer(() => {
-    let present: Present = [];
+    let present: Snapshot = [];
     return source.pipe(
       mergeMap((event) => {
         if (event.type === 'stopped') return [event];
         const before = present;
-        present = nextPresent(before, event);
+        present = nextSnapshot(before, event);
         const opened = event.type === 'frame' && present !== before ? openedIn(present) : undefined;
         return opened === undefined ? [event] : [opened, event];
       }),

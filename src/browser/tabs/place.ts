@@ -1,4 +1,4 @@
-import { presentBehindGap, presentSince, relayGap } from '../../protocol/catch-up.js';
+import { snapshotAfterGap, snapshotSince, relayGap } from '../../protocol/snapshot.js';
 import type { Received } from '../../protocol/event-line.js';
 import type { Missed } from '../../protocol/gap.js';
 import type { Batch, Welcome } from './tab-message.js';
@@ -36,7 +36,7 @@ export const takeWelcome = (
 ): Taken => {
   const since = Math.min(now, watermark?.at ?? now);
   const missed = missedBetween(own, id, shiftMs);
-  const state = missed === undefined ? presentSince(present, since) : presentBehindGap(present, missed);
+  const state = missed === undefined ? snapshotSince(present, since) : snapshotAfterGap(present, missed);
   return { events: watermark === undefined ? state : [...state, watermark], id: isAfter(own, id) ? own : (id ?? own) };
 };
 

@@ -2,7 +2,7 @@ import type { Watermark } from '../../protocol/event.js';
 import type { Received } from '../../protocol/event-line.js';
 import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { Frame } from '../../protocol/frame.js';
-import type { Present } from '../../protocol/present.js';
+import type { Snapshot } from '../../protocol/snapshot.js';
 import { readFailure } from '../../protocol/failures/read-failure.js';
 
 /** What a follower posts: to join, and to ask a silent leader for a sign of life. */
@@ -40,7 +40,7 @@ export interface Welcome extends OfLeader {
   readonly id: string | undefined;
   /** By how much the clock of this machine is ahead of the relay's, in ms. */
   readonly shiftMs: number;
-  readonly present: Present;
+  readonly present: Snapshot;
   readonly watermark: Watermark | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { EMPTY, from, type Observable, tap } from 'rxjs';
 import type { Watermark } from '../../protocol/event.js';
 import type { Received } from '../../protocol/event-line.js';
-import { nextPresent, openedIn, type Present } from '../../protocol/present.js';
+import { nextSnapshot, openedIn, type Snapshot } from '../../protocol/snapshot.js';
 import { relayError } from '../../protocol/failures/relay-error.js';
 import type { ResumePoint } from '../resume-point.js';
 import { takeBatch, type Taken, takeWelcome } from './place.js';
@@ -20,7 +20,7 @@ export class Tab {
   /** Whether the leader has answered: what comes after its answer is for this tab. */
   isWelcome = false;
   readonly #now: () => number;
-  #present: Present = [];
+  #present: Snapshot = [];
   #watermark: Watermark | undefined;
   #heardAt: number;
   #openSince = 0;
@@ -40,7 +40,7 @@ export class Tab {
     if (event.type === 'frame') this.#frames += 1;
     else if (event.type === 'watermark') this.#watermark = event;
     else if (event.type === 'opened') [this.#openSince, this.#frames] = [this.#now(), 0];
-    this.#present = nextPresent(this.#present, event);
+    this.#present = nextSnapshot(this.#present, event);
   }
 
   /** Takes a message of a leader; emits what this tab emits for it. One of an earlier leader has nothing for it. */
