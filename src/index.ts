@@ -5,7 +5,7 @@ export { tradeFeed$, tradeFeedEvents$ } from './trade-feed.js';
 export { requestTicket } from './transport/request-ticket.js';
 export { openConnection } from './transport/open-connection.js';
 export { backoff, retryDelay } from './reconnect/reconnect.js';
-export { classify, tradeFeedError } from './protocol/failures/classify.js';
+export { classify, createTradeFeedError } from './protocol/failures/classify.js';
 
 // Operators: decode and filter
 export { decodeWith, type DecodeOptions } from './operators/decode-with.js';

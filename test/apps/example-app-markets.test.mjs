@@ -101,8 +101,8 @@ describe('the operators, on made-up events', () => {
   });
 
   test('call a candle incomplete that an outage reaches into, and no other', async () => {
-    const { tradeFeedError } = await built('node_modules/rx-trade-feed/dist/index.js');
-    const failure = tradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: start + 1_400 });
+    const { createTradeFeedError } = await built('node_modules/rx-trade-feed/dist/index.js');
+    const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: start + 1_400 });
     const values = await valuesFor([
       opened(0, 1),
       frame(100, trades(['A', 10, 1])),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Attempt } from '../../src/browser/attempt.js';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { copyFailure, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { relayError } from '../../src/protocol/failures/relay-error.js';
 import { opened } from '../operators/stream.js';
@@ -58,7 +58,7 @@ describe('Attempt', () => {
     clock.now = 9_000;
     const previous = relayError({ code: 'relay-lost', endedAt: 3 });
     const facts = { stage: 'ticket', status: 403, uptimeMs: 5, framesReceived: 6, endedAt: 7 } as const;
-    const feedStop = copyFailure(tradeFeedError(facts), { previous });
+    const feedStop = copyFailure(createTradeFeedError(facts), { previous });
     const sent = attempt.sent(feedStop);
     expect(sent).toBeInstanceOf(TradeFeedError);
     expect(sent.toJSON()).toEqual({ ...feedStop.toJSON(), stage: 'stream', uptimeMs: 8_000, framesReceived: 1 });

@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
 import type { Ended } from '../../src/browser/attempt.js';
 import { afterEnd, feedStops } from '../../src/browser/feed-stops.js';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { Verdict } from '../../src/protocol/failures/failure-code.js';
 import { relayError } from '../../src/protocol/failures/relay-error.js';
 
-const replaced = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt: 1 });
+const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt: 1 });
 const stop: Ended = { failure: replaced, isOfFeed: true, hasOpened: false };
 const stopAfterOpened: Ended = { ...stop, hasOpened: true };
 const lost: Ended = { failure: relayError({ code: 'relay-lost' }), isOfFeed: true, hasOpened: false };

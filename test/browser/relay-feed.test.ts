@@ -11,7 +11,7 @@ import { feedStats } from '../../src/operators/feed-stats.js';
 import { frames } from '../../src/operators/frames.js';
 import { frameLine } from '../../src/operators/node/recording-line.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
@@ -409,7 +409,7 @@ describe('relayFeed$: a connection that ends', () => {
 });
 
 describe('relayFeed$: `connect-again`', () => {
-  const stop = copyFailure(tradeFeedError({ stage: 'ticket', status: 401, endedAt: Date.now() }), {
+  const stop = copyFailure(createTradeFeedError({ stage: 'ticket', status: 401, endedAt: Date.now() }), {
     previous: lost(Date.now() - 5),
   });
   const stopped: Step = (...asked) => stream(hello() + connectAgain(stop))(...asked);
@@ -858,7 +858,7 @@ describe('relayFeed$: the operators', () => {
     const failedOnce = [opened(at), disconnected(at + 1), reconnecting(at + 1, 60_000)];
     const again = {
       ...disconnected(at + 3),
-      failure: tradeFeedError({ stage: 'ticket', status: 503, endedAt: at + 3 }),
+      failure: createTradeFeedError({ stage: 'ticket', status: 503, endedAt: at + 3 }),
     };
     for (const events of [
       [requested(at)],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { CliError, exitCodeOf, localError } from '../../src/cli/cli-error.js';
 import { ExitCode, exitCodeMeanings, exitCodes } from '../../src/cli/exit-code.js';
-import { RecordingError, tradeFeedError } from '../../src/index.js';
+import { RecordingError, createTradeFeedError } from '../../src/index.js';
 import { serviceMeanings } from '../../src/protocol/failures/service-meanings.js';
 
 // The table once more, read by a person: what a script sees of each failure.
@@ -54,7 +54,7 @@ describe('the exit codes', () => {
   });
 
   test('are told by whatever ended the command', () => {
-    expect(exitCodeOf(tradeFeedError({ stage: 'stream', closeCode: 4001 }))).toBe(4);
+    expect(exitCodeOf(createTradeFeedError({ stage: 'stream', closeCode: 4001 }))).toBe(4);
     expect(exitCodeOf(new CliError(ExitCode.usage, 'no'))).toBe(2);
     expect(exitCodeOf(new RecordingError('no', { path: 'f' }))).toBe(8);
     expect(exitCodeOf(new Error('a bug'))).toBe(1);

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { type RunHelpers, TestScheduler } from 'rxjs/testing';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type {
   Disconnected,
   Gap,
@@ -23,7 +23,7 @@ export const binaryFrame = (...bytes: number[]): Frame => new Frame('market', Bu
 
 /** Makes a stream failure. */
 export const lost = (endedAt: number, facts: Partial<FailureFacts> = {}) =>
-  tradeFeedError({ stage: 'stream', closeCode: 1006, endedAt, ...facts });
+  createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt, ...facts });
 
 export const requested = (at: number): TicketRequested => ({ type: 'ticket-requested', at, feed: 'market' });
 export const issued = (at: number): TicketIssued => ({

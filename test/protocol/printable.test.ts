@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { printable } from '../../src/protocol/printable.js';
 
 it.each([
@@ -13,7 +13,7 @@ it.each([
 });
 
 it('puts a reason and a detail into a message on one line, without what is around them', () => {
-  const error = tradeFeedError({ stage: 'stream', closeCode: 4999, reason: ' a\nb ', detail: '\tc\r\nd\n' });
+  const error = createTradeFeedError({ stage: 'stream', closeCode: 4999, reason: ' a\nb ', detail: '\tc\r\nd\n' });
   expect(error.message).toContain('"a␊b", c␍␊d)');
   expect(error.reason).toBe(' a\nb ');
 });

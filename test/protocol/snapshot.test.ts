@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { from, lastValueFrom } from 'rxjs';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import type { Disconnected, LifecycleEvent, Stopped } from '../../src/protocol/event.js';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import {
   type LoggedEvent,
   nextSnapshot,
@@ -21,7 +21,7 @@ const after = (...events: readonly LoggedEvent[]): Snapshot => events.reduce(nex
 const refused = (at: number): Disconnected => ({
   type: 'disconnected',
   at,
-  failure: tradeFeedError({ stage: 'ticket', status: 503, endedAt: at }),
+  failure: createTradeFeedError({ stage: 'ticket', status: 503, endedAt: at }),
 });
 
 describe('nextSnapshot', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { asapScheduler, VirtualTimeScheduler } from 'rxjs';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { Stage, Verdict } from '../../src/protocol/failures/failure-code.js';
 import { copyFailure, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import {
@@ -25,7 +25,7 @@ interface Ended {
 let made = 0;
 const failureOf = ({ stage, verdict, uptimeMs = 0, retryAfterMs }: Ended): TradeFeedError => {
   made += 1;
-  return copyFailure(tradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: made }), {
+  return copyFailure(createTradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: made }), {
     verdict,
   });
 };

@@ -12,7 +12,7 @@ import {
   VirtualTimeScheduler,
 } from 'rxjs';
 import { type RunHelpers, TestScheduler } from 'rxjs/testing';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { copyFailure, type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import type { BackoffPolicy, Reconnect } from '../../src/reconnect/backoff.js';
 import { backoff, retryDelay } from '../../src/reconnect/reconnect.js';
@@ -28,7 +28,7 @@ const ways: readonly [string, (policy: Policy) => MonoTypeOperatorFunction<strin
   ],
 ];
 
-const failureOf = (facts: FailureFacts) => tradeFeedError({ endedAt: 1_000, ...facts });
+const failureOf = (facts: FailureFacts) => createTradeFeedError({ endedAt: 1_000, ...facts });
 const uptimeMs = 60_000;
 
 // What an attempt ends with: `x` opened and dropped at once, the capital ones were stable.
@@ -209,7 +209,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
       const expected = '   - 10ms - 20ms -#';
       const last = copyFailure(x, { previous: x });
       const exhausted = copyFailure(
-        tradeFeedError({
+        createTradeFeedError({
           stage: 'stream',
           code: 'retries-exhausted',
           endedAt: 1_000,
@@ -232,7 +232,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
       const source = cold('-a-#', undefined, R);
       const sub = '        ^--!';
       const expected = '   -a-#';
-      const exhausted = tradeFeedError({
+      const exhausted = createTradeFeedError({
         stage: 'stream',
         code: 'retries-exhausted',
         endedAt: 1_000,

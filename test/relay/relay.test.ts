@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { concat, firstValueFrom, from, map, NEVER, of, throwError, timer, toArray } from 'rxjs';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { admission, type AskingReceiver } from '../../src/relay/client-messages.js';
@@ -12,7 +12,7 @@ import { publicEvent } from '../../src/relay/public-event.js';
 import { disconnected, opened, reconnecting } from '../operators/stream.js';
 import { Client, eventsIn, frame, range, Response, virtualRelay } from './support.js';
 
-const replaced = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
 
 describe('createRelay: the source', () => {
   it('is subscribed to once for all clients: with the first one, until lingerMs after the last one has left', () => {
@@ -348,7 +348,7 @@ describe('createRelay: the present', () => {
     {
       type: 'disconnected' as const,
       at: 1_000_070,
-      failure: tradeFeedError({ stage: 'ticket', status: 503, endedAt: 1_000_070 }),
+      failure: createTradeFeedError({ stage: 'ticket', status: 503, endedAt: 1_000_070 }),
     },
     reconnecting(1_000_070, 90, 2),
   ];

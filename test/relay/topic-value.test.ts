@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { Conflated } from '../../src/operators/stream/conflated.js';
 import { Decoded } from '../../src/operators/stream/decoded.js';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { valueJson } from '../../src/relay/topic-value.js';
 import { frame } from './support.js';
 import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 
 const mark = 'private text';
-const previous = tradeFeedError({ stage: 'stream', closeCode: 1006, reason: mark });
+const previous = createTradeFeedError({ stage: 'stream', closeCode: 1006, reason: mark });
 const failure = copyFailure(
-  tradeFeedError({
+  createTradeFeedError({
     ...{ stage: 'ticket', code: 'api-key-unavailable', detail: mark, cause: new Error(mark), endedAt: 5 },
   }),
   { previous },

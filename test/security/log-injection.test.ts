@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { inspect } from 'node:util';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { optionsFor, outcomeOf } from '../support/feed.js';
 import { accept, close, startWire, text } from '../support/wire.js';
 
@@ -28,7 +28,7 @@ describe('a text of the service in a log', () => {
     const anything = fc.string({ unit: 'binary' });
     fc.assert(
       fc.property(anything, anything, (reason, detail) => {
-        expect(tradeFeedError({ stage: 'stream', closeCode: 1011, reason, detail }).message).not.toMatch(harmful);
+        expect(createTradeFeedError({ stage: 'stream', closeCode: 1011, reason, detail }).message).not.toMatch(harmful);
       }),
     );
   });

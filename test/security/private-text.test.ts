@@ -10,7 +10,7 @@ import { relayFeed$ } from '../../src/browser/index.js';
 import { replay$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
 import { frameLine, gapLine } from '../../src/operators/node/recording-line.js';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { serviceMeanings } from '../../src/protocol/failures/service-meanings.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { copyFailure, type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
@@ -283,8 +283,8 @@ describe('what an `apiKey` function throws, and addresses, stay on the server', 
 
   it('over a relay of a recording that is replayed', async () => {
     const path = folder.path('recording');
-    const failure = copyFailure(tradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }), {
-      previous: tradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', detail: vault }),
+    const failure = copyFailure(createTradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }), {
+      previous: createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', detail: vault }),
     });
     const own = copyFailure(failure, { advice: vault });
     const gaps = [failure, own].map((each) => gapLine({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));

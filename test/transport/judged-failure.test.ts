@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { Verdict } from '../../src/protocol/failures/failure-code.js';
 import { type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { judgedFailure } from '../../src/transport/judged-failure.js';
@@ -21,12 +21,12 @@ describe('judgedFailure', () => {
   it.each([[{}], [{ classify: undefined }]])('is what the table says where nobody says otherwise: %j', (settings) => {
     const error = judgedFailure(settings, facts);
     expect(error).toBeInstanceOf(TradeFeedError);
-    expect({ ...(error as object) }).toEqual({ ...tradeFeedError(facts) });
+    expect({ ...(error as object) }).toEqual({ ...createTradeFeedError(facts) });
   });
 
   it.each<Verdict>(['stop', 'renew', 'wait', 'backoff'])('takes the verdict of the user: %s', (verdict) => {
     const error = judgedFailure({ classify: () => verdict }, facts) as TradeFeedError;
-    const usual = tradeFeedError(facts);
+    const usual = createTradeFeedError(facts);
     const advice =
       verdict === usual.verdict
         ? usual.advice
@@ -46,7 +46,7 @@ describe('judgedFailure', () => {
     judgedFailure({ classify }, facts);
     expect(classify).toHaveBeenCalledTimes(1);
     const [error, verdict] = classify.mock.calls[0]!;
-    expect(error.toJSON()).toEqual(tradeFeedError(facts).toJSON());
+    expect(error.toJSON()).toEqual(createTradeFeedError(facts).toJSON());
     expect(verdict).toBe('backoff');
   });
 

@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { describe, expect, it } from '@jest/globals';
 import { noop, VirtualTimeScheduler } from 'rxjs';
 import { Agent, Client } from 'undici';
-import { type FeedEvent, tradeFeedError, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { type FeedEvent, createTradeFeedError, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { resolveOptions } from '../../src/options.js';
 import { keepSockets } from '../../src/transport/kept-sockets.js';
 import { certificateFor } from '../support/certificate.js';
@@ -64,7 +64,7 @@ describe('what is kept', () => {
   ] as const)('is trusted no more after %s: %s', (code, isDestroyed) => {
     const [sockets, client] = [kept(), clientOf()];
     sockets.keepClient(client);
-    sockets.follow({ type: 'disconnected', at: 0, failure: tradeFeedError({ stage: 'stream', code }) });
+    sockets.follow({ type: 'disconnected', at: 0, failure: createTradeFeedError({ stage: 'stream', code }) });
     expect(client.isDestroyed).toBe(isDestroyed);
     expect(sockets.takeClient() === undefined).toBe(isDestroyed);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { inspect } from 'node:util';
-import { tradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { redactor, Secret } from '../../src/protocol/secret.js';
 import { networkFailure, plainCause } from '../../src/transport/network-failure.js';
 
@@ -118,7 +118,7 @@ describe('networkFailure', () => {
       const facts = networkFailure('handshake', error, redactor(secret));
       const shown = [
         inspect(facts, { showHidden: true, depth: null }),
-        inspect(tradeFeedError(facts), { depth: null }),
+        inspect(createTradeFeedError(facts), { depth: null }),
       ];
       expect(shown.join()).not.toContain('planted');
       expect(facts.detail).toBe('bad bytes: [secret]');

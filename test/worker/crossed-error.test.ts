@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { tradeFeedError } from '../../src/index.js';
+import { createTradeFeedError } from '../../src/index.js';
 import { crossed, crossing, type Keeping } from '../../src/worker/crossed-error.js';
 import { keptValues } from '../../src/worker/kept-values.js';
 import { standIns } from '../../src/worker/stand-ins.js';
@@ -11,8 +11,8 @@ const across = (thrown: unknown, from: Keeping, to: Keeping): unknown =>
 describe('an error that changes threads', () => {
   it('stays the failure that it was, with its cause, the failure before and the stack', () => {
     const cause = Object.assign(new Error('no route'), { code: 'EHOSTUNREACH' });
-    const previous = tradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 7 });
-    const failure = copyFailure(tradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5, endedAt: 1, cause }), {
+    const previous = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 7 });
+    const failure = copyFailure(createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5, endedAt: 1, cause }), {
       previous,
     });
     const arrived = across(failure, standIns, keptValues()) as typeof failure;
@@ -42,7 +42,7 @@ describe('an error that changes threads', () => {
       const there = across(thrown, kept, standIns);
       expect(there instanceof Error).toBe(thrown instanceof Error);
       if (thrown instanceof Error) expect(there).toMatchObject({ message: 'mine' });
-      const failure = tradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', cause: there });
+      const failure = createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', cause: there });
       expect(across(there, standIns, kept)).toBe(thrown);
       expect((across(failure, standIns, kept) as Error).cause).toBe(thrown);
     },

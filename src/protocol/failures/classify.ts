@@ -31,12 +31,12 @@ export const classify = (failure: FailureFacts): Verdict => findMeaning(serviceM
  * @throws TypeError when the facts name no failure
  * @example
  * ```ts
- * import { tradeFeedError } from 'rx-trade-feed';
+ * import { createTradeFeedError } from 'rx-trade-feed';
  *
- * tradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' }).code; // 'server-shutdown'
+ * createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' }).code; // 'server-shutdown'
  * ```
  */
-export const tradeFeedError = (facts: FailureFacts): TradeFeedError => {
+export const createTradeFeedError = (facts: FailureFacts): TradeFeedError => {
   const { reason, detail } = facts;
   // The service writes the reason, and messages go to logs. The field has the reason as it was sent.
   const shown = { ...facts, reason: reason && onOneLine(reason), detail: detail && onOneLine(detail) };

@@ -45,7 +45,7 @@ export interface FailureFields extends FailureFacts {
 /**
  * The failure that ended an attempt, and the only error that the feed itself raises.
  *
- * It contains everything that a reconnect policy needs, and no secret. {@link tradeFeedError} creates one from what was observed.
+ * It contains everything that a reconnect policy needs, and no secret. {@link createTradeFeedError} creates one from what was observed.
  *
  * The message consists of `summary`, `detail` in parentheses, and `advice`.
  *

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { eventWords } from '../../../src/cli/view/event-words.js';
 import { failureWords, whatHappened } from '../../../src/cli/view/failure-words.js';
-import { TradeFeedError, tradeFeedError } from '../../../src/index.js';
+import { TradeFeedError, createTradeFeedError } from '../../../src/index.js';
 import { serviceMeanings } from '../../../src/protocol/failures/service-meanings.js';
 import { ending, expired, gap, opening } from '../support/events.js';
 import { copyFailure } from '../../../src/protocol/failures/trade-feed-error.js';
@@ -34,7 +34,7 @@ describe('failureWords', () => {
       const status = typeof row.status === 'number' ? row.status : row.status && 599;
       const closeCode = typeof row.closeCode === 'number' ? row.closeCode : row.closeCode && 4999;
       const isObserved = status !== undefined || closeCode !== undefined;
-      const failure = tradeFeedError({
+      const failure = createTradeFeedError({
         stage: row.stage ?? 'ticket',
         ...(isObserved ? { status, closeCode, reason: row.reason } : { code: row.code }),
       });
@@ -44,7 +44,7 @@ describe('failureWords', () => {
   );
 
   test('leaves the advice to the end', () => {
-    const failure = tradeFeedError({ stage: 'ticket', status: 401 });
+    const failure = createTradeFeedError({ stage: 'ticket', status: 401 });
     expect(whatHappened(failure)).toBe('The service does not accept the API key (HTTP 401).');
     expect(failureWords(failure)).toBe(
       'The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or give a file that holds one with --key-file.',
@@ -52,13 +52,13 @@ describe('failureWords', () => {
   });
 
   test('tells what led to it, once', () => {
-    const revoked = tradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access revoked' });
-    const forbidden = tradeFeedError({ stage: 'ticket', status: 403 });
+    const revoked = createTradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access revoked' });
+    const forbidden = createTradeFeedError({ stage: 'ticket', status: 403 });
     expect(failureWords(copyFailure(forbidden, { previous: revoked }))).toContain(
       'Before that: Access was revoked (close code 4003, "access revoked").',
     );
     expect(failureWords(copyFailure(forbidden, { previous: forbidden }))).not.toContain('Before that');
-    const exhausted = tradeFeedError({
+    const exhausted = createTradeFeedError({
       stage: 'ticket',
       code: 'retries-exhausted',
       detail: 'maxAttempts is 2',
@@ -71,7 +71,7 @@ describe('failureWords', () => {
   });
 
   test('shows no control character of a close reason', () => {
-    const failure = tradeFeedError({ stage: 'stream', closeCode: 4999, reason: '\x1b[31mred' });
+    const failure = createTradeFeedError({ stage: 'stream', closeCode: 4999, reason: '\x1b[31mred' });
     expect(whatHappened(failure)).toBe('The connection was closed (close code 4999, "␛[31mred").');
     const own = new TradeFeedError({ ...failure, summary: 'Its own words.' });
     expect(whatHappened(own)).toBe('Its own words.');

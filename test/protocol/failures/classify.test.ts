@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { classify, tradeFeedError } from '../../../src/protocol/failures/classify.js';
+import { classify, createTradeFeedError } from '../../../src/protocol/failures/classify.js';
 import { serviceMeanings } from '../../../src/protocol/failures/service-meanings.js';
 import type { FailureCode, ServiceFailureCode, Stage, Verdict } from '../../../src/protocol/failures/failure-code.js';
 import type { FailureFacts } from '../../../src/protocol/failures/trade-feed-error.js';
@@ -245,18 +245,18 @@ const cases = table.flatMap(({ facts, ...row }) => facts.map((each) => ({ ...row
 describe('classify, by the failure table', () => {
   it.each(cases)('$what is $code: $verdict', ({ row, each, code, verdict }) => {
     expect(classify(each)).toBe(verdict);
-    expect(tradeFeedError(each)).toMatchObject({ code, verdict, stage: each.stage });
+    expect(createTradeFeedError(each)).toMatchObject({ code, verdict, stage: each.stage });
     const { meaning, advice } = serviceMeanings.find((candidate) => keyOf(candidate) === row)!;
-    expect(tradeFeedError(each)).toMatchObject({
+    expect(createTradeFeedError(each)).toMatchObject({
       advice,
       message: expect.stringContaining(meaning.slice(0, -1)) as unknown,
     });
   });
 
   it.each(cases)('$what has the same verdict as an error', ({ each, verdict, code }) => {
-    const error = tradeFeedError(each);
+    const error = createTradeFeedError(each);
     expect(classify(error)).toBe(verdict);
-    expect(tradeFeedError({ ...error }).code).toBe(code);
+    expect(createTradeFeedError({ ...error }).code).toBe(code);
   });
 
   it('has exactly the rows of the table', () => {
@@ -284,7 +284,7 @@ describe('classify, by the failure table', () => {
     ['a status and a close code', { stage: 'stream', status: 401, closeCode: 1001 }],
   ])('throws a TypeError for %s', (_what, facts) => {
     expect(() => classify(facts as FailureFacts)).toThrow(TypeError);
-    expect(() => tradeFeedError(facts as FailureFacts)).toThrow(
+    expect(() => createTradeFeedError(facts as FailureFacts)).toThrow(
       /^No failure is known for stage (ticket|stream|farewell)/,
     );
   });
@@ -310,7 +310,7 @@ describe('classify, by the failure table', () => {
   it('knows any close code with any reason', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1000, max: 4999 }), fc.string({ unit: 'binary' }), (closeCode, reason) => {
-        const error = tradeFeedError({ stage: 'stream', closeCode, reason });
+        const error = createTradeFeedError({ stage: 'stream', closeCode, reason });
         expect(error).toMatchObject({ closeCode, reason });
         if (![1001, 1006, 1008, 1013, 4001, 4003].includes(closeCode)) {
           expect(error).toMatchObject({ code: 'connection-closed', verdict: 'backoff' });
@@ -347,7 +347,7 @@ describe('a failure that is named by a code alone', () => {
 });
 
 describe('the message of a failure', () => {
-  const messageOf = (facts: FailureFacts) => tradeFeedError(facts).message;
+  const messageOf = (facts: FailureFacts) => createTradeFeedError(facts).message;
 
   it('says what happened, what was observed, and what to do', () => {
     expect(messageOf({ stage: 'ticket', status: 401 })).toBe(
@@ -371,7 +371,7 @@ describe('the message of a failure', () => {
   });
 
   it('has the observed facts as `detail`, which is not in JSON', () => {
-    const error = tradeFeedError({ stage: 'ticket', status: 401, detail: 'x' });
+    const error = createTradeFeedError({ stage: 'ticket', status: 401, detail: 'x' });
     expect(error.detail).toBe('HTTP 401, x');
     expect(error.toJSON()).not.toHaveProperty('detail');
   });

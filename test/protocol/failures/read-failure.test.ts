@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { tradeFeedError } from '../../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../../src/protocol/failures/classify.js';
 import type { Stage, Verdict } from '../../../src/protocol/failures/failure-code.js';
 import { copyFailure, TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { readFailure } from '../../../src/protocol/failures/read-failure.js';
 
-const before = tradeFeedError({ stage: 'ticket', status: 503, retryAfterMs: 2_000, endedAt: 400 });
+const before = createTradeFeedError({ stage: 'ticket', status: 503, retryAfterMs: 2_000, endedAt: 400 });
 const facts = { uptimeMs: 5, framesReceived: 6, endedAt: 500, cause: new Error('below') };
-const failure = copyFailure(tradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access expired', ...facts }), {
+const failure = copyFailure(createTradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access expired', ...facts }), {
   previous: before,
 });
 

@@ -1,13 +1,13 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { inspect } from 'node:util';
-import { tradeFeedError } from '../../../src/protocol/failures/classify.js';
+import { createTradeFeedError } from '../../../src/protocol/failures/classify.js';
 import { copyFailure, TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { readFailure } from '../../../src/protocol/failures/read-failure.js';
 import { everythingIn } from '../../support/everything-in.js';
 
 const cause = new Error('below');
-const first = tradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 9, endedAt: 1 });
-const second = tradeFeedError({ stage: 'ticket', status: 503, retryAfterMs: 2_000, endedAt: 2, cause });
+const first = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 9, endedAt: 1 });
+const second = createTradeFeedError({ stage: 'ticket', status: 503, retryAfterMs: 2_000, endedAt: 2, cause });
 
 describe('TradeFeedError', () => {
   it('is an Error with a name, a message, a stack and the observed facts', () => {
@@ -33,7 +33,7 @@ describe('TradeFeedError', () => {
 
   it('has no property for a fact that was not observed', () => {
     const absent = ['status', 'closeCode', 'reason', 'retryAfterMs', 'previous', 'cause', 'detail'];
-    const bare = tradeFeedError({ stage: 'stream', code: 'connection-stalled', cause: undefined, reason: undefined });
+    const bare = createTradeFeedError({ stage: 'stream', code: 'connection-stalled', cause: undefined, reason: undefined });
     expect(absent.filter((name) => name in bare)).toEqual([]);
   });
 
@@ -45,8 +45,8 @@ describe('TradeFeedError', () => {
   it('ended now, unless `endedAt` is set', () => {
     jest.useFakeTimers({ now: 1_234_567 });
     try {
-      expect(tradeFeedError({ stage: 'ticket', status: 503 }).endedAt).toBe(1_234_567);
-      expect(tradeFeedError({ stage: 'ticket', status: 503, endedAt: 5 }).endedAt).toBe(5);
+      expect(createTradeFeedError({ stage: 'ticket', status: 503 }).endedAt).toBe(1_234_567);
+      expect(createTradeFeedError({ stage: 'ticket', status: 503, endedAt: 5 }).endedAt).toBe(5);
     } finally {
       jest.useRealTimers();
     }
@@ -164,8 +164,8 @@ describe('copyFailure', () => {
 
 describe('toPublic()', () => {
   const own = { reason: 'private', detail: 'private', cause: new Error('private') };
-  const refused = tradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', endedAt: 3, ...own });
-  const closed = tradeFeedError({
+  const refused = createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', endedAt: 3, ...own });
+  const closed = createTradeFeedError({
     stage: 'stream',
     closeCode: 1001,
     uptimeMs: 9,

@@ -8,7 +8,7 @@ it('says why frames are missing or why there is no worker, and what to do', () =
       code: 'receiver-too-slow',
       verdict: 'renew',
       meaning: expect.stringMatching(/^The main thread was slower than the feed.+\.$/),
-      advice: expect.stringMatching(/^.+`receiveBufferBytes`.+\.$/),
+      advice: expect.stringMatching(/^.+`receiveBufferBytes`\.$/),
     },
     lost: {
       code: 'receiver-failed',

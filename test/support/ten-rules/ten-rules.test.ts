@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { tradeFeedError } from 'rx-trade-feed';
+import { createTradeFeedError } from 'rx-trade-feed';
 import type { Lifecycle, Numbered, Seen, Subscribed } from './seen.js';
 import { violations } from './violations.js';
 import { copyFailure } from '../../../src/protocol/failures/trade-feed-error.js';
@@ -9,7 +9,7 @@ const facts: Subscribed = {
   ...{ subscription: 1, apiKey, initialDelayMs: 100, maxDelayMs: 1_000, stableAfterMs: 50, earlyMs: 0 },
   isOwnError: (error) => error instanceof RangeError,
 };
-const expired = tradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access expired', uptimeMs: 80 });
+const expired = createTradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access expired', uptimeMs: 80 });
 
 const asked: Seen = {
   what: 'ticket-request',
@@ -59,7 +59,7 @@ const good: Seen[] = [
   settled,
 ];
 const end: Seen = { what: 'unsubscribed', at: 0 };
-const refused = tradeFeedError({ stage: 'ticket', status: 503 });
+const refused = createTradeFeedError({ stage: 'ticket', status: 503 });
 
 describe('the ten rules, held against what was seen', () => {
   it('hold for a feed as it should be', () => {
@@ -117,11 +117,11 @@ describe('the ten rules, held against what was seen', () => {
       'an exception of the consumer was taken for',
       again(copyFailure(expired, {}), 0).map((seen) => ownCause(seen)),
     ],
-    ['contract', 'went on after connection-replaced', again(tradeFeedError({ stage: 'stream', closeCode: 4001 }))],
+    ['contract', 'went on after connection-replaced', again(createTradeFeedError({ stage: 'stream', closeCode: 4001 }))],
     [
       'contract',
       'stopped with server-shutdown',
-      [{ what: 'errored', at: 0, error: tradeFeedError({ stage: 'stream', closeCode: 1001 }) }],
+      [{ what: 'errored', at: 0, error: createTradeFeedError({ stage: 'stream', closeCode: 1001 }) }],
     ],
   ])('rule %s: %s', (rule, what, log) => {
     const found = violations(log, facts).filter((violation) => violation.includes(what));
@@ -133,7 +133,7 @@ describe('the ten rules, held against what was seen', () => {
 /** The same event, its failure caused by what the consumer threw. */
 function ownCause(seen: Seen): Seen {
   if (seen.what !== 'event' || seen.event.type !== 'disconnected') return seen;
-  const failure = tradeFeedError({
+  const failure = createTradeFeedError({
     stage: 'ticket',
     code: 'ticket-endpoint-unreachable',
     cause: new RangeError('own'),

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { lastValueFrom, toArray } from 'rxjs';
-import { type FailureFacts, Frame, type Gap, type Replayed, replay$, tradeFeedError } from '../../../../src/index.js';
+import { type FailureFacts, Frame, type Gap, type Replayed, replay$, createTradeFeedError } from '../../../../src/index.js';
 import { copyFailure } from '../../../../src/protocol/failures/trade-feed-error.js';
 
 /** A frame that was received after so many ms. */
@@ -17,7 +17,7 @@ export const gapBetween = (
   from,
   to,
   durationMs: to - from,
-  failure: tradeFeedError({ endedAt: from, ...facts }),
+  failure: createTradeFeedError({ endedAt: from, ...facts }),
 });
 
 /** What a recording must give back of an event: plain data to compare. */
@@ -69,8 +69,8 @@ const facts: fc.Arbitrary<FailureFacts> = fc.oneof(
   }),
 );
 const gaps = fc.tuple(times, times, facts, fc.option(facts)).map(([from, to, facts, before]): Gap => {
-  const previous = before === null ? undefined : tradeFeedError({ ...before, endedAt: from });
-  const failure = copyFailure(tradeFeedError({ ...facts, endedAt: from }), { previous });
+  const previous = before === null ? undefined : createTradeFeedError({ ...before, endedAt: from });
+  const failure = copyFailure(createTradeFeedError({ ...facts, endedAt: from }), { previous });
   return { type: 'gap', from, to, durationMs: to - from, failure };
 });
 
