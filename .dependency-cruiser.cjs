@@ -1,137 +1,96 @@
-// Who may import whom: the table of the design. A folder may import itself and what its row names, nothing else.
+// Who may import whom: see docs/architecture.md. A folder or a file may import itself and what its row lists, nothing else.
 const { builtinModules } = require('node:module');
 
-const folder = (...names) => `^src/(${names.join('|')})/`;
-const file = (...names) => `^src/(${names.join('|')})\\.ts$`;
-const packages = (...names) => `(^|/)node_modules/(@types/)?(${names.join('|')})(/|$)`;
-const codecs = packages('io-ts', 'fp-ts');
-const rxjs = packages('rxjs');
+/**
+ * One row for each folder and file of src. A folder ends with `/`, and a nested folder with its own row is not part of the outer one.
+ * `node:` means all built-in modules of Node. `type x` means: x with `import type` only.
+ */
+const rows = {
+  'protocol/': ['io-ts', 'fp-ts'],
+  'reconnect/': ['protocol/', 'rxjs'],
+  // The types of the codecs that a user can pass.
+  'operators/': ['protocol/', 'rxjs', 'fp-ts', 'type io-ts', 'type @standard-schema/spec'],
+  'operators/node/': ['operators/', 'protocol/', 'rxjs', 'fs-native-extensions', 'node:'],
+  // The type of the Dispatcher that a user can pass.
+  'options.ts': ['protocol/', 'reconnect/', 'io-ts', 'fp-ts', 'node:', 'type undici'],
+  'accounts/': ['protocol/', 'options.ts', 'node:'],
+  'transport/': ['protocol/', 'options.ts', 'rxjs', 'ws', 'undici', 'node:'],
+  // Both threads run the attempts: the main thread, and a worker.
+  'attempts.ts': ['protocol/', 'reconnect/', 'transport/', 'options.ts', 'rxjs'],
+  'worker/': ['protocol/', 'reconnect/', 'transport/', 'options.ts', 'rxjs', 'node:'],
+  'worker/inside/': ['protocol/', 'worker/', 'attempts.ts', 'options.ts', 'node:'],
+  'trade-feed.ts': [
+    ...['protocol/', 'reconnect/', 'accounts/', 'transport/', 'attempts.ts', 'worker/', 'options.ts'],
+    'rxjs',
+  ],
+  'index.ts': [
+    ...['protocol/', 'reconnect/', 'operators/', 'operators/node/', 'transport/', 'options.ts', 'trade-feed.ts'],
+  ],
+  'testing/': ['protocol/', 'ws', 'io-ts', 'fp-ts', 'rxjs', 'node:'],
+  'cli/': ['index.ts', 'protocol/printable.ts', 'testing/', 'rxjs', 'selfsigned', 'node:'],
+  'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
+  'browser/': ['protocol/', 'reconnect/', 'operators/', 'rxjs'],
+  'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],
+  'nestjs/': [
+    ...['index.ts', 'options.ts', 'trade-feed.ts', 'accounts/', 'protocol/', 'reconnect/', 'operators/'],
+    ...['operators/node/', 'relay/', 'testing/', '@nestjs/common', 'rxjs', 'node:'],
+  ],
+};
+
 const node = `^(node:.+|(${builtinModules.join('|')})(/|$))`;
 
-/** One row: who (paths of src), what it may import, and what of it as a type alone. */
-const rows = [
-  { who: 'protocol', from: folder('protocol'), may: [codecs] },
-  { who: 'reconnect', from: folder('reconnect'), may: [folder('protocol'), rxjs] },
-  {
-    who: 'operators',
-    from: '^src/operators/(?!node/)',
-    may: [folder('protocol'), rxjs, packages('fp-ts')],
-    // The types of the codecs that a user may hand over.
-    mayAsType: [packages('io-ts', '@standard-schema/spec')],
-  },
-  {
-    who: 'operators-on-node',
-    from: folder('operators/node'),
-    may: [folder('operators', 'protocol'), rxjs, packages('fs-native-extensions'), node],
-  },
-  {
-    who: 'options',
-    from: file('options'),
-    may: [folder('protocol'), codecs, folder('reconnect'), node],
-    // The type of the Dispatcher that a user may hand over.
-    mayAsType: [packages('undici')],
-  },
-  { who: 'accounts', from: folder('accounts'), may: [folder('protocol'), file('options'), node] },
-  {
-    who: 'transport',
-    from: folder('transport'),
-    may: [folder('protocol'), file('options'), rxjs, packages('ws', 'undici'), node],
-  },
-  {
-    who: 'worker',
-    from: '^src/worker/(?!inside/)',
-    may: [folder('protocol', 'reconnect', 'transport'), file('options'), rxjs, node],
-  },
-  {
-    // What a worker thread runs: the whole feed.
-    who: 'inside-a-worker',
-    from: folder('worker/inside'),
-    may: [folder('protocol', 'worker'), file('options', 'trade-feed'), node],
-  },
-  {
-    who: 'trade-feed',
-    from: file('trade-feed'),
-    // Not what is inside a worker: that imports the feed in turn.
-    may: [
-      folder('accounts', 'protocol', 'reconnect', 'operators', 'transport'),
-      '^src/worker/(?!inside/)',
-      file('options'),
-      codecs,
-      rxjs,
-    ],
-  },
-  {
-    who: 'index',
-    from: file('index'),
-    may: [folder('protocol', 'reconnect', 'operators', 'transport'), file('options', 'trade-feed'), codecs, rxjs],
-  },
-  {
-    who: 'testing',
-    from: folder('testing'),
-    may: [folder('protocol'), packages('ws'), codecs, rxjs, node],
-  },
-  {
-    who: 'cli',
-    from: folder('cli'),
-    may: [file('index', 'protocol/printable'), folder('testing'), rxjs, packages('selfsigned'), node],
-  },
-  { who: 'relay', from: folder('relay'), may: [folder('protocol', 'operators'), rxjs, node] },
-  { who: 'browser', from: folder('browser'), may: [folder('protocol', 'reconnect', 'operators'), rxjs] },
-  {
-    who: 'angular',
-    from: folder('angular'),
-    may: [folder('browser', 'operators', 'protocol'), packages('@angular/core'), rxjs],
-  },
-  {
-    who: 'nestjs',
-    from: folder('nestjs'),
-    may: [
-      file('index', 'options', 'trade-feed'),
-      folder('accounts', 'protocol', 'reconnect', 'operators', 'relay', 'testing'),
-      ...[packages('@nestjs/common'), rxjs, node],
-    ],
-  },
-  { who: 'nats', from: folder('nats'), may: [file('index'), packages('@nats-io/[^/]+')] },
-];
+const nestedIn = (folder) => Object.keys(rows).filter((row) => row !== folder && row.startsWith(folder));
 
-// A worker's file is named by its address, not imported.
+/** Returns the pattern of the paths that a name in the table stands for. */
+const pathsOf = (name) => {
+  if (name === 'node:') return node;
+  if (name.endsWith('.ts')) return `^src/${name.replace('.', '\\.')}$`;
+  if (!name.endsWith('/')) return `(^|/)node_modules/(@types/)?${name}(/|$)`;
+  return `^src/${name}${nestedIn(name)
+    .map((nested) => `(?!${nested.slice(name.length)})`)
+    .join('')}`;
+};
+
+// A worker thread loads its file by URL; no file imports it.
 const entryPoints =
-  '^src/(index|(operators|testing|relay|browser|angular|nestjs|nats)/index|cli/main|worker/inside/feed-worker)\\.ts$';
+  '^src/(index|(operators|testing|relay|browser|angular|nestjs)/index|cli/main|worker/inside/feed-worker)\\.ts$';
 
-const rulesOf = ({ who, from, may, mayAsType = [] }) => [
-  {
-    name: `imports-of-${who}`,
-    comment: `src/${who} may import what its row in .dependency-cruiser.cjs names, nothing else.`,
-    severity: 'error',
-    from: { path: from },
-    to: { pathNot: [from, ...may, ...mayAsType] },
-  },
-  ...(mayAsType.length === 0
-    ? []
-    : [
-        {
-          name: `types-alone-for-${who}`,
-          comment: `src/${who} may import this with \`import type\` alone.`,
-          severity: 'error',
-          from: { path: from },
-          to: { path: mayAsType, pathNot: [from, ...may], dependencyTypesNot: ['type-only'] },
-        },
-      ]),
-];
+const rulesOf = ([row, names]) => {
+  const from = pathsOf(row);
+  const typeNames = names.filter((name) => name.startsWith('type ')).map((name) => name.slice('type '.length));
+  const may = names.filter((name) => !name.startsWith('type ')).map(pathsOf);
+  const mayAsType = typeNames.map(pathsOf);
+  return [
+    {
+      name: `imports-of-${row}`,
+      comment: `src/${row} may import what its row in .dependency-cruiser.cjs lists, nothing else.`,
+      severity: 'error',
+      from: { path: from },
+      to: { pathNot: [from, ...may, ...mayAsType] },
+    },
+    ...mayAsType.map((path, n) => ({
+      name: `type-imports-of-${row}`,
+      comment: `src/${row} may import ${typeNames[n]} with \`import type\` only.`,
+      severity: 'error',
+      from: { path: from },
+      to: { path, pathNot: [from, ...may], dependencyTypesNot: ['type-only'] },
+    })),
+  ];
+};
 
 module.exports = {
   forbidden: [
-    ...rows.flatMap(rulesOf),
+    ...Object.entries(rows).flatMap(rulesOf),
     {
-      name: 'no-room',
-      comment: 'This file is in no folder of the design: put it into the one whose rules it follows.',
+      name: 'no-row',
+      comment: 'No row of .dependency-cruiser.cjs covers this file: move it into the folder whose rules it follows.',
       severity: 'error',
-      from: { path: '^src/', pathNot: rows.map(({ from }) => from) },
+      from: { path: '^src/', pathNot: Object.keys(rows).map(pathsOf) },
       to: {},
     },
     {
       name: 'no-cycles',
-      comment: 'No cycles, of types neither.',
+      comment: 'Imports must not form a cycle. Type imports count, too.',
       severity: 'error',
       from: {},
       to: { circular: true },
@@ -145,14 +104,15 @@ module.exports = {
     },
     {
       name: 'browser-without-node',
-      comment: 'What a browser loads reaches no Node built-in and no socket library, by whatever way.',
+      comment:
+        'Files for browsers must not reach a Node built-in or a socket library, directly or through other files.',
       severity: 'error',
-      from: { path: folder('browser') },
-      to: { path: [node, packages('ws', 'undici')], reachable: true },
+      from: { path: pathsOf('browser/') },
+      to: { path: [node, pathsOf('ws'), pathsOf('undici')], reachable: true },
     },
   ],
   options: {
-    // Imports of these are seen; they themselves are not read.
+    // Imports of these packages and folders are checked; their own files are not read.
     doNotFollow: { path: ['node_modules', '^(dist|site|coverage|temp)/'] },
     // Type-only imports count as imports.
     tsPreCompilationDeps: true,

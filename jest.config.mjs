@@ -1,3 +1,5 @@
+import { bundledPackages } from './test/support/bundled-packages.mjs';
+
 export default {
   roots: ['<rootDir>/src', '<rootDir>/test'],
   testMatch: ['<rootDir>/test/**/*.test.ts'],
@@ -10,6 +12,7 @@ export default {
   moduleNameMapper: {
     '^rx-trade-feed$': '<rootDir>/src/index.ts',
     '^rx-trade-feed/(operators|testing|relay|browser|angular|nestjs)$': '<rootDir>/src/$1/index.ts',
+    ...bundledPackages,
     // A worker thread runs JavaScript alone.
     '/start-worker\\.js$': '<rootDir>/test/support/start-worker.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',

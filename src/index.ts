@@ -4,7 +4,7 @@ export { tradeFeed$, tradeFeedEvents$ } from './trade-feed.js';
 // Its building blocks
 export { requestTicket } from './transport/request-ticket.js';
 export { openConnection } from './transport/open-connection.js';
-export { backoff, retryDelay } from './reconnect/reconnect.js';
+export { backoff, retryDelay } from './reconnect/backoff.js';
 export { classify, createTradeFeedError } from './protocol/failures/classify.js';
 
 // Operators: decode and filter
@@ -13,8 +13,8 @@ export { decodeEither } from './operators/decode-either.js';
 export type { Codec } from './operators/decode/codec.js';
 export { DecodeError, type DecodeFailure, type DecodeIssue } from './operators/decode/decode-failure.js';
 export { whereBytes } from './operators/where-bytes.js';
-export { Decoded } from './operators/stream/decoded.js';
-export type { FrameIn, ItemOf } from './operators/stream/item.js';
+export { Decoded } from './operators/items/decoded.js';
+export type { FrameIn, ItemOf } from './operators/items/item.js';
 export { distinctRecent, type DistinctRecentOptions } from './operators/distinct-recent.js';
 
 // Operators: windows and conflation
@@ -31,7 +31,7 @@ export type {
   WindowFacts,
 } from './operators/window/feed-window.js';
 export { conflate, type ConflateOptions } from './operators/conflate.js';
-export { Conflated } from './operators/stream/conflated.js';
+export { Conflated } from './operators/items/conflated.js';
 
 // Operators: bounded consumption
 export { mergeMapBounded, type MergeMapBoundedOptions } from './operators/merge-map-bounded.js';
@@ -52,20 +52,20 @@ export {
   type StoppedStatus,
 } from './operators/connection-status.js';
 export { feedStats, type StatsOptions } from './operators/feed-stats.js';
-export type { FeedStats } from './operators/stream/feed-tally.js';
+export type { FeedStats } from './operators/items/feed-tally.js';
 export { frames } from './operators/frames.js';
 export { gaps } from './operators/gaps.js';
 
 // Record and replay
 export { type RecordOptions, recordTo } from './operators/node/record-to.js';
 export { replay$, type ReplayOptions } from './operators/node/replay.js';
-export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/stream/replayed.js';
-export { RecordingError, type RecordingErrorFields } from './operators/node/recording-error.js';
-export type { ReplayProgress } from './operators/node/replay-rounds.js';
+export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/items/replayed.js';
+export { RecordingError, type RecordingErrorFields } from './operators/node/recording/recording-error.js';
+export type { ReplayProgress } from './operators/node/recording/replay-rounds.js';
 
 // What it is told
 export type { TlsOptions, TradeFeedOptions } from './options.js';
-export type { BackoffOptions, BackoffPolicy, Reconnect } from './reconnect/backoff.js';
+export type { BackoffOptions, BackoffPolicy, Reconnect } from './reconnect/policy.js';
 
 // What it says
 export { Feed } from './protocol/feed.js';

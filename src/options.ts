@@ -20,7 +20,7 @@ import {
   validated,
 } from './protocol/rules.js';
 import { isCredential, Secret } from './protocol/secret.js';
-import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from './reconnect/backoff.js';
+import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from './reconnect/policy.js';
 
 /**
  * TLS of a private service, for the ticket request and the handshake alike. Any other name is `invalid-options`: where to connect is
@@ -88,15 +88,8 @@ export interface TradeFeedOptions {
   readonly agent?: HttpAgent | HttpsAgent | undefined;
 }
 
-/**
- * For this package itself: the key of a function that is told of each connection that is let go, with a promise of its end. Whoever
- * ends the process can wait for that.
- */
-export const onRelease = Symbol('onRelease');
-
 /** The options after their one validation: defaults filled in, the key wrapped. Valid as options themselves. */
 export interface Settings extends TradeFeedOptions {
-  readonly [onRelease]?: ((gone: Promise<void>) => void) | undefined;
   readonly apiKey?: Secret | (() => string | Promise<string>);
   readonly ticketTimeoutMs: number;
   readonly handshakeTimeoutMs: number;

@@ -1,30 +1,26 @@
-import { defer, finalize, merge, noop, type Observable, of, retryWhen, Subject, tap } from 'rxjs';
-import { type AccountUser, accountUser, useAccount } from './accounts/account-use.js';
+import { defer, finalize, noop, type Observable } from 'rxjs';
+import { type AccountUser, useAccount } from './accounts/account-use.js';
 import { callPlace } from './accounts/call-place.js';
+import { attempts$ } from './attempts.js';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from './options.js';
 import { checkFeed } from './protocol/feed.js';
-import type { FeedEvent, LifecycleEvent } from './protocol/event.js';
+import type { FeedEvent } from './protocol/event.js';
 import type { Feed } from './protocol/feed.js';
 import type { Frame } from './protocol/frame.js';
-import type { Ticket } from './protocol/ticket.js';
-import { backoff } from './reconnect/reconnect.js';
-import { reportReconnect } from './reconnect/report-reconnect.js';
+import { type Emit, withLifecycle } from './reconnect/lifecycle.js';
 import { withGaps } from './reconnect/with-gaps.js';
-import { reportStop } from './reconnect/report-stop.js';
-import { keepSockets, keptSockets } from './transport/kept-sockets.js';
-import { openConnection } from './transport/open-connection.js';
-import { requestTicket } from './transport/request-ticket.js';
+import type { OnClosing } from './transport/handshake.js';
 import { feedInWorker$ } from './worker/feed-in-worker.js';
 import { checkMovable } from './worker/moved-settings.js';
 
 /**
- * Streams the frames of a feed, for as long as somebody is subscribed.
+ * Streams the frames of a feed while there is a subscriber.
  *
- * Cold: each subscription requests a ticket, opens a connection of its own and reconnects, with a fresh ticket every time.
+ * Cold: each subscription requests a ticket, opens its own connection and reconnects, with a fresh ticket every time.
  * **An account has one connection**: a second subscription evicts the first (`connection-replaced`); share one instead.
  * Emits a {@link Frame} for each message of the service. Never completes. Errors with a `TradeFeedError` when reconnecting
  * makes no sense (its `verdict` is `stop`) or `backoff.maxAttempts` is used up; branch on its `code`.
- * Frames missed while disconnected are not replayed; {@link tradeFeedEvents$} tells of each such gap.
+ * Frames missed while disconnected are not replayed; {@link tradeFeedEvents$} emits a `gap` for each outage.
  *
  * @param feed - `market` or `raw` @defaultValue `'market'`
  * @param options - see {@link TradeFeedOptions}; durations in ms
@@ -40,40 +36,14 @@ import { checkMovable } from './worker/moved-settings.js';
  * ```
  */
 export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<Frame> =>
-  feed$(feed, settled(feed, options, `tradeFeed$('${feed}') at ${callPlace()}`), noop);
-
-const feed$ = (feed: Feed, settings: FeedSettings, tell: Tell): Observable<Frame> =>
-  defer(() => {
-    const received$ =
-      settings.receiveIn === 'worker'
-        ? feedInWorker$(feed, settings, tell, backoff(settings.backoff, reportReconnect(tell)))
-        : feedHere$(feed, settings, tell);
-    return received$.pipe(finalize(useAccount(settings, settings[accountUser])));
-  });
-
-/** The feed as the thread that subscribes receives it. */
-export const feedHere$ = (feed: Feed, given: TicketSettings, told: Tell): Observable<Frame> =>
-  defer(() => {
-    const sockets = keepSockets(given);
-    const settings = { ...given, [keptSockets]: sockets };
-    const tell: Tell = (event) => {
-      sockets.follow(event);
-      told(event);
-    };
-    return of(feed).pipe(
-      tap(ticketRequested(tell)),
-      requestTicket(settings), //                                   Feed   -> Ticket   POST /v1/wss/tickets
-      tap(ticketIssued(tell)),
-      openConnection(settings, opened(tell)), //                    Ticket -> Frame    handshake, then frames
-      retryWhen(backoff(settings.backoff, reportReconnect(tell))), //  what ended it -> when to resubscribe, or stop
-      finalize(sockets.release),
-    );
+  frames$(feed, resolveFeedSettings(feed, options), noop, {
+    user: { where: `tradeFeed$('${feed}') at ${callPlace()}` },
   });
 
 /**
- * Streams the frames of a feed and what happens around them, in order: see {@link FeedEvent}.
+ * Streams the frames of a feed and its lifecycle events, in order: see {@link FeedEvent}.
  *
- * The same feed as {@link tradeFeed$}, with the same errors; events are distinguished by `type`. The last one before an error is `stopped`.
+ * The same feed as {@link tradeFeed$}, with the same errors; branch on the `type` of an event. The last event before an error is `stopped`.
  *
  * @param feed - `market` or `raw` @defaultValue `'market'`
  * @param options - see {@link TradeFeedOptions}; durations in ms
@@ -88,37 +58,34 @@ export const feedHere$ = (feed: Feed, given: TicketSettings, told: Tell): Observ
  * });
  * ```
  */
-export const tradeFeedEvents$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<FeedEvent> => {
-  const settings = settled(feed, options, `tradeFeedEvents$('${feed}') at ${callPlace()}`);
-  return defer(() => {
-    const lifecycle = new Subject<LifecycleEvent>();
-    const emit: Tell = (event) => lifecycle.next(event);
-    return merge(lifecycle.pipe(withGaps()), feed$(feed, settings, emit).pipe(tap({ error: reportStop(emit) })));
-  });
-};
+export const tradeFeedEvents$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<FeedEvent> =>
+  feedEvents$(feed, options, { user: { where: `tradeFeedEvents$('${feed}') at ${callPlace()}` } });
 
-interface FeedSettings extends TicketSettings {
-  readonly [accountUser]: AccountUser;
+/** The part of a program that creates a feed. */
+export interface FeedOwner {
+  /** Is named in the warning about two feeds that use one account. */
+  readonly user: AccountUser;
+  /** Is called for each connection, and each worker, that starts to close. */
+  readonly onClosing?: OnClosing | undefined;
 }
 
-const settled = (feed: Feed, options: TradeFeedOptions | undefined, where: string): FeedSettings => {
-  checkFeed(feed);
-  return { [accountUser]: { where }, ...checkMovable(resolveTicketOptions(options)) };
+/** Streams the same as {@link tradeFeedEvents$}, for an owner inside this package. */
+export const feedEvents$ = (
+  feed: Feed,
+  options: TradeFeedOptions | undefined,
+  owner: FeedOwner,
+): Observable<FeedEvent> => {
+  const settings = resolveFeedSettings(feed, options);
+  return withLifecycle<FeedEvent>((emit) => frames$(feed, settings, emit, owner), withGaps());
 };
 
-type Tell = (event: LifecycleEvent) => void;
+const frames$ = (feed: Feed, settings: TicketSettings, emit: Emit, { user, onClosing }: FeedOwner): Observable<Frame> =>
+  defer(() => {
+    const received$ = settings.receiveIn === 'worker' ? feedInWorker$ : attempts$;
+    return received$(feed, settings, emit, onClosing).pipe(finalize(useAccount(settings, user)));
+  });
 
-const ticketRequested = (tell: Tell) => (feed: Feed) => tell({ type: 'ticket-requested', at: Date.now(), feed });
-
-const ticketIssued = (tell: Tell) => (ticket: Ticket) =>
-  tell({ type: 'ticket-issued', at: Date.now(), feed: ticket.feed, expiresAt: ticket.expires_at });
-
-// Numbers the connections of one subscription: 1, 2, …
-const opened = (tell: Tell) => {
-  let connection = 0;
-  return (feed: Feed): number => {
-    connection += 1;
-    tell({ type: 'opened', at: Date.now(), feed, connection });
-    return connection;
-  };
+const resolveFeedSettings = (feed: Feed, options: TradeFeedOptions | undefined): TicketSettings => {
+  checkFeed(feed);
+  return checkMovable(resolveTicketOptions(options));
 };

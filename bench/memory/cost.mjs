@@ -1,7 +1,7 @@
 // One sample: CPU time a frame that care for what is held costs. `node --expose-gc bench/memory/cost.mjs <none|window|queue> <size> <keep>`
 import { setImmediate as turn } from 'node:timers/promises';
-import { Holding } from '../../dist/operators/stream/holding.js';
-import { keeper } from '../../dist/operators/stream/keeper.js';
+import { Holding } from '../../dist/operators/memory/holding.js';
+import { keeper } from '../../dist/operators/memory/keeper.js';
 import { reader } from './chunks.mjs';
 
 const [kind, size, keep] = process.argv.slice(2);

@@ -5,7 +5,7 @@ import * as t from 'io-ts';
 import { map, Subject } from 'rxjs';
 import { z } from 'zod';
 import { decodeWith, Frame } from '../../dist/index.js';
-import { compiledGuard } from '../../dist/operators/decode/compiled-guard.js';
+import { compiledGuard } from '../../dist/operators/decode/io-ts-guard/compiled-guard.js';
 
 const kinds = ['legacy', 'eip1559', 'blob'];
 

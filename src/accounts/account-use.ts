@@ -10,9 +10,6 @@ export interface AccountUser {
   readonly warn?: ((where: string, other: string) => void) | undefined;
 }
 
-/** For this package itself: the key of the user that a feed is counted as. */
-export const accountUser = Symbol('accountUser');
-
 /**
  * Registers a user of an account until the returned function is called. Two users of one account get a warning, because their connections
  * replace each other (contract, section 3.2).

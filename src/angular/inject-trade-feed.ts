@@ -1,6 +1,6 @@
 import { assertInInjectionContext, DestroyRef, inject, type Signal } from '@angular/core';
 import { filter, type Observable, takeUntil } from 'rxjs';
-import type { FeedStats } from '../operators/stream/feed-tally.js';
+import type { FeedStats } from '../operators/items/feed-tally.js';
 import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';

@@ -1,6 +1,6 @@
 import { type EnvironmentProviders, type Injector, runInInjectionContext } from '@angular/core';
 import { relayFeed$, type RelayFeedOptions } from '../browser/index.js';
-import { aBoolean, anObject, checkGiven, type Rule, validated } from '../protocol/rules.js';
+import { aBoolean, anObject, checkRequired, type Rule, validated } from '../protocol/rules.js';
 import { tryCall } from '../protocol/try-call.js';
 import { provideFeed } from './provide-feed.js';
 import { resumeStore } from './resume-store.js';
@@ -38,9 +38,9 @@ export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeI
  * ```
  */
 export const provideTradeFeed = (options: ProvideTradeFeedOptions): EnvironmentProviders => {
-  checkGiven({ options }, { options: withUrl });
+  checkRequired({ options }, { options: withUrl });
   const { url, headers, resume = true, stats, window, lingerMs, ...relay } = validated(options, rules);
-  checkGiven({ url }, { url: anAddress });
+  checkRequired({ url }, { url: anAddress });
   const address = addressOf(url);
   const open = (injector?: Injector) =>
     relayFeed$(address, { ...relay, headers: headersIn(injector, headers), resumeIn: resumeStore(resume) });

@@ -4,7 +4,7 @@ import { merge, NEVER, type Observable, of, share, startWith, Subject, takeUntil
 import { connectionStatus } from '../operators/connection-status.js';
 import { feedStats } from '../operators/feed-stats.js';
 import { shareFeed } from '../operators/share-feed.js';
-import type { FeedStats } from '../operators/stream/feed-tally.js';
+import type { FeedStats } from '../operators/items/feed-tally.js';
 import { tumblingWindow } from '../operators/tumbling-window.js';
 import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';

@@ -1,17 +1,17 @@
-/** Estimates that differ by less are taken for equal: they are not better than that on a slow network. */
+/** Estimates that differ by less count as equal, because a slow network does not allow a better estimate. */
 const toleranceMs = 1_000;
 
 /**
- * Estimates by how much the clock of this machine is ahead of the relay's, as NTP does (RFC 5905, section 8). Keeps the estimate of the
- * connection before when it may be right: times that move a little with each connection would fall in other windows.
+ * Estimates how far the clock of this machine is ahead of the relay's, like NTP (RFC 5905, section 8). Returns the estimate of the previous
+ * connection if it may be right. Otherwise times would change a little with each connection, and fall into other windows.
  *
- * @param askedAt - when the request was sent, by this clock, in epoch ms
- * @param heardAt - when the answer was heard, by this clock
- * @param relayAt - when it was sent, by the clock of the relay
- * @param before - the estimate of the connection before, in ms; 0 at first
+ * @param requestedAt - when the request was sent, by this clock, in epoch ms
+ * @param receivedAt - when the answer arrived, by this clock
+ * @param relayAt - when the answer was sent, by the clock of the relay
+ * @param before - the estimate of the previous connection, in ms; 0 at first
  */
-export const clockShiftMs = (askedAt: number, heardAt: number, relayAt: number, before: number): number => {
-  const halfTripMs = (heardAt - askedAt) / 2;
-  const shiftMs = Math.round(askedAt + halfTripMs - relayAt);
+export const clockShiftMs = (requestedAt: number, receivedAt: number, relayAt: number, before: number): number => {
+  const halfTripMs = (receivedAt - requestedAt) / 2;
+  const shiftMs = Math.round(requestedAt + halfTripMs - relayAt);
   return Math.abs(shiftMs - before) <= toleranceMs + halfTripMs ? before : shiftMs;
 };

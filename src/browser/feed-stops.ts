@@ -1,31 +1,35 @@
 import { map, type OperatorFunction, pipe, scan } from 'rxjs';
 import { copyFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import type { Ended } from './attempt.js';
+import type { ConnectionEnd } from './connection-facts.js';
 
-/** A failure to act on, and how often in a row the relay has said that the feed was stopped. */
+/** The failure of an end, and the number of stops of the feed in a row. */
 interface Counted {
   readonly stops: number;
   readonly failure: TradeFeedError;
 }
 
 /**
- * Counts how often in a row a relay says that its feed has stopped. An `opened` begins the count again.
+ * Counts the stops of the feed in a row, and changes the verdict of those before the last one to `backoff`. An `opened` restarts the count.
  *
- * A relay that is replaced, or whose account is used elsewhere for a moment, says so to all pages at once. Each comes back instead of stopping.
+ * A relay that is replaced, or whose account is used elsewhere for a moment, sends a stop to all pages at once. They retry instead of stopping.
  *
- * @param maxFeedStops - how many times in a row end the feed
+ * @param maxFeedStops - the number of stops in a row that ends the feed
  * @param before - the stops before this end
  */
-export const afterEnd = (maxFeedStops: number, before: number, { failure, isOfFeed, hasOpened }: Ended): Counted => {
+export const afterEnd = (
+  maxFeedStops: number,
+  before: number,
+  { failure, isOfFeed, hasOpened }: ConnectionEnd,
+): Counted => {
   const inRow = hasOpened ? 0 : before;
   if (!isOfFeed || failure.verdict !== 'stop') return { stops: inRow, failure };
   const stops = inRow + 1;
   return { stops, failure: stops < maxFeedStops ? copyFailure(failure, { verdict: 'backoff' }) : failure };
 };
 
-/** Emits the failure of each end of a connection: with the verdict `stop` for the feed after `maxFeedStops` in a row alone. */
-export const feedStops = (maxFeedStops: number): OperatorFunction<Ended, TradeFeedError> =>
+/** Emits the failure of each end of a connection. A stop of the feed has the verdict `stop` only after `maxFeedStops` in a row. */
+export const feedStops = (maxFeedStops: number): OperatorFunction<ConnectionEnd, TradeFeedError> =>
   pipe(
-    scan<Ended, Counted, undefined>((last, ended) => afterEnd(maxFeedStops, last?.stops ?? 0, ended), undefined),
+    scan<ConnectionEnd, Counted, undefined>((last, end) => afterEnd(maxFeedStops, last?.stops ?? 0, end), undefined),
     map(({ failure }) => failure),
   );

@@ -1,7 +1,7 @@
 export { relayFeed$ } from './relay-feed.js';
-export type { RelayFeedOptions, ResumeStore } from './relay-feed-options.js';
+export type { RelayFeedOptions, RequestHeaders, ResumeStore } from './relay-feed-options.js';
 
-// What it says
+// Events and failures
 export { type AnyFrame, Frame } from '../protocol/frame.js';
 export type {
   Disconnected,
@@ -26,4 +26,4 @@ export type {
 } from '../protocol/failures/failure-code.js';
 export { type FailureFacts, type FailureFields, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 export { relayError, type RelayFailureFacts } from '../protocol/failures/relay-error.js';
-export type { BackoffOptions, BackoffPolicy } from '../reconnect/backoff.js';
+export type { BackoffOptions, BackoffPolicy } from '../reconnect/policy.js';

@@ -3,23 +3,23 @@ import { type Received, readEventLine } from '../protocol/event-line.js';
 import { readFailure } from '../protocol/failures/read-failure.js';
 import type { ServerSentEvent } from './server-sent-events.js';
 
-/** What a message of a relay says. */
-export interface RelaySaid {
-  /** The clock of the relay, in epoch ms: its first message. */
+/** The content of a message of a relay. */
+export interface MessageContent {
+  /** The clock of the relay in epoch ms, in the first message. */
   readonly relayAt?: number;
-  /** Events, in order. */
+  /** The events, in order. */
   readonly events?: readonly Received[];
-  /** Why the relay ends this connection: its last message. */
+  /** Why the relay ends this connection, in the last message. */
   readonly ending?: TradeFeedError;
 }
 
 /**
- * Reads a message, all of it: one that cannot be read is asked for again as a whole.
+ * Reads a message completely. If one line cannot be read, no event is emitted, and the next request repeats the whole message.
  *
- * @param shiftMs - by how much the clock of this machine is ahead of the relay's
- * @throws for what no relay sends
+ * @param shiftMs - how far the clock of this machine is ahead of the relay's
+ * @throws for an invalid message
  */
-export const readMessage = ({ type, lines }: ServerSentEvent, shiftMs: number): RelaySaid => {
+export const readMessage = ({ type, lines }: ServerSentEvent, shiftMs: number): MessageContent => {
   if (type === '') return { events: lines.flatMap((line) => readEventLine(line, shiftMs) ?? []) };
   if (type !== 'hello' && type !== 'connect-again') return {};
   const fields = JSON.parse(lines.join('\n')) as { readonly at: unknown };

@@ -1,7 +1,7 @@
 import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
-import { relayError } from '../protocol/failures/relay-error.js';
-import { Attempt } from './attempt.js';
 import type { Received } from '../protocol/event-line.js';
+import { relayError } from '../protocol/failures/relay-error.js';
+import { ConnectionFacts } from './connection-facts.js';
 import { readMessage } from './read-message.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 import { relayRequest$ } from './relay-request.js';
@@ -9,32 +9,32 @@ import type { ResumePoint } from './resume-point.js';
 import { type ServerSentEvent, serverSentEvents } from './server-sent-events.js';
 
 /**
- * Opens one connection to a relay, from the place that was reached, and streams its events.
+ * Opens one connection to a relay, resumes at a point, and emits the events.
  *
- * Completes when the relay says that its feed is complete. Errors with an {@link Ended}: what ended the connection, as this side saw it, or as
- * the relay said in `connect-again`.
+ * Completes at the message `complete`. Errors with a {@link ConnectionEnd}: the failure that this client has detected, or that the relay sent in
+ * `connect-again`.
  */
-export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint): Observable<Received> =>
+export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint): Observable<Received> =>
   defer(() => {
     const { connectTimeoutMs: first, idleTimeoutMs: each, scheduler } = settings;
-    const attempt = new Attempt(() => scheduler.now());
-    const failed$ = (...how: Parameters<Attempt['failure']>) => throwError(() => attempt.failure(...how));
+    const facts = new ConnectionFacts(() => scheduler.now());
+    const failed$ = (...args: Parameters<ConnectionFacts['failure']>) => throwError(() => facts.failure(...args));
     const silent$ = () => failed$('relay-stalled');
 
-    const handOn = (message: ServerSentEvent): Observable<Received> => {
-      const { relayAt, events = [], ending } = readMessage(message, place.shiftMs);
-      if (relayAt !== undefined) place.shiftMs = attempt.opened(relayAt, place.shiftMs);
-      // A relay whose feed has stopped may say no more than this.
-      if (ending !== undefined) throw attempt.sent(ending);
-      if (attempt.openedAt === undefined) throw relayError({ code: 'invalid-relay' });
+    const eventsOf = (message: ServerSentEvent): Observable<Received> => {
+      const { relayAt, events = [], ending } = readMessage(message, point.shiftMs);
+      if (relayAt !== undefined) point.shiftMs = facts.opened(relayAt, point.shiftMs);
+      // A relay whose feed has stopped may send only this message, without `hello`.
+      if (ending !== undefined) throw facts.relayFailure(ending);
+      if (facts.openedAt === undefined) throw relayError({ code: 'invalid-relay' });
       return from(events).pipe(
-        tap({ next: (event) => attempt.received(event), complete: () => place.reached(message.id) }),
+        tap({ next: (event) => facts.eventReceived(event), complete: () => point.reached(message.id) }),
       );
     };
 
     return concat(
-      relayRequest$(settings, place.lastEventId()).pipe(
-        tap(() => attempt.heard()),
+      relayRequest$(settings, point.lastEventId()).pipe(
+        tap(() => facts.bytesReceived()),
         catchError((cause: unknown) => failed$('relay-lost', cause)),
         timeout({ first, each, scheduler, with: silent$ }),
         serverSentEvents(),
@@ -43,8 +43,8 @@ export const relayConnection$ = (settings: RelayFeedSettings, place: ResumePoint
       failed$('relay-lost'),
     ).pipe(
       takeWhile(({ type }) => type !== 'complete'),
-      concatMap(handOn),
-      // eslint-disable-next-line rxjs-x/throw-error -- for the notifier of `retryWhen`, which makes an error of it
-      catchError((cause: unknown) => throwError(() => attempt.ended(cause))),
+      concatMap(eventsOf),
+      // eslint-disable-next-line rxjs-x/throw-error -- the notifier of `retryWhen` turns it into an error
+      catchError((cause: unknown) => throwError(() => facts.end(cause))),
     );
   });

@@ -14,58 +14,58 @@ import {
 import type { Verdict } from '../protocol/failures/failure-code.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { tryCall } from '../protocol/try-call.js';
-import { page } from './page.js';
-import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reconnect/backoff.js';
+import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reconnect/policy.js';
+import { pageGlobals } from './page-globals.js';
 
-/** Where the place in the feed is remembered: `sessionStorage` has it all. */
+/** Stores the id of the last message: `sessionStorage` implements it. */
 export interface ResumeStore {
-  /** Gives what was remembered; `null` when nothing was. */
+  /** Returns the stored value; `null` if there is none. */
   getItem(key: string): string | null;
-  /** Remembers it. */
+  /** Stores a value. */
   setItem(key: string, value: string): void;
 }
 
-/** How to receive from a relay. */
+/** The options of {@link relayFeed$}. */
 export interface RelayFeedOptions {
   /**
-   * Headers of the request, such as a bearer token of your app; or a function that is asked for them before each request (it may be
+   * Headers of the request, such as a bearer token of your app; or a function that is called before each request (it may be
    * async), so that a token can be renewed. @defaultValue none
    */
   readonly headers?: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>) | undefined;
-  /** Whether cookies are sent along, as in `fetch`. @defaultValue `'same-origin'` */
+  /** Whether the request sends cookies, as in `fetch`. @defaultValue `'same-origin'` */
   readonly credentials?: 'omit' | 'same-origin' | 'include' | undefined;
   /** How long to wait for the first message of the relay, in ms. @defaultValue 10 000 */
   readonly connectTimeoutMs?: number | undefined;
-  /** Silence in ms after which the connection is given up; a relay sends a heartbeat every 15 s. @defaultValue 45 000 */
+  /** After this time without bytes the connection ends, in ms. A relay sends a heartbeat every 15 s. @defaultValue 45 000 */
   readonly idleTimeoutMs?: number | undefined;
-  /** What differs from the default reconnect policy. */
+  /** Changes to the default reconnect policy. */
   readonly backoff?: BackoffOptions | undefined;
   /**
-   * How many times in a row the relay must say that its feed has stopped before this feed stops: a whole number, or `Infinity`. Until then
-   * the page comes back, with backoff. An `opened` begins the count again. @defaultValue 5
+   * After how many stops of the feed in a row this Observable errors: a whole number, or `Infinity`. Before that the page reconnects, with
+   * backoff. An `opened` restarts the count. @defaultValue 5
    */
   readonly maxFeedStops?: number | undefined;
-  /** Overrides what a failure asks for, as in `tradeFeed$`; gets the failure and its verdict. */
+  /** Returns the verdict for a failure, as in `tradeFeed$`. Called with the failure and the default verdict. */
   readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
   /**
-   * Where the place in the feed is remembered, so that a page that is loaded anew goes on where it was: `sessionStorage`.
+   * Where the id of the last message is stored, so that a page resumes after a reload: `sessionStorage`.
    *
-   * @defaultValue nowhere: it is remembered as long as the subscription lasts
+   * @defaultValue none: the id is lost with the subscription
    */
   readonly resumeIn?: ResumeStore | undefined;
   /**
-   * `'share'`: all tabs of this browser that use the same `url` have one stream, which one of them receives for all. They must belong to the same
-   * signed-in user: unsubscribe when the user signs out. @defaultValue `'separate'`
+   * `'share'`: all tabs of this browser with the same `url` share one stream, which one of them receives for all. They must belong to the same
+   * signed-in user, so unsubscribe when the user signs out. @defaultValue `'separate'`
    */
   readonly tabs?: 'share' | 'separate' | undefined;
-  /** For tests: what keeps the timeouts. @defaultValue `asyncScheduler` */
+  /** For tests: the clock and the timers. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
 /** Names and values of HTTP headers. */
 export type RequestHeaders = Readonly<Record<string, string>>;
 
-/** The address and the options after their one validation. */
+/** The validated address, and the options with all defaults. */
 export interface RelayFeedSettings {
   readonly url: string;
   readonly headers: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>);
@@ -90,17 +90,17 @@ const defaults = Object.freeze({
 } as const);
 
 /**
- * Makes the headers of a request.
+ * Creates the headers of a request.
  *
- * @throws TypeError for a name or a value that `fetch` would refuse; it shows neither, since a value may be a token
+ * @throws TypeError for a name or a value that `fetch` refuses. Its message shows neither, since a value may be a token
  */
-export const requestHeaders = (own: RequestHeaders): Headers => {
-  const headers = tryCall(() => new Headers(own));
+export const requestHeaders = (fields: RequestHeaders): Headers => {
+  const headers = tryCall(() => new Headers(fields));
   if (headers === undefined) throw new TypeError('A header is not valid.');
   return headers;
 };
 
-// Checked here, since `fetch` would refuse it before each request.
+// Otherwise each request would fail.
 const areHeaders = (value: unknown): boolean =>
   anObject.is(value) &&
   Object.values(value as RequestHeaders).every((text) => typeof text === 'string') &&
@@ -124,17 +124,17 @@ const rules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
 };
 
 /**
- * Checks the address and the options, and fills them up. A relative address belongs to the page.
+ * Checks the address and the options, and adds the defaults. A relative address is resolved against the page.
  *
  * @throws TradeFeedError with code `invalid-options`, naming the option
  */
 export const resolveRelayFeed = (url: string | URL, options: RelayFeedOptions = {}): RelayFeedSettings => {
-  const given = validated(options, rules);
-  return { ...defaults, ...given, url: addressOf(url), backoff: resolveBackoff(given.backoff) };
+  const checked = validated(options, rules);
+  return { ...defaults, ...checked, url: addressOf(url), backoff: resolveBackoff(checked.backoff) };
 };
 
 const addressOf = (url: string | URL): string => {
-  const address = tryCall(() => new URL(url, page.location?.href));
+  const address = tryCall(() => new URL(url, pageGlobals.location?.href));
   if (!/^https?:\/\/[^/@]+\//.test(String(address)))
     throw invalidOption('url', 'an http: or https: address without credentials');
   return String(address);

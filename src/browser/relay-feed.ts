@@ -1,11 +1,10 @@
-import { defer, map, merge, mergeAll, type Observable, retryWhen, Subject, tap } from 'rxjs';
-import type { LifecycleEvent, RelayedEvent } from '../protocol/event.js';
+import { defer, map, mergeAll, type Observable, retryWhen } from 'rxjs';
+import type { RelayedEvent } from '../protocol/event.js';
 import { applyClassify } from '../protocol/failures/apply-classify.js';
-import { backoff } from '../reconnect/reconnect.js';
+import { backoff } from '../reconnect/backoff.js';
 import type { RelayedValue } from '../protocol/relayed-value.js';
-import { reportReconnect } from '../reconnect/report-reconnect.js';
-import { reportStop } from '../reconnect/report-stop.js';
-import type { Ended } from './attempt.js';
+import { reconnecting, withLifecycle } from '../reconnect/lifecycle.js';
+import type { ConnectionEnd } from './connection-facts.js';
 import { feedStops } from './feed-stops.js';
 import { pageWakes$ } from './page-wakes.js';
 import type { Received } from '../protocol/event-line.js';
@@ -14,24 +13,23 @@ import { type RelayFeedOptions, type RelayFeedSettings, resolveRelayFeed } from 
 import { type ResumePoint, resumePoint } from './resume-point.js';
 
 /**
- * Streams a feed that a relay hands on, in a browser or in Node: the frames and what happens around them, in order, as `tradeFeedEvents$`
- * does on the server.
+ * Receives a feed from a relay, in a browser or in Node: the frames and the lifecycle events, in order, like `tradeFeedEvents$` on the server.
  *
- * Cold: each subscription is a client of the relay; the relay has one connection to the service for all of them. A frame's `data` is a
- * `Uint8Array`. First come the events that say how it stands with the feed. When the connection to the relay ends it is made anew, with the backoff
- * of `tradeFeed$`, and goes on behind the last event that was handed on: nothing is missing, or a `gap` says what. A `gap` with the code
- * `relay-behind` and `missed` frames also stands where this client was too slow. Times are those of the relay, put right if its clock is more than a
- * second away from this machine's.
+ * Cold: each subscription is a client of the relay; the relay has one connection to the service for all of them. The `data` of a frame is a
+ * `Uint8Array`. First emits the events that describe the current state of the feed. When the connection to the relay ends, connects again with the
+ * backoff of `tradeFeed$`, and resumes after the last event: a `gap` covers missing frames, if there are any. A `gap` with the code `relay-behind`
+ * and `missed` frames also reports that this client was too slow. Times are those of the relay; they are corrected if the clocks of the relay and
+ * of this machine differ by more than a second.
  *
- * Completes when the feed behind the relay does. Errors with a `TradeFeedError`: the stop of the feed itself (`connection-replaced`,
- * `invalid-api-key`, …) when the relay has said so `maxFeedStops` times in a row, `relay-refused` (401, 403), `invalid-relay` (no relay at that
- * address), or `retries-exhausted`. Goes on after `relay-unreachable`, `relay-headers-failed`, `relay-full` (503, not before `Retry-After`),
+ * Completes when the feed of the relay completes. Errors with a `TradeFeedError`: the stop of the feed itself (`connection-replaced`,
+ * `invalid-api-key`, …) after `maxFeedStops` of them in a row, `relay-refused` (401, 403), `invalid-relay` (no relay at that address), or
+ * `retries-exhausted`. Connects again after `relay-unreachable`, `relay-headers-failed`, `relay-full` (503, not before `Retry-After`),
  * `relay-failed` (5xx, 408, 429), `relay-lost`, `relay-stalled`, `invalid-relay-data`, `relay-closing` and `relay-session-ended`. A wait ends early
  * when the browser is online again or the page becomes visible.
  *
- * @typeParam T - what the values are, where the relay runs an operator on the server (`select`): each comes as a {@link RelayedValue}. It is not
- *   checked here. Without it the type has no values.
- * @param url - where the relay answers, relative to the page
+ * @typeParam T - the type of the values of an operator on the server (`select`): each arrives as a {@link RelayedValue}. It is not checked here.
+ *   Without it the type of the events has no values.
+ * @param url - the address of the relay, absolute or relative to the page
  * @param options - see {@link RelayFeedOptions}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself, before any I/O
  * @example
@@ -52,7 +50,7 @@ export const relayFeed$ = <T = never>(
   type Value = [T] extends [never] ? never : RelayedValue<T>;
   const settings = resolveRelayFeed(url, options);
   const own$ = ownFeed$.bind(undefined, settings);
-  // One that cannot load it has a stream for itself.
+  // If the module cannot be loaded, this page has a separate stream.
   const shared = () =>
     import('./tabs/shared-feed.js').then(
       ({ sharedFeed$ }) => sharedFeed$(settings, own$),
@@ -61,23 +59,16 @@ export const relayFeed$ = <T = never>(
   return (settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : own$()) as Observable<RelayedEvent | Value>;
 };
 
-/** Receives over a stream of its own, from a place on: at first that of the settings. */
-const ownFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<Received> =>
-  defer(() => {
-    const lifecycle = new Subject<LifecycleEvent>();
-    const emit = (event: LifecycleEvent) => lifecycle.next(event);
-    const reconnects = backoff(settings.backoff, reportReconnect(emit), pageWakes$);
-    return merge(
-      lifecycle,
-      relayConnection$(settings, given ?? resumePoint(settings)).pipe(
-        retryWhen((ends: Observable<Ended>) =>
-          ends.pipe(
-            feedStops(settings.maxFeedStops),
-            map((failure) => applyClassify(settings, failure)),
-            reconnects,
-          ),
+/** Receives over a separate stream. Resumes at a point: by default at the one of the settings. */
+const ownFeed$ = (settings: RelayFeedSettings, point?: ResumePoint): Observable<Received> =>
+  withLifecycle<Received>((emit) =>
+    relayConnection$(settings, point ?? resumePoint(settings)).pipe(
+      retryWhen((ends: Observable<ConnectionEnd>) =>
+        ends.pipe(
+          feedStops(settings.maxFeedStops),
+          map((failure) => applyClassify(settings, failure)),
+          backoff(settings.backoff, reconnecting(emit), pageWakes$),
         ),
-        tap({ error: reportStop(emit), complete: () => lifecycle.complete() }),
       ),
-    );
-  });
+    ),
+  );

@@ -2,21 +2,21 @@ import { concatMap, defer, type OperatorFunction } from 'rxjs';
 
 /** One event of a stream of Server-Sent Events. */
 export interface ServerSentEvent {
-  /** Its `event` field; empty when it has none. */
+  /** The `event` field, or an empty string. */
   readonly type: string;
-  /** Its `id` field; empty when it has none. */
+  /** The `id` field, or an empty string. */
   readonly id: string;
-  /** Its `data` fields. */
+  /** The `data` fields. */
   readonly lines: readonly string[];
 }
 
-/** More than any message of a relay has: what goes on without an end must not fill the memory. */
-const mostText = 2 ** 26;
+/** Greater than any message of a relay. Without this limit, a message without an end would fill the memory. */
+const maxLength = 2 ** 26;
 
 /**
- * Reads Server-Sent Events out of bytes (HTML, 9.2.6).
+ * Reads Server-Sent Events from bytes (HTML, 9.2.6).
  *
- * Emits each event when it is whole; comments are left out, and so is what comes behind the last blank line. The ends of lines are LF or CRLF.
+ * Emits each event when it is complete. Ignores comments, and an incomplete event at the end. Lines end with LF or CRLF.
  */
 export const serverSentEvents = (): OperatorFunction<Uint8Array, ServerSentEvent> => (source) =>
   defer(() => {
@@ -26,8 +26,8 @@ export const serverSentEvents = (): OperatorFunction<Uint8Array, ServerSentEvent
       concatMap((bytes) => {
         const text = decoder.decode(bytes, { stream: true }).replaceAll('\r', '');
         rest += text;
-        if (rest.length > mostText) throw new RangeError();
-        // A long line comes in many parts: what there is of it is not looked through with each of them.
+        if (rest.length > maxLength) throw new RangeError();
+        // A long line arrives in many parts. Searching all of them again with each part would take quadratic time.
         const end = text.includes('\n') ? rest.lastIndexOf('\n\n') : -1;
         if (end < 0) return [];
         const whole = rest.slice(0, end);

@@ -18,7 +18,7 @@ export const usageError = (message: string): CliError => new CliError(ExitCode.u
 const systemWords: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EACCES: 'permission denied',
-  EISDIR: 'it is a directory',
+  EISDIR: 'the path is a directory',
   ENOSPC: 'no space is left',
   EADDRINUSE: 'the port is in use',
 };

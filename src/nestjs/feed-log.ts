@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { type MonoTypeOperatorFunction, tap } from 'rxjs';
 import type { FeedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import type { RelayEvent, RelayRefusal } from '../relay/index.js';
+import type { RelayActivity, RelayRefusal } from '../relay/index.js';
 
 /** Makes the logger of a feed: its context is `TradeFeed`, with the name of a feed that has one. */
 export const loggerOf = (name: string | undefined): Logger =>
@@ -48,7 +48,7 @@ const logStop = (logger: Logger, error: unknown): void => {
 /** Writes what happens to the clients of a relay to a log. */
 export const logClients =
   (logger: Logger) =>
-  (event: RelayEvent): void => {
+  (event: RelayActivity): void => {
     switch (event.type) {
       case 'client-joined':
         return logger.debug(`Client ${event.client} joined (${event.joined})`);

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { catchError, defer, finalize, type Observable, tap, throwError } from 'rxjs';
 import { type Relay, RelayFullError, type RelayReceiver } from '../relay/index.js';
-import { answerEnd, endConnectionAfter } from '../relay/answer-end.js';
+import { closeConnectionAfter, waitForClose } from '../relay/http-response.js';
 import { noRoom } from '../relay/relay-full-error.js';
 import { isClosing, isConnectAgain } from '../relay/relay-message.js';
 import { lateRetryAfterMs } from '../relay/relay-run.js';
@@ -29,9 +29,9 @@ export const sseMessages$ = (
           // Nest reads the status before it writes the first message.
           if (response && isConnectAgain(message)) refuse(response, lateRetryAfterMs);
           target.handOver(message.data.length);
-          if (response && isClosing(message)) endConnectionAfter(response);
+          if (response && isClosing(message)) closeConnectionAfter(response);
         },
-        complete: () => response && void answerEnd(response),
+        complete: () => response && void waitForClose(response),
       }),
       finalize(target.listen()),
     );
@@ -53,7 +53,7 @@ const answerTo = (error: unknown, response: Writable | undefined): unknown => {
   const { headersSent, setHeader } = (response ?? {}) as Partial<ServerResponse>;
   // Nest answers only now, with what is set here: on Fastify too, which knows nothing of it.
   if (headersSent === false) setHeader?.call(response, 'Retry-After', error.retryAfterMs / 1_000);
-  if (response && error.reason === 'closed') endConnectionAfter(response);
+  if (response && error.reason === 'closed') closeConnectionAfter(response);
   return new ServiceUnavailableException(noRoom);
 };
 

@@ -1,6 +1,6 @@
 import { BadRequestException, ForbiddenException } from '@nestjs/common';
-import { aFunction, checkGiven, oneOf, type Rule, validated } from '../protocol/rules.js';
-import { corsOf, type Origins, originsRule } from '../relay/cors.js';
+import { aFunction, checkRequired, oneOf, type Rule, validated } from '../protocol/rules.js';
+import { type AllowedOrigins, checkCors, originsRule } from '../relay/cors.js';
 import type { RelayTopic } from '../relay/index.js';
 import { isPipelined, type SseRequest } from './sse-request.js';
 
@@ -30,7 +30,7 @@ export interface SseOptions {
    *
    * @defaultValue none: the origin of the server alone
    */
-  readonly allowOrigins?: Origins | undefined;
+  readonly allowOrigins?: AllowedOrigins | undefined;
 }
 
 /**
@@ -40,10 +40,10 @@ export interface SseOptions {
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  */
 export const admission = (request: SseRequest, options: SseOptions): (() => void) => {
-  checkGiven(Object(options) as object, { authorize: rules.authorize });
+  checkRequired(Object(options) as object, { authorize: rules.authorize });
   const { allowOrigins = [] } = validated(options, rules);
   return () => {
-    if (!corsOf(request, allowOrigins).isAllowed)
+    if (!checkCors(request, allowOrigins).isAllowed)
       throw new ForbiddenException('This feed does not serve pages of that origin: `sse()` was not told to allow it.');
     // One connection could take every place.
     if (isPipelined(request)) throw new BadRequestException('This connection is busy with another answer.');

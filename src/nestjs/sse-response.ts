@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Writable } from 'node:stream';
-import { cutAnswer } from '../relay/answer-end.js';
+import { destroyResponse } from '../relay/http-response.js';
 import type { RelayResponse } from '../relay/index.js';
 
 /** The most text that is handed to Nest in one turn of the event loop, before the response is looked at again. */
@@ -40,7 +40,7 @@ export class SseResponse extends EventEmitter implements RelayResponse {
   }
 
   destroy(): void {
-    if (this.#response) cutAnswer(this.#response);
+    if (this.#response) destroyResponse(this.#response);
   }
 
   #nextTurn(): void {

@@ -2,18 +2,18 @@ import type { BeforeApplicationShutdown, MessageEvent, OnApplicationBootstrap } 
 import type { Writable } from 'node:stream';
 import { AsyncSubject, catchError, defer, ignoreElements, merge, noop } from 'rxjs';
 import { NEVER, type Observable, ReplaySubject, share, takeUntil, takeWhile, throwError } from 'rxjs';
-import { accountUser, useAccount } from '../accounts/account-use.js';
+import { useAccount } from '../accounts/account-use.js';
 import { callPlace } from '../accounts/call-place.js';
 import { feedStats } from '../operators/feed-stats.js';
 import { frames } from '../operators/frames.js';
 import { shareFeed } from '../operators/share-feed.js';
-import type { FeedStats } from '../operators/stream/feed-tally.js';
-import { onRelease, resolveTicketOptions } from '../options.js';
+import type { FeedStats } from '../operators/items/feed-tally.js';
+import { resolveTicketOptions } from '../options.js';
 import type { FeedEvent } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
-import { answerEnd } from '../relay/answer-end.js';
+import { waitForClose } from '../relay/http-response.js';
 import { createRelay, type Relay } from '../relay/index.js';
-import { tradeFeedEvents$ } from '../trade-feed.js';
+import { feedEvents$ } from '../trade-feed.js';
 import { logClients, logFeed, loggerOf, logSameAccount } from './feed-log.js';
 import { FeedMemory } from './feed-memory.js';
 import type { FeedStatus } from './feed-status.js';
@@ -84,14 +84,10 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     const { feed, connect, share: sharing, stats, relay, settings } = moduleSettings(options);
     const logger = loggerOf(name);
     const user = { where: `the feed ${name ?? feed} (${where})`, warn: logSameAccount(logger) };
-    const told = {
-      ...resolveTicketOptions(settings),
-      [onRelease]: (gone: Promise<void>) => this.#waitFor(gone),
-      [accountUser]: user,
-    };
-    this.#useAccount = () => useAccount(told, user);
+    const feedSettings = resolveTicketOptions(settings);
+    this.#useAccount = () => useAccount(feedSettings, user);
 
-    const feed$ = tradeFeedEvents$(feed, told);
+    const feed$ = feedEvents$(feed, feedSettings, { user, onClosing: (closed) => this.#waitFor(closed) });
     const begin$ = defer(() => {
       // A relay does not begin again behind a stop by itself.
       if (this.status.state === 'stopped') this.relay.restart();
@@ -183,7 +179,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     this.relay.close();
     this.#closed$.next();
     this.#closed$.complete();
-    await Promise.all([...this.#releases, ...Array.from(this.#responses, answerEnd)]);
+    await Promise.all([...this.#releases, ...Array.from(this.#responses, waitForClose)]);
   }
 
   // Holds the connection open. After a stop there is none, and none is opened.

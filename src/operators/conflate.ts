@@ -3,17 +3,17 @@ import type { LifecycleEvent } from '../protocol/event.js';
 import {
   aFunction,
   aScheduler,
-  checkGiven,
+  checkRequired,
   MAX_TIMER_MS,
   positiveCount,
   type Rule,
   validated,
 } from '../protocol/rules.js';
-import { Conflated } from './stream/conflated.js';
+import { Conflated } from './items/conflated.js';
 import type { Settled } from './window/feed-window.js';
-import { type Gatherer, gathered } from './window/gathered.js';
-import { type Held, Holding } from './stream/holding.js';
-import { isLifecycle, type ItemOf } from './stream/item.js';
+import { type Gatherer, gathered } from './timing/collect.js';
+import { type Held, Holding } from './memory/holding.js';
+import { isLifecycle, type ItemOf } from './items/item.js';
 
 /** How `conflate` is bounded and timed. */
 export interface ConflateOptions {
@@ -62,7 +62,7 @@ export const conflate = <E, K>(
   everyMs: number,
   options: ConflateOptions = {},
 ): OperatorFunction<E, Extract<Settled<E>, LifecycleEvent> | Conflated<ItemOf<Settled<E>>, K>> => {
-  checkGiven({ key, everyMs }, { key: aFunction, everyMs: aPeriod });
+  checkRequired({ key, everyMs }, { key: aFunction, everyMs: aPeriod });
   const { maxKeys, scheduler } = {
     ...defaults,
     ...validated(options, { maxKeys: positiveCount, scheduler: aScheduler }),

@@ -2,7 +2,7 @@ import { distinctUntilChanged, filter, map, type Observable, scan } from 'rxjs';
 import type { LifecycleEvent } from '../protocol/event.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { afterEvent, afterItem, noOutages, type Outages } from '../protocol/outage.js';
-import { frameOf, isLifecycle, timeOf } from './stream/item.js';
+import { frameOf, isLifecycle, timeOf } from './items/item.js';
 
 /** An attempt goes on, and no end of a connection was seen here. */
 export interface Connecting {

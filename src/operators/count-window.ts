@@ -1,9 +1,9 @@
 import { defer, type OperatorFunction, type SchedulerLike } from 'rxjs';
-import { aScheduler, checkGiven, positiveCount } from '../protocol/rules.js';
+import { aScheduler, checkRequired, positiveCount } from '../protocol/rules.js';
 import { CountBook } from './window/count-book.js';
 import type { AccumulatedWindow, Accumulator, FeedWindow, Settled, TellsOfGaps } from './window/feed-window.js';
-import { gathered } from './window/gathered.js';
-import type { ItemOf } from './stream/item.js';
+import { gathered } from './timing/collect.js';
+import type { ItemOf } from './items/item.js';
 import { resolveWindow } from './window/window-options.js';
 
 /** What `countWindow` knows besides the number. */
@@ -50,7 +50,7 @@ export function countWindow<E>(
   options?: CountWindowOptions,
 ): OperatorFunction<TellsOfGaps<E>, FeedWindow<ItemOf<Settled<E>>>>;
 export function countWindow(n: number, options: CountWindowOptions = {}): OperatorFunction<unknown, unknown> {
-  checkGiven({ n }, { n: positiveCount });
+  checkRequired({ n }, { n: positiveCount });
   const { scheduler, contents } = resolveWindow(options, {}, { scheduler: aScheduler });
   return (source) =>
     defer(() => gathered(source, new CountBook<unknown, unknown, unknown>(n, contents, () => scheduler.now())));

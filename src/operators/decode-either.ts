@@ -5,8 +5,8 @@ import { aBoolean, validated } from '../protocol/rules.js';
 import { type Codec, documentReader } from './decode/codec.js';
 import type { DecodeFailure } from './decode/decode-failure.js';
 import type { DecodeOptions } from './decode-with.js';
-import { Decoded } from './stream/decoded.js';
-import { type FrameIn, isFrame } from './stream/item.js';
+import { Decoded } from './items/decoded.js';
+import { type FrameIn, isFrame } from './items/item.js';
 
 /**
  * Decodes frames as {@link decodeWith} does, and gives an `Either` of fp-ts for each: the failure or the {@link Decoded}.

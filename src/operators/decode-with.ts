@@ -4,8 +4,8 @@ import type { AnyFrame, Frame } from '../protocol/frame.js';
 import { aBoolean, aFunction, oneOf, validated } from '../protocol/rules.js';
 import { type Codec, documentReader } from './decode/codec.js';
 import { DecodeError, type DecodeFailure } from './decode/decode-failure.js';
-import { Decoded } from './stream/decoded.js';
-import { type FrameIn, isFrame } from './stream/item.js';
+import { Decoded } from './items/decoded.js';
+import { type FrameIn, isFrame } from './items/item.js';
 
 /** How frames are decoded, and what is done with a frame that the codec refuses. */
 export interface DecodeOptions {

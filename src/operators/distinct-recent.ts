@@ -1,6 +1,6 @@
 import { asyncScheduler, defer, filter, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
 import { aFunction, aScheduler, positiveCount, positiveMs, validated } from '../protocol/rules.js';
-import { isLifecycle, type ItemOf, timeOf } from './stream/item.js';
+import { isLifecycle, type ItemOf, timeOf } from './items/item.js';
 import type { Settled } from './window/feed-window.js';
 import { Ring } from './bounded/ring.js';
 

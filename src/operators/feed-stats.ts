@@ -2,7 +2,7 @@ import { asyncScheduler, catchError, concat, defer, EMPTY, endWith, ignoreElemen
 import { type Observable, of, type SchedulerLike, takeWhile, tap, throwError } from 'rxjs';
 import { aScheduler, clampMs, objectWith, positiveMs, validated } from '../protocol/rules.js';
 import type { DropReport } from './bounded/drop-report.js';
-import { type FeedStats, FeedTally } from './stream/feed-tally.js';
+import { type FeedStats, FeedTally } from './items/feed-tally.js';
 
 /** What is counted, and how often it is told. */
 export interface StatsOptions {

@@ -1,5 +1,5 @@
 import { filter, type Observable } from 'rxjs';
-import { isLifecycle, type ItemOf } from './stream/item.js';
+import { isLifecycle, type ItemOf } from './items/item.js';
 
 /**
  * Keeps the frames, or what was made of them, and leaves out what happens around them.

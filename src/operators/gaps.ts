@@ -1,7 +1,7 @@
 import { defer, filter, mergeMap, type Observable } from 'rxjs';
 import type { Gap } from '../protocol/event.js';
 import { afterEvent, afterItem, noOutages } from '../protocol/outage.js';
-import { isLifecycle, isWatermark, timeOf } from './stream/item.js';
+import { isLifecycle, isWatermark, timeOf } from './items/item.js';
 
 /**
  * Keeps the gaps: the outages that are over, and in which frames may be missing.

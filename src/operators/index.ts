@@ -5,8 +5,8 @@ export { decodeWith, type DecodeOptions } from './decode-with.js';
 export { decodeEither } from './decode-either.js';
 export type { Codec } from './decode/codec.js';
 export { DecodeError, type DecodeFailure, type DecodeIssue } from './decode/decode-failure.js';
-export { Decoded } from './stream/decoded.js';
-export type { FrameIn, ItemOf } from './stream/item.js';
+export { Decoded } from './items/decoded.js';
+export type { FrameIn, ItemOf } from './items/item.js';
 export { distinctRecent, type DistinctRecentOptions } from './distinct-recent.js';
 
 // Windows and conflation
@@ -23,7 +23,7 @@ export type {
   WindowFacts,
 } from './window/feed-window.js';
 export { conflate, type ConflateOptions } from './conflate.js';
-export { Conflated } from './stream/conflated.js';
+export { Conflated } from './items/conflated.js';
 
 // Bounded consumption
 export { mergeMapBounded, type MergeMapBoundedOptions } from './merge-map-bounded.js';
@@ -43,6 +43,6 @@ export {
   type StoppedStatus,
 } from './connection-status.js';
 export { feedStats, type StatsOptions } from './feed-stats.js';
-export type { FeedStats } from './stream/feed-tally.js';
+export type { FeedStats } from './items/feed-tally.js';
 export { frames } from './frames.js';
 export { gaps } from './gaps.js';

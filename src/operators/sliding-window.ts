@@ -1,7 +1,7 @@
 import type { OperatorFunction } from 'rxjs';
 import { invalidOption } from '../protocol/rules.js';
 import type { AccumulatedWindow, Accumulator, FeedWindow, Settled, TellsOfGaps } from './window/feed-window.js';
-import type { ItemOf } from './stream/item.js';
+import type { ItemOf } from './items/item.js';
 import {
   type FramesOptions,
   resolveWindow,

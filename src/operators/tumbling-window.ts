@@ -1,6 +1,6 @@
 import type { OperatorFunction } from 'rxjs';
 import type { AccumulatedWindow, Accumulator, FeedWindow, Settled, TellsOfGaps } from './window/feed-window.js';
-import type { ItemOf } from './stream/item.js';
+import type { ItemOf } from './items/item.js';
 import {
   type FramesOptions,
   resolveWindow,

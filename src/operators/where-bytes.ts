@@ -1,7 +1,7 @@
 import { filter, type Observable } from 'rxjs';
 import type { Frame } from '../protocol/frame.js';
 import { invalidOption } from '../protocol/rules.js';
-import { isFrame } from './stream/item.js';
+import { isFrame } from './items/item.js';
 
 /**
  * Keeps the frames whose bytes contain one of the needles, and everything that is no frame.

@@ -4,7 +4,7 @@ import { oneOf, validated } from './rules.js';
 /**
  * Names a feed of the service: `market` (the default) or `raw` (contract, section 2.2).
  *
- * The value is an io-ts codec, the type is the union of its two words.
+ * The value is an io-ts codec. The type is the union of both names.
  *
  * @example
  * ```ts

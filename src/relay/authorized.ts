@@ -3,19 +3,19 @@ import { catchError, defer, map, type Observable, throwError, timeout } from 'rx
 import { clampMs } from '../protocol/rules.js';
 import { RelayFullError } from './relay-full-error.js';
 
-/** Who a client is, for `maxClientsPerUser` and `relay.disconnect`. */
+/** The user of a client, for `maxClientsPerUser` and `relay.disconnect`. */
 export interface RelayUser {
-  /** The same for every client of this user: not empty. */
+  /** Not empty, and the same for every client of this user. */
   readonly id: string;
 }
 
-/** Says who may receive: `true` or a user lets the client in. */
+/** Decides whether a request may receive: `true` or a user allows it. */
 export type Authorize = (request: IncomingMessage) => boolean | RelayUser | Promise<boolean | RelayUser>;
 
-/** The error of a client that is not let in. */
+/** The error of a client that is not authorized. */
 export class NotAuthorizedError extends Error {
   override readonly name = 'NotAuthorizedError';
-  /** The HTTP status that says so. */
+  /** The HTTP status of the answer. */
   readonly status: 403 | 500;
 
   constructor(status: 403 | 500, message: string) {
@@ -25,9 +25,9 @@ export class NotAuthorizedError extends Error {
 }
 
 /**
- * Emits the id of the user of a request, or `undefined` for one without, once `authorize` lets it in.
+ * Emits the id of the user of a request, or `undefined` for `true`, once `authorize` allows the request.
  *
- * Errors with a {@link NotAuthorizedError} when it does not, or throws, and with a `RelayFullError` when it gives no answer in time.
+ * Errors with a {@link NotAuthorizedError} when `authorize` refuses or throws, and with a `RelayFullError` when it takes too long.
  */
 export const authorized$ = (
   authorize: Authorize,
@@ -35,20 +35,20 @@ export const authorized$ = (
   timeoutMs: number,
 ): Observable<string | undefined> =>
   defer(async () => userIdIn(await authorize(request))).pipe(
-    // The error of the app may say anything: it does not leave the server.
+    // The text of the app's error may be private, so it stays on the server.
     catchError(() => throwError(() => new NotAuthorizedError(500, 'The authorization failed.'))),
     map((id) => {
-      if (id === false) throw new NotAuthorizedError(403, 'This relay does not let you in.');
+      if (id === false) throw new NotAuthorizedError(403, 'This client is not authorized. Sign in again.');
       return id;
     }),
-    timeout({ first: clampMs(timeoutMs), with: () => throwError(tookTooLong) }),
+    timeout({ first: clampMs(timeoutMs), with: () => throwError(timeoutError) }),
   );
 
-/** Returns the id of the user, `undefined` for `true`, and `false` for anything else. */
-const userIdIn = (answer: unknown): string | false | undefined => {
-  if (answer === true) return undefined;
-  const { id } = Object(answer) as Partial<Record<keyof RelayUser, unknown>>;
+/** Returns the id of the user, `undefined` for `true`, and `false` for any other result. */
+const userIdIn = (result: unknown): string | false | undefined => {
+  if (result === true) return undefined;
+  const { id } = Object(result) as Partial<Record<keyof RelayUser, unknown>>;
   return typeof id === 'string' && id !== '' && id;
 };
 
-const tookTooLong = () => new RelayFullError('The authorization took too long. Come back later.', 'authorize-timeout');
+const timeoutError = () => new RelayFullError('The authorization took too long. Come back later.', 'authorize-timeout');

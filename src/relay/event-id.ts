@@ -1,18 +1,18 @@
-/** A place in a log, as a client gives it back. */
+/** A position in a log, as a client sends it in `Last-Event-ID`. */
 export interface EventId {
-  /** Which log: each has its own word, so that a restart of the relay is noticed. */
+  /** Identifies the log. A restarted relay has a new one. */
   readonly epoch: string;
   readonly seq: number;
   readonly frames: number;
-  /** No event before it is later, in epoch ms. */
+  /** No event before the position is later, in epoch ms. */
   readonly at: number;
 }
 
-/** Writes a place as the `id` of a message. The time is rounded up: no event before the place is later than it says. */
-export const eventId = (epoch: string, { seq, frames, at }: Omit<EventId, 'epoch'>): string =>
+/** Writes a position as the `id` of a message. Rounds the time up, so that no event before the position is later. */
+export const formatEventId = (epoch: string, { seq, frames, at }: Omit<EventId, 'epoch'>): string =>
   `${epoch}.${seq}.${frames}.${Math.max(0, Math.ceil(at))}`;
 
-/** Reads a `Last-Event-ID`; `undefined` for what this relay cannot have written. */
+/** Reads a `Last-Event-ID`; returns `undefined` for a text that no relay writes. */
 export const parseEventId = (text: string | undefined): EventId | undefined => {
   const [, epoch = '', ...numbers] = /^([\w-]{1,40})\.(\d{1,16})\.(\d{1,16})\.(\d{1,16})$/.exec(text ?? '') ?? [];
   const [seq = 0, frames = 0, at = 0] = numbers.map(Number);

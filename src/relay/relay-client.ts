@@ -1,216 +1,167 @@
+import { relayGap, openedIn } from '../protocol/snapshot.js';
 import type { LifecycleEvent } from '../protocol/event.js';
 import { writeEventLine } from '../protocol/event-line.js';
-import { hasBeenOpen, openedIn, relayGap, type Snapshot, snapshotAfterGap, snapshotNotBefore, snapshotSince } from '../protocol/snapshot.js';
 import { createFailure } from '../protocol/failures/meaning.js';
 import { relayReports } from '../protocol/failures/relay-meanings.js';
-import type { Missed } from '../protocol/gap.js';
-import { eventId } from './event-id.js';
-import type { Position } from './event-log.js';
-import { isNear, type Joined, joining } from './joining.js';
+import { advance, type ClientProgress, firstStep, isBehind, skip } from './client-progress.js';
+import { formatEventId } from './event-id.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayRun, withWatermark } from './relay-run.js';
+import { type JoinKind, startPosition } from './start-position.js';
 
-/** Why the relay ends a stream that could go on. */
-export type SentAway = 'closing' | 'sessionEnded';
+/** Why the relay ends a stream that could continue. */
+export type EndReason = 'closing' | 'sessionEnded';
 
-/** One client: a place in the log, and what it has to be told next. */
+/** Creates the messages of one client, from its position in the log on. */
 export class RelayClient {
-  readonly joined: Joined;
+  readonly joined: JoinKind;
   readonly #run: RelayRun;
-  /** Whether the source had ended when it came. */
+  /** Whether the source had ended when the client joined. */
   readonly #isLate: boolean;
   readonly #now: () => number;
   readonly #onBehind: () => void;
-  #position: Position;
-  readonly #cameWith: string | undefined;
-  #first: readonly LifecycleEvent[] | undefined;
-  #sent = 0;
-  #missed = 0;
-  #isBehind = false;
-  /** The last watermark that it was sent, in epoch ms. */
+  /** The id of the request, if it needs a gap: messages before the gap repeat this id. */
+  readonly #requestId: string | undefined;
+  #progress: ClientProgress;
+  /** The events of the first message; `undefined` once it is sent. */
+  #firstEvents: readonly LifecycleEvent[] | undefined;
+  #isBehindReported = false;
+  /** The last watermark that was sent, in epoch ms. */
   #watermark = -Infinity;
-  /** Since when frames may be missing that nobody has told of, in epoch ms: the gap follows with the next opening. */
-  #missingSince: number | undefined;
-  /** Events up to this time, in epoch ms, are not sent: another relay has sent later ones. */
-  #seenUntil: number | undefined;
-  /** Whether a gap covers events that are not sent for that reason. */
-  #isSkipTold = false;
 
   constructor(run: RelayRun, lastEventId: string | undefined, now: () => number, onBehind: () => void) {
     this.#run = run;
     this.#isLate = run.end !== undefined;
     this.#now = now;
     this.#onBehind = onBehind;
-    const { joined, place, missed, seenUntil } = joining(run.log, run.epoch, lastEventId, now());
-    this.joined = joined;
-    this.#position = place;
-    this.#seenUntil = seenUntil;
-    if (missed !== undefined) {
-      this.#cameWith = lastEventId;
-      this.#missed = missed.frames ?? 0;
-      this.#first = this.#behind(place.present, missed);
-    } else if (joined === 'new') this.#first = snapshotSince(place.present, run.log.joinedAt(now()));
-    else this.#first = snapshotNotBefore(place.present, Math.max(place.at, seenUntil ?? -Infinity));
+    const start = startPosition(run.log, run.epoch, lastEventId, now());
+    const { progress, events } = firstStep(run.log, start, now());
+    this.joined = start.joined;
+    this.#requestId = start.missed && lastEventId;
+    this.#progress = progress;
+    this.#firstEvents = events;
   }
 
-  /** How many frames it was sent. */
+  /** The number of frames that were sent. */
   get sent(): number {
-    return this.#sent;
+    return this.#progress.sent;
   }
 
-  /** How many frames it was not sent, and told of. */
+  /** The number of frames that were not sent, and that a gap has reported. */
   get missed(): number {
-    return this.#missed;
+    return this.#progress.missed;
   }
 
-  /** Gives what is to be sent, message by message, for as long as `isFull` does not say otherwise. */
+  /** Yields the messages that are due, until `isFull` returns `true`. */
   *messages(isFull: () => boolean): Iterable<RelayMessage> {
-    const first = this.#first;
+    const events = this.#firstEvents;
     if (this.#isRefused()) {
-      const refusal = this.#last();
+      const refusal = this.#lastMessage();
       if (refusal !== undefined) yield refusal;
       return;
     }
-    if (first !== undefined) {
-      this.#first = undefined;
+    if (events !== undefined) {
+      this.#firstEvents = undefined;
       const hello = this.#message(JSON.stringify({ at: this.#now() }), 'hello');
-      yield this.#cameWith === undefined ? hello : { ...hello, id: this.#cameWith };
-      if (first.length > 0) yield this.#told(first);
+      yield this.#requestId === undefined ? hello : { ...hello, id: this.#requestId };
+      if (events.length > 0) yield this.#messageOf(events);
     }
     while (!isFull()) {
-      const message = this.#next();
+      const message = this.#nextMessage();
       if (message === undefined) return;
       yield message;
     }
   }
 
-  /** Gives the watermark of the place of this client, unless events are waiting, or it has got this one. */
+  /** Yields the watermark at the position of this client, unless events are due or the client has this watermark. */
   *watermark(): Iterable<RelayMessage> {
     const { log } = this.#run;
     const watermark = this.#watermarkHere();
-    if (this.#first !== undefined || this.#position.seq !== log.newest.seq || watermark <= this.#watermark) return;
+    const areEventsDue = this.#firstEvents !== undefined || this.#progress.position.seq !== log.newest.seq;
+    if (areEventsDue || watermark <= this.#watermark) return;
     this.#watermark = watermark;
     yield this.#message(withWatermark('', watermark));
   }
 
-  /** Gives the message that only shows that the relay is there. */
+  /** Returns a message without events, which shows that the relay is alive. */
   heartbeat(): RelayMessage {
     return this.#message('', 'heartbeat');
   }
 
-  /** Gives the last message of a stream that the relay ends: the client goes on from here, on another connection. */
-  connectAgain(why: SentAway): RelayMessage {
-    const failure = createFailure(relayReports[why], { stage: 'stream', endedAt: this.#now() });
+  /** Returns the last message of a stream that the relay ends: the client resumes here on another connection. */
+  connectAgain(reason: EndReason): RelayMessage {
+    const failure = createFailure(relayReports[reason], { stage: 'stream', endedAt: this.#now() });
     return this.#message(JSON.stringify(failure), 'connect-again');
   }
 
-  #next(): RelayMessage | undefined {
+  #nextMessage(): RelayMessage | undefined {
     const { log } = this.#run;
-    if (this.#position.seq < log.oldest.seq) return this.#told(this.#skipTo(log.oldest));
-    const skipped = this.#skipSeen();
-    if (skipped.length > 0) return this.#told(skipped);
-    if (this.#missingSince !== undefined) return this.#nextUntilOpen(this.#missingSince) ?? this.#last();
-    const batch = log.read(this.#position);
-    if (batch === undefined) return this.#last();
-    this.#goTo(batch.end);
+    const wasBehind = isBehind(this.#progress, log);
+    const { progress, events } = skip(this.#progress, log, this.#now());
+    this.#progress = progress;
+    if (wasBehind) this.#reportBehind();
+    if (events.length > 0) return this.#messageOf(events);
+    if (progress.missingSince !== undefined) return this.#nextBeforeGap(progress.missingSince) ?? this.#lastMessage();
+    const batch = log.read(progress.position);
+    if (batch === undefined) return this.#lastMessage();
+    this.#progress = advance(progress, batch.end);
     this.#watermark = batch.watermark;
     return this.#run.messageOf(batch);
   }
 
-  // The feed has stopped and there is nothing to send, so the stream does not begin: over HTTP that is a 503, and a load balancer can ask
-  // another replica.
+  // The feed has stopped, and the client has every event. It gets no stream: over HTTP this is a 503, so a load balancer can try another replica.
   #isRefused(): boolean {
     const { end, log } = this.#run;
-    const hasNothing = this.#first !== undefined && this.#position.seq === log.newest.seq;
-    return this.#isLate && end?.type === 'connect-again' && hasNothing;
+    const hasEveryEvent = this.#firstEvents !== undefined && this.#progress.position.seq === log.newest.seq;
+    return this.#isLate && end?.type === 'connect-again' && hasEveryEvent;
   }
 
-  #last(): RelayMessage | undefined {
+  #lastMessage(): RelayMessage | undefined {
     const end = this.#isLate ? this.#run.lateEnd : this.#run.end;
-    this.#isBehind = false;
+    this.#isBehindReported = false;
     return end && this.#message(end.data, end.type);
   }
 
-  // Event by event: the gap goes behind the opening, and nowhere else.
-  #nextUntilOpen(from: number): RelayMessage | undefined {
-    const one = this.#run.log.readOne(this.#position);
+  // One report until the client has caught up. Otherwise a client that is always too slow would fill the app's log.
+  #reportBehind(): void {
+    if (!this.#isBehindReported) this.#onBehind();
+    this.#isBehindReported = true;
+  }
+
+  // Sends single events, because the gap must follow `opened` directly.
+  #nextBeforeGap(from: number): RelayMessage | undefined {
+    const { position } = this.#progress;
+    const one = this.#run.log.readOne(position);
     if (one === undefined) return undefined;
-    const isFrame = one.end.frames > this.#position.frames;
-    this.#goTo(one.end);
+    this.#progress = advance(this.#progress, one.end);
     const opened = openedIn(one.end.present);
     if (opened === undefined) return this.#message(one.lines);
-    this.#missingSince = undefined;
+    this.#progress = { ...this.#progress, missingSince: undefined };
     const gap = writeEventLine(relayGap({ from, to: opened.at, frames: undefined }));
+    const isFrame = one.end.frames > position.frames;
     return this.#message(isFrame ? `${gap}\n${one.lines}` : `${one.lines}\n${gap}`);
   }
 
-  // What comes from a source that is later than the one of the relay before, or has another clock.
-  #skipSeen(): readonly LifecycleEvent[] {
-    const { log } = this.#run;
-    const until = this.#seenUntil;
-    if (until === undefined) return [];
-    if (this.#position.at > until || !isNear(log, until, this.#now())) {
-      this.#seenUntil = undefined;
-      return [];
-    }
-    const before = this.#position;
-    const place = log.placeAfter(until);
-    if (place.seq <= before.seq) return [];
-    this.#position = place;
-    if (this.#missingSince !== undefined)
-      return this.#behind(place.present, { from: this.#missingSince, to: until, frames: undefined });
-    const present = place.present === before.present ? [] : snapshotNotBefore(place.present, until);
-    if (this.#isSkipTold || place.frames === before.frames) return present;
-    this.#isSkipTold = true;
-    const missed = { from: log.earliestAfter(before.seq), to: until, frames: undefined };
-    return present.length === 0 ? [relayGap(missed)] : snapshotAfterGap(place.present, missed);
-  }
-
-  #goTo(end: Position): void {
-    this.#sent += end.frames - this.#position.frames;
-    this.#position = end;
-  }
-
-  #skipTo(oldest: Position): readonly LifecycleEvent[] {
-    const { at: from, frames, present } = this.#position;
-    const to = Math.max(this.#run.log.timeAt(oldest), this.#seenUntil ?? -Infinity);
-    const missed = { from, to, frames: oldest.frames - frames };
-    this.#missed += missed.frames;
-    // It reaches up to what another relay has sent.
-    this.#isSkipTold = true;
-    this.#position = oldest;
-    // Once until it has caught up: one that is slower than the feed for good would fill a log.
-    if (!this.#isBehind) this.#onBehind();
-    this.#isBehind = true;
-    return present === oldest.present ? [relayGap(missed)] : this.#behind(oldest.present, missed);
-  }
-
-  // While the feed has not been open yet, nobody knows where the gap ends.
-  #behind(present: Snapshot, missed: Missed): readonly LifecycleEvent[] {
-    const from = this.#missingSince ?? missed.from;
-    this.#missingSince = hasBeenOpen(present) ? undefined : from;
-    return this.#missingSince === undefined ? snapshotAfterGap(present, { ...missed, from }) : present;
-  }
-
-  #told(events: readonly LifecycleEvent[]): RelayMessage {
+  #messageOf(events: readonly LifecycleEvent[]): RelayMessage {
     const lines = events.map(writeEventLine).join('\n');
     this.#watermark = this.#watermarkHere();
     return this.#message(withWatermark(lines, this.#watermark));
   }
 
-  // Nothing up to the time that the client has seen follows.
+  // No event up to `seenUntil` follows.
   #watermarkHere(): number {
-    const watermark = this.#run.log.watermarkAt(this.#position);
-    return watermark === -Infinity ? watermark : Math.max(watermark, this.#seenUntil ?? -Infinity);
+    const { position, seenUntil } = this.#progress;
+    const watermark = this.#run.log.watermarkAt(position);
+    return watermark === -Infinity ? watermark : Math.max(watermark, seenUntil ?? -Infinity);
   }
 
   #message(data: string, type?: string): RelayMessage {
-    // A connection that is lost before the gap is told must not hide it from the next one.
-    const came = this.#missingSince === undefined ? undefined : this.#cameWith;
-    const { seq, frames, at } = this.#position;
-    // A time after that of the place says that this client has seen more than this log: `joining` reads it.
-    const seenAt = this.#seenUntil === undefined ? at : Math.max(at, this.#seenUntil + 1);
-    const id = came ?? eventId(this.#run.epoch, { seq, frames, at: seenAt });
+    const { position, seenUntil, missingSince } = this.#progress;
+    // If the connection is lost before the gap is sent, the next connection must send it.
+    const requestId = missingSince === undefined ? undefined : this.#requestId;
+    // A time after that of the position means that the client has later events of another relay: `startPosition` reads it.
+    const at = seenUntil === undefined ? position.at : Math.max(position.at, seenUntil + 1);
+    const id = requestId ?? formatEventId(this.#run.epoch, { ...position, at });
     return type === undefined ? { id, data } : { id, type, data };
   }
 }

@@ -1,15 +1,20 @@
-/** What a client is answered that a relay has no room for: how many there are is not for everybody to read. */
+/** The text of a 503. It does not contain the number of clients, because anybody may read it. */
 export const noRoom = 'The relay has no room. Come back later.';
 
 /**
- * Why a relay has no place for a client: `full`: there are `maxClients`; `user`: this user has `maxClientsPerUser` streams; `closed`: the
- * relay is closed; `authorize-timeout`: `authorize` gave no answer in time; `session-ended`: `relay.disconnect(id)` was called for this user
- * while the client was being authorized; `topics`: there are `maxTopics`.
+ * Why a relay refuses a client:
+ *
+ * - `full`: there are `maxClients`.
+ * - `user`: this user has `maxClientsPerUser` streams.
+ * - `closed`: the relay is closed.
+ * - `authorize-timeout`: `authorize` took longer than `authorizeTimeoutMs`.
+ * - `session-ended`: `relay.disconnect(id)` was called for this user while the client was being authorized.
+ * - `topics`: there are `maxTopics`.
  */
 export type RelayRefusal = 'full' | 'user' | 'closed' | 'authorize-timeout' | 'session-ended' | 'topics';
 
 /**
- * The error of a client that a relay has no place for. Over HTTP it is a 503 with `Retry-After`.
+ * The error of a client that a relay has no room for. Over HTTP it is a 503 with `Retry-After`.
  *
  * @example
  * ```ts
@@ -20,19 +25,18 @@ export type RelayRefusal = 'full' | 'user' | 'closed' | 'authorize-timeout' | 's
  */
 export class RelayFullError extends Error {
   override readonly name = 'RelayFullError';
-  /** Why there is none. */
   readonly reason: RelayRefusal;
-  /** When it makes sense to come back, in ms. */
+  /** When the client may retry, in ms. */
   readonly retryAfterMs: number;
 
   /**
-   * @param message - what the client is told
+   * @param message - for the log of your app; a client over HTTP receives a fixed text
    * @param reason - see {@link RelayRefusal}
    */
   constructor(message: string, reason: RelayRefusal = 'full') {
     super(message);
     this.reason = reason;
-    // Another replica may have a place for a client of a relay that shuts down.
+    // When a relay shuts down, another replica may have room at once.
     this.retryAfterMs = reason === 'closed' ? 1_000 : 5_000;
   }
 }

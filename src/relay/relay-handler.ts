@@ -1,50 +1,55 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { aFunction, checkGiven, positiveMs, type Rule, validated } from '../protocol/rules.js';
 import { filter } from 'rxjs';
-import { answerEnd, endConnectionAfter } from './answer-end.js';
+import { aFunction, checkRequired, positiveMs, type Rule, validated } from '../protocol/rules.js';
 import { type Authorize, authorized$, NotAuthorizedError } from './authorized.js';
-import { admission, type AskingReceiver, selection } from './client-messages.js';
-import { type Cors, corsOf, type Origins, originsRule } from './cors.js';
+import { type AllowedOrigins, checkCors, type Cors, originsRule } from './cors.js';
+import { closeConnectionAfter, waitForClose, streamResponse } from './http-response.js';
 import type { Relay } from './relay.js';
 import { noRoom, RelayFullError } from './relay-full-error.js';
 import { isClosing, isConnectAgain, type RelayMessage, sseText } from './relay-message.js';
+import { admission, type PendingReceiver, selection } from './relay-receiver.js';
 import { lateRetryAfterMs } from './relay-run.js';
 import type { RelayTopic } from './topic.js';
-import { writtenResponse } from './written-response.js';
 
-/** Who may receive from a relay over HTTP. */
+/** The options of a request listener. */
 export interface RelayHandlerOptions {
   /**
-   * Says whether a request is let in: a look at the session cookie or the bearer token of your app. It may be async. `true` lets the client
-   * in, and so does `{ id }`, the user, for `maxClientsPerUser` and {@link Relay.disconnect}. Anything else is a 403, an exception a 500 (it
-   * is not reported: log it there). There is no default: `() => true` lets everybody in who can reach the server.
+   * Decides whether a request may receive, for example by the session cookie or the bearer token of your app. It may be async. `true` allows the
+   * client, and so does a user `{ id }`, for `maxClientsPerUser` and {@link Relay.disconnect}. Any other result is a 403, an exception a 500 (it
+   * is not reported, so log it there). There is no default: `() => true` allows everybody who can reach the server.
    */
   readonly authorize: Authorize;
-  /** How long `authorize` may take, in ms; after that the answer is 503 with `Retry-After`. @defaultValue 10 000 */
+  /** How long `authorize` may take, in ms. After that the answer is 503 with `Retry-After`. @defaultValue 10 000 */
   readonly authorizeTimeoutMs?: number | undefined;
   /**
-   * Says what a client that was let in gets instead of every frame: an operator over the events of the feed, which runs once for all clients
-   * that get the same function. `undefined`: the whole feed. Anything else, and an exception, is a 500.
+   * Returns what an authorized client receives instead of every frame: an operator over the events of the feed, which runs once for all clients
+   * with the same function. `undefined` selects the whole feed. Any other result, and an exception, is a 500.
    *
    * @defaultValue the whole feed
    */
   readonly select?: ((request: IncomingMessage) => RelayTopic | undefined) | undefined;
   /**
-   * The other origins whose pages may receive, such as `https://app.example.com`, with cookies; `'*'`: every page, without cookies.
+   * The other origins whose pages may receive, such as `https://app.example.com`, with cookies; `'*'` allows every page, without cookies.
    *
    * @defaultValue none: the origin of the server alone
    */
-  readonly allowOrigins?: Origins | undefined;
+  readonly allowOrigins?: AllowedOrigins | undefined;
 }
 
 /**
- * Makes a request listener of `node:http` that answers with the messages of a relay, as Server-Sent Events (HTML, 9.2).
+ * Creates a request listener of `node:http` that answers with the messages of a relay, as Server-Sent Events (HTML, 9.2).
  *
- * Answers `GET` with 200 and the stream, the preflight of CORS with 204, and else: 400 for a request that was sent before the answer to
- * the one before it on its connection was complete (pipelining), 403 when `authorize` says no or the origin is not allowed, 405 for another
- * method, 500 when `authorize` or `select` throws, 503 with `Retry-After` when there is no room, when `authorize` takes too long, when the relay is
- * closed, and, with the message `connect-again`, when its feed has stopped and there is nothing else to send. A client has a place of `maxClients` from its request on. Writes no more than the response takes. The connection ends with the stream.
- * In Express it is `app.all('/feed', handler)`: a page of another origin sends an `OPTIONS` first. In NestJS take `TradeFeed.sse`.
+ * Answers `GET` with 200 and the stream, and the preflight of CORS with 204. The other answers:
+ *
+ * - 400: the request was sent before the answer to the one before it on the same connection was complete (pipelining).
+ * - 403: `authorize` refuses, or the origin is not allowed.
+ * - 405: another method.
+ * - 500: `authorize` or `select` throws.
+ * - 503 with `Retry-After`: there is no room, `authorize` takes too long, or the relay is closed.
+ * - 503 with `Retry-After` and the message `connect-again`: the feed has stopped, and the client has every event.
+ *
+ * A client counts for `maxClients` from its request on. Writes no more than the response takes. The connection ends with the stream.
+ * In Express use `app.all('/feed', handler)`: a page of another origin sends an `OPTIONS` request first. In NestJS use `TradeFeed.sse`.
  *
  * @param relay - see {@link createRelay}
  * @param options - see {@link RelayHandlerOptions}
@@ -67,28 +72,28 @@ export const relayHandler = (
   relay: Relay,
   options: RelayHandlerOptions,
 ): ((request: IncomingMessage, response: ServerResponse) => void) => {
-  const { authorize, authorizeTimeoutMs = 10_000, allowOrigins = [], select = everything } = validated(options, rules);
-  checkGiven(options, { authorize: rules.authorize });
+  const { authorize, authorizeTimeoutMs = 10_000, allowOrigins = [], select = wholeFeed } = validated(options, rules);
+  checkRequired(options, { authorize: rules.authorize });
   return (request, response) => {
-    const cors = corsOf(request, allowOrigins);
+    const cors = checkCors(request, allowOrigins);
     const refuse = refusal(response, cors);
-    if (!cors.isAllowed) refuse(403, 'This relay does not serve pages of that origin.');
+    if (!cors.isAllowed) refuse(403, 'This relay does not allow pages of this origin.');
     else if (request.method === 'OPTIONS') response.writeHead(204, cors.headers).end();
-    else if (request.method !== 'GET') refuse(405, 'A relay answers to GET.', { allow: 'GET, OPTIONS' });
-    // It waits for the answer before it: one connection could take every place.
+    else if (request.method !== 'GET') refuse(405, 'A relay accepts GET only.', { allow: 'GET, OPTIONS' });
+    // A pipelined request waits for the answer before it. Otherwise one connection could take every slot.
     else if (!response.socket) refuse(400, 'This connection is busy with another answer.', connectionClose(response));
     else {
-      const asking = {
+      const pending = {
         [admission]: authorized$(authorize, request, authorizeTimeoutMs),
-        [selection]: () => selected(select, request),
+        [selection]: () => selectedTopic(select, request),
       };
-      stream(relay, request, response, cors, asking);
+      stream(relay, request, response, cors, pending);
     }
   };
 };
 
 const rules: Readonly<Record<keyof RelayHandlerOptions, Rule>> = {
-  authorize: { ...aFunction, allowed: 'a function that says who is let in: `() => true` lets everybody in' },
+  authorize: { ...aFunction, allowed: 'a function that decides who may receive: `() => true` allows everybody' },
   authorizeTimeoutMs: positiveMs,
   select: aFunction,
   allowOrigins: originsRule,
@@ -96,22 +101,21 @@ const rules: Readonly<Record<keyof RelayHandlerOptions, Rule>> = {
 
 type Select = NonNullable<RelayHandlerOptions['select']>;
 
-const everything: Select = () => undefined;
+const wholeFeed: Select = () => undefined;
 
-const selected = (select: Select, request: IncomingMessage): RelayTopic | undefined => {
-  const topic = tried(() => select(request));
-  if (topic === undefined || typeof topic === 'function') return topic;
-  throw new NotAuthorizedError(500, 'The selection failed.');
-};
-
-/** Gives what is not a topic for what threw: the exception is for the app alone. */
-const tried = (use: () => RelayTopic | undefined): RelayTopic | undefined | null => {
+const selectedTopic = (select: Select, request: IncomingMessage): RelayTopic | undefined => {
+  let topic: unknown;
   try {
-    return use();
+    topic = select(request);
   } catch {
-    return null;
+    // The exception may have private text.
+    throw selectionError();
   }
+  if (topic === undefined || typeof topic === 'function') return topic as RelayTopic | undefined;
+  throw selectionError();
 };
+
+const selectionError = () => new NotAuthorizedError(500, 'The selection failed.');
 
 const refusal =
   (response: ServerResponse, { headers }: Cors) =>
@@ -132,38 +136,38 @@ const stream = (
   request: IncomingMessage,
   response: ServerResponse,
   cors: Cors,
-  asking: Required<Pick<AskingReceiver, typeof admission | typeof selection>>,
+  pending: Required<Pick<PendingReceiver, typeof admission | typeof selection>>,
 ): void => {
-  const written = writtenResponse(response);
-  if (written.isOver) return;
-  const receiver: AskingReceiver = {
+  const target = streamResponse(response);
+  if (target.isOver) return;
+  const receiver: PendingReceiver = {
     lastEventId: [request.headers['last-event-id']].flat()[0],
-    response: written,
-    // Somebody else may have answered meanwhile.
-    ...asking,
-    [admission]: asking[admission].pipe(filter(() => !written.isOver)),
+    response: target,
+    ...pending,
+    // Other code may have answered during the authorization.
+    [admission]: pending[admission].pipe(filter(() => !target.isOver)),
   };
   const messages = relay.messages$(receiver).subscribe({
     next: (message) => {
-      // Such as a middleware that limits the time of an answer: to write behind that would be an error that nobody hears.
-      if (written.isOver) return;
+      // For example a middleware with a time limit has ended the response. A write after the end would be an error without a listener.
+      if (target.isOver) return;
       if (!response.headersSent) {
         const [status, more] = isConnectAgain(message) ? [503, retryAfter(lateRetryAfterMs)] : [200, {}];
         response.writeHead(status, { ...cors.headers, ...streamHeaders, ...connectionClose(response), ...more });
       }
-      if (isClosing(message)) endConnectionAfter(response);
-      written.write(bytesOf(message));
+      if (isClosing(message)) closeConnectionAfter(response);
+      target.write(bytesOf(message));
     },
     error: (error: unknown) => {
       const refuse = refusal(response, cors);
       if (error instanceof NotAuthorizedError) refuse(error.status, error.message);
       else if (error instanceof RelayFullError) {
-        if (error.reason === 'closed') endConnectionAfter(response);
+        if (error.reason === 'closed') closeConnectionAfter(response);
         refuse(503, noRoom, retryAfter(error.retryAfterMs));
-      } else written.destroy();
+      } else target.destroy();
     },
     complete: () => {
-      void answerEnd(response);
+      void waitForClose(response);
       response.end();
     },
   });
@@ -178,17 +182,17 @@ const connectionClose = ({ req }: ServerResponse): Readonly<Record<string, strin
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // Neither a cache nor a compressing middleware may hold frames back; the last one is for nginx.
+  // No cache and no compressing middleware may delay frames; the last header is for nginx.
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
 };
 
-// The message of a batch is the same object for every client: it is encoded once.
+// All clients receive the same message object of a batch, so it is encoded once.
 const encoded = new WeakMap<RelayMessage, Buffer>();
 
 const bytesOf = (message: RelayMessage): Buffer => {
-  const known = encoded.get(message);
-  if (known !== undefined) return known;
+  const cached = encoded.get(message);
+  if (cached !== undefined) return cached;
   const bytes = Buffer.from(sseText(message));
   encoded.set(message, bytes);
   return bytes;

@@ -1,24 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import { writeEventLine } from '../protocol/event-line.js';
-import { isRelayedValue } from '../protocol/relayed-value.js';
-import { eventId } from './event-id.js';
-import { type Batch, EventLog, type LogBounds } from './event-log.js';
 import { copyFailure } from '../protocol/failures/trade-feed-error.js';
-import { publicFailure } from './public-event.js';
+import type { LoggedValue } from '../protocol/snapshot.js';
+import { isRelayedValue, type RelayedValue } from '../protocol/relayed-value.js';
+import { formatEventId } from './event-id.js';
+import { type Batch, EventLog, type LogBounds } from './event-log.js';
+import { publicFailure, publicJson } from './public-json.js';
 import type { RelayMessage, RelayMessageType } from './relay-message.js';
-import type { TopicEvent } from './topic.js';
-import { relayedOn } from './topic-value.js';
+import type { TopicEvent } from './topic-output.js';
 
-/** One subscription of the source, for all clients: the log of its events, and how it ended. */
+/** One subscription of a source, shared by all clients: the log of the events, and how the source ended. */
 export class RelayRun {
-  /** A word of its own: places in the log of another run mean nothing here. */
+  /** A random word that identifies the log. A position in the log of another run is not valid here. */
   readonly epoch = randomBytes(6).toString('base64url');
   readonly log: EventLog;
   #end: RunEnd | undefined;
   #lateEnd: RunEnd | undefined;
   readonly #messages = new WeakMap<Batch, RelayMessage>();
 
-  /** @param clock - gives the time in epoch ms */
+  /** @param clock - returns the time in epoch ms */
   constructor(bounds: LogBounds, clock: () => number) {
     this.log = new EventLog(bounds, clock);
   }
@@ -28,26 +28,26 @@ export class RelayRun {
     return this.#end;
   }
 
-  /** The same for a client that comes after a stop: it asks it to wait, or a page would have asked as often as it may within seconds. */
+  /** The last message for a client that joins after a stop. It sets a delay, since a page would otherwise use up its retries within seconds. */
   get lateEnd(): RunEnd | undefined {
     return this.#lateEnd;
   }
 
   /**
-   * Takes an event in. The stop of a feed is no stop of a client, which stays and waits: for it the feed is disconnected. A source that is
-   * received over another relay emits values, too.
+   * Adds an event to the log. `stopped` is stored as `disconnected`, because the clients stay and wait. A source that is received over another
+   * relay also emits values.
    */
   append(event: TopicEvent): void {
-    if (isRelayedValue(event)) this.log.append(relayedOn(event));
+    if (isRelayedValue(event)) this.log.append(loggedValue(event));
     else this.log.append(event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
   }
 
-  /** Takes note that the source is complete. */
+  /** Ends the run: the source is complete. */
   complete(): void {
     this.#end = this.#lateEnd = { type: 'complete', data: '{}' };
   }
 
-  /** Takes note of the error of the source. */
+  /** Ends the run with the error of the source. */
   stop(error: unknown): void {
     const failure = publicFailure(error);
     const retryAfterMs = Math.max(lateRetryAfterMs, failure.retryAfterMs ?? 0);
@@ -56,27 +56,33 @@ export class RelayRun {
     this.#lateEnd = { type: 'connect-again', data: JSON.stringify(late) };
   }
 
-  /** Gives the message of a batch: the same one to every client. */
+  /** Returns the message of a batch: the same object for every client. */
   messageOf(batch: Batch): RelayMessage {
-    const known = this.#messages.get(batch);
-    if (known !== undefined) return known;
-    const message = { id: eventId(this.epoch, batch.end), data: withWatermark(batch.lines, batch.watermark) };
+    const cached = this.#messages.get(batch);
+    if (cached !== undefined) return cached;
+    const message = { id: formatEventId(this.epoch, batch.end), data: withWatermark(batch.lines, batch.watermark) };
     this.#messages.set(batch, message);
     return message;
   }
 }
 
-/** When a client that comes after a stop may come again, in ms: until then somebody may have taken this replica out of the load balancer. */
+/** When a client that joins after a stop may retry, in ms. Until then a load balancer may have removed this replica. */
 export const lateRetryAfterMs = 5_000;
 
-interface RunEnd {
-  readonly type: RelayMessageType;
-  readonly data: string;
-}
-
-/** Puts a watermark after lines, if there is one: a client's windows close by it. */
+/** Adds a watermark after lines, if there is one. A client closes its windows by it. */
 export const withWatermark = (lines: string, at: number): string => {
   if (at === -Infinity) return lines;
   const watermark = writeEventLine({ type: 'watermark', at });
   return lines === '' ? watermark : `${lines}\n${watermark}`;
 };
+
+const loggedValue = ({ at, value }: RelayedValue<unknown>): LoggedValue => ({
+  type: 'value',
+  at,
+  json: publicJson(value),
+});
+
+interface RunEnd {
+  readonly type: RelayMessageType;
+  readonly data: string;
+}

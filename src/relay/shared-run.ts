@@ -3,59 +3,59 @@ import { map, merge, NEVER, type Observable, ReplaySubject, share, startWith, ta
 import { clampMs } from '../protocol/rules.js';
 import type { RelaySettings } from './relay-options.js';
 import { RelayRun } from './relay-run.js';
-import type { TopicEvent } from './topic.js';
+import type { TopicEvent } from './topic-output.js';
 
-/** The run of a source that all clients share. */
+/** The run of a source, shared by all clients. */
 export interface SharedRun {
   /**
-   * The run for a client that joins now: it stays the same run for this client. Emits the run at once, and again when there is something
-   * new in it.
+   * The run for a client that joins now. It stays the same for this client. Emits the run at once, and again each time after it has received
+   * events.
    */
   readonly run$: Observable<RelayRun>;
-  /** The runs that are held: the one that clients join, and those before a `restart` that clients still read. */
-  readonly held: ReadonlySet<RelayRun>;
-  /** Lets the next client begin another run, if this one has ended. Clients that are here read it to its end. */
+  /** The runs that store events: the one that clients join, and those before a `restart` that clients still read. */
+  readonly runs: ReadonlySet<RelayRun>;
+  /** Makes the next client begin a new run, if the current one has ended. Current clients read their run to its end. */
   restart(): void;
-  /** Ends the subscription of the source. Clients that are here can still read what is held. */
+  /** Ends the subscription of the source. Current clients can still read the stored events. */
   close(): void;
 }
 
 /**
- * Shares the run of a source: subscribes with the first client, and stays subscribed for `lingerMs` after the last one left.
+ * Shares the run of a source: subscribes with the first client, and unsubscribes `lingerMs` after the last one has left.
  *
  * @param onStop - called with the error of the source, after the run has ended
- * @param isKept - whether a run that has ended is kept until `restart`, also when no client comes back; else new clients begin another run
- *   `lingerMs` after its end
+ * @param staysEnded - whether an ended run remains until `restart`, even without clients; otherwise new clients begin a new run `lingerMs` after
+ *   the end
  */
 export const shareRun = (
   source: Observable<TopicEvent>,
   settings: RelaySettings,
   onStop: (error: unknown) => void,
-  { isKept }: { readonly isKept: boolean } = { isKept: true },
+  { staysEnded }: { readonly staysEnded: boolean } = { staysEnded: true },
 ): SharedRun => {
   const { lingerMs, scheduler } = settings;
   const closed = new AsyncSubject<void>();
-  const held = new Set<RelayRun>();
-  let joined: JoinedRun | undefined;
+  const runs = new Set<RelayRun>();
+  let current: CurrentRun | undefined;
 
-  const begin = (): JoinedRun => {
+  const begin = (): CurrentRun => {
     const run = new RelayRun(settings, () => scheduler.now());
     const detached = new AsyncSubject<void>();
     const detach = () => {
-      if (joined === begun) joined = undefined;
+      if (current === begun) current = undefined;
       detached.next();
       detached.complete();
     };
     const lingered$ = timer(clampMs(lingerMs), scheduler);
-    // A source that has ended is not subscribed to again: a page that is loaded again must not evict another client of the account.
-    const isOver = () => isKept && run.end !== undefined;
-    const expired$ = isKept ? NEVER : lingered$.pipe(tap(detach), ignoreElements());
+    // An ended source is not subscribed to again: each page that reloads would take the connection from another client of the account.
+    const isOver = () => staysEnded && run.end !== undefined;
+    const expired$ = staysEnded ? NEVER : lingered$.pipe(tap(detach), ignoreElements());
     const run$ = defer(() => {
-      held.add(run);
+      runs.add(run);
       return running$(source, run, settings, closed, onStop, expired$);
     }).pipe(
       finalize(() => {
-        held.delete(run);
+        runs.delete(run);
         detach();
       }),
       share({
@@ -63,18 +63,18 @@ export const shareRun = (
         resetOnRefCountZero: () => merge(closed, detached, isOver() ? NEVER : lingered$.pipe(filter(() => !isOver()))),
       }),
     );
-    const begun: JoinedRun = { run, run$, detach };
+    const begun: CurrentRun = { run, run$, detach };
     return begun;
   };
 
   return {
     get run$() {
-      joined ??= begin();
-      return joined.run$;
+      current ??= begin();
+      return current.run$;
     },
-    held,
+    runs,
     restart: () => {
-      if (joined?.run.end !== undefined) joined.detach();
+      if (current?.run.end !== undefined) current.detach();
     },
     close: () => {
       closed.next();
@@ -83,15 +83,15 @@ export const shareRun = (
   };
 };
 
-/** The run that a new client gets. */
-interface JoinedRun {
+/** The run that new clients join. */
+interface CurrentRun {
   readonly run: RelayRun;
   readonly run$: Observable<RelayRun>;
-  /** Gives new clients another run; this one is released with its last client. */
+  /** Makes new clients join another run. This run is released with its last client. */
   readonly detach: () => void;
 }
 
-/** Fills the run with what the source emits. Emits it at once, and again at most every `batchMs` when there is something new in it. */
+/** Adds the events of the source to the run. Emits the run at once, and at most every `batchMs` while it receives events. */
 const running$ = (
   source: Observable<TopicEvent>,
   run: RelayRun,

@@ -1,20 +1,20 @@
 import { defer, finalize, merge, type Observable, type SchedulerLike, share, Subject, tap } from 'rxjs';
-import { isReplayed, timeOf } from '../operators/stream/item.js';
-import type { RelayedEvent, Watermark } from '../protocol/event.js';
+import { isReplayed, timeOf } from '../operators/items/item.js';
 import { nextSnapshot, type Snapshot, snapshotSince } from '../protocol/snapshot.js';
+import type { RelayedEvent, Watermark } from '../protocol/event.js';
 
-/** One subscription of a source, for all topics. */
+/** One subscription of a source, shared by all topics. */
 export interface SharedSource {
-  /** The events. A subscriber that comes later first gets those that say how the feed is. */
+  /** The events. A later subscriber first receives the events that describe the current state of the feed. */
   readonly events$: Observable<RelayedEvent>;
   /** Returns whether the source has ended with this error. */
   hasFailedWith(error: unknown): boolean;
-  /** Forgets a source that has ended: the next subscriber subscribes to it again. */
+  /** Forgets an ended source, so that the next subscriber subscribes to it again. */
   restart(): void;
 }
 
 /**
- * Shares a source: subscribes with the first subscriber, and unsubscribes with the last one. One that has ended is not subscribed to again.
+ * Shares a source: subscribes with the first subscriber, and unsubscribes with the last one. Does not subscribe again after the source has ended.
  *
  * @param onStop - called with the error of the source, after all subscribers have received it
  */
@@ -32,16 +32,16 @@ export const shareSource = (
     return source.pipe(
       tap({
         subscribe: () => (state = initial),
-        next: (event) => (state = after(state, event)),
+        next: (event) => (state = nextState(state, event)),
         error: (error: unknown) => (state = { ...state, failure: (failure = { error }) }),
         unsubscribe: () => (state = initial),
       }),
-      // Not before the subscribers have the error: `restart` may be called from there.
+      // After the subscribers have received the error, because `onStop` may call `restart`.
       finalize(() => failure && onStop(failure.error)),
     );
   }).pipe(share({ resetOnError: () => reset$, resetOnComplete: () => reset$ }));
   return {
-    events$: defer(() => merge(presentIn(state, scheduler.now()), shared$)),
+    events$: defer(() => merge(eventsOf(state, scheduler.now()), shared$)),
     hasFailedWith: (error) => state.failure !== undefined && state.failure.error === error,
     restart: () => {
       restarted.next();
@@ -59,14 +59,14 @@ interface SourceState {
 
 const initial: SourceState = { present: [] };
 
-const after = (state: SourceState, event: RelayedEvent): SourceState => {
+const nextState = (state: SourceState, event: RelayedEvent): SourceState => {
   if (event.type === 'watermark') return { ...state, watermark: event };
   const present = nextSnapshot(state.present, event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
   if (isReplayed(event)) return { ...state, present, recordedAt: timeOf(event) };
   return present === state.present ? state : { ...state, present };
 };
 
-const presentIn = ({ present, watermark, recordedAt }: SourceState, now: number): readonly RelayedEvent[] => {
-  const told = snapshotSince(present, watermark?.at ?? recordedAt ?? now);
-  return watermark === undefined ? told : [...told, watermark];
+const eventsOf = ({ present, watermark, recordedAt }: SourceState, now: number): readonly RelayedEvent[] => {
+  const events = snapshotSince(present, watermark?.at ?? recordedAt ?? now);
+  return watermark === undefined ? events : [...events, watermark];
 };

@@ -2,15 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { noop, Observable, type Subscriber } from 'rxjs';
 import { WebSocket } from 'ws';
-import { onRelease, type Settings } from '../options.js';
+import type { Settings } from '../options.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import { retryAfterMs } from '../protocol/retry-after.js';
 import { redactorOf, type Ticket } from '../protocol/ticket.js';
-import { connectSocket } from './connect-socket.js';
 import { deadline } from './deadline.js';
 import { judgedFailure } from './judged-failure.js';
-import { type Keeping, keptSockets } from './kept-sockets.js';
 import { networkFailure } from './network-failure.js';
+import type { AttemptSockets } from './reusable-sockets.js';
 import { TappedSocket } from './tapped-socket.js';
 import { withOwnCheck } from './tls.js';
 
@@ -28,6 +27,9 @@ const limits = {
 /** Fragments of one frame, and chunks of one fragment: each costs some 128 bytes, so that all of them cost no more than the largest frame. */
 const mostPieces = (maxFrameBytes: number): number => Math.max(32 * 1024, Math.floor(maxFrameBytes / 128));
 
+/** Is called when a connection starts to close, with a promise that resolves when it is closed. */
+export type OnClosing = (closed: Promise<void>) => void;
+
 /** An open connection: the WebSocket, and the socket that its bytes are read from. */
 export interface OpenSocket {
   readonly webSocket: WebSocket;
@@ -42,9 +44,14 @@ export interface OpenSocket {
  * Emits once, when the connection is open, and stays: the connection lives as long as the subscription. Errors with a
  * `TradeFeedError` of stage `handshake`. Unsubscribing closes the connection, within a bounded time, and mutes it.
  */
-export const handshake$ = (ticket: Ticket, settings: Settings & Keeping): Observable<OpenSocket> => {
+export const handshake$ = (
+  ticket: Ticket,
+  sockets: AttemptSockets,
+  settings: Settings,
+  onClosing: OnClosing,
+): Observable<OpenSocket> => {
   const { handshakeTimeoutMs } = settings;
-  const leftMs = leftOf(ticket, settings);
+  const leftMs = leftOf(ticket, sockets);
   const late: FailureFacts =
     leftMs <= handshakeTimeoutMs
       ? { stage: 'handshake', code: 'ticket-expired' }
@@ -52,28 +59,27 @@ export const handshake$ = (ticket: Ticket, settings: Settings & Keeping): Observ
   return new Observable<OpenSocket>((subscriber) => {
     const fail = (facts: FailureFacts) => subscriber.error(judgedFailure(settings, facts));
     if (leftMs <= 0) fail(late);
-    else open(ticket, settings, subscriber, fail);
+    else open(connect(ticket, sockets, settings, fail), ticket, onClosing, subscriber, fail);
   }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), () => judgedFailure(settings, late)));
 };
 
 // If two fresh tickets in a row expire, a clock is wrong. So after the first one the service decides.
-const leftOf = ({ deadlineMs = Infinity }: Ticket, { [keptSockets]: kept }: Keeping): number =>
-  kept?.lastFailure()?.code === 'ticket-expired' ? Infinity : deadlineMs - performance.now();
+const leftOf = ({ deadlineMs = Infinity }: Ticket, { lastFailure }: AttemptSockets): number =>
+  lastFailure()?.code === 'ticket-expired' ? Infinity : deadlineMs - performance.now();
 
 const open = (
+  webSocket: WebSocket | undefined,
   ticket: Ticket,
-  settings: Settings,
+  onClosing: OnClosing,
   subscriber: Subscriber<OpenSocket>,
   fail: (facts: FailureFacts) => void,
 ): void => {
-  let upgraded: IncomingMessage | undefined;
-  const webSocket = connect(ticket, settings, fail);
   if (webSocket === undefined) return;
-  const tell = settings[onRelease];
-  const teardown = () => release(webSocket, tell);
+  let upgraded: IncomingMessage | undefined;
+  const teardown = () => release(webSocket, onClosing);
   const leave = () => {
     subscriber.remove(teardown);
-    mute(webSocket, tell);
+    mute(webSocket, onClosing);
   };
   subscriber.add(teardown);
   webSocket
@@ -97,16 +103,16 @@ const open = (
 
 const connect = (
   ticket: Ticket,
-  { tls, agent, maxFrameBytes, [keptSockets]: kept }: Settings & Keeping,
+  { connectStream }: AttemptSockets,
+  { tls, agent, maxFrameBytes }: Settings,
   fail: (facts: FailureFacts) => void,
 ): WebSocket | undefined => {
-  const connectTo = kept?.connect ?? ((url) => connectSocket(url, tls));
   try {
     return new WebSocket(ticket.wss_url, [ticket.subprotocol], {
       ...withOwnCheck(tls),
       agent,
       // An agent makes sockets of its own.
-      createConnection: () => new TappedSocket(connectTo(new URL(ticket.wss_url))),
+      createConnection: () => new TappedSocket(connectStream(new URL(ticket.wss_url))),
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: maxFrameBytes,
@@ -126,14 +132,14 @@ const connect = (
 };
 
 // A socket that is still open says goodbye; any other one is destroyed. In both cases nobody hears of it again.
-const release = (webSocket: WebSocket, tell: Settings[typeof onRelease]): void => {
-  mute(webSocket, tell);
+const release = (webSocket: WebSocket, onClosing: OnClosing): void => {
+  mute(webSocket, onClosing);
   if (webSocket.readyState === WebSocket.OPEN) webSocket.close(1000);
   else webSocket.terminate();
 };
 
-const mute = (webSocket: WebSocket, tell: Settings[typeof onRelease]): void => {
+const mute = (webSocket: WebSocket, onClosing: OnClosing): void => {
   webSocket.removeAllListeners().on('error', noop);
   if (webSocket.readyState !== WebSocket.CLOSED)
-    tell?.(new Promise((resolve) => webSocket.once('close', () => resolve())));
+    onClosing(new Promise((resolve) => webSocket.once('close', () => resolve())));
 };

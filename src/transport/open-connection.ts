@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { Observable, type OperatorFunction, switchMap } from 'rxjs';
+import { noop, Observable, type OperatorFunction, switchMap } from 'rxjs';
 import { WebSocket } from 'ws';
 import { resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
 import { isCloseReason } from '../protocol/close-code.js';
@@ -8,10 +8,11 @@ import type { Feed } from '../protocol/feed.js';
 import { Frame } from '../protocol/frame.js';
 import { redactorOf, type Ticket } from '../protocol/ticket.js';
 import { judgedFailure } from './judged-failure.js';
-import { handshake$, type OpenSocket } from './handshake.js';
+import { handshake$, type OnClosing, type OpenSocket } from './handshake.js';
 import { stalled$ } from './liveness.js';
 import { markShared } from './mark-shared.js';
 import { plainCause } from './network-failure.js';
+import { type AttemptSockets, freshSockets } from './reusable-sockets.js';
 import type { Tap } from './tap.js';
 import { TappedSocket } from './tapped-socket.js';
 
@@ -49,10 +50,28 @@ export const openConnection = (
   onOpen: (feed: Feed) => number = () => 1,
 ): OperatorFunction<Ticket, Frame> => {
   const settings = resolveOptions(options);
-  return switchMap((ticket) =>
-    handshake$(ticket, settings).pipe(switchMap((socket) => frames$(socket, ticket, settings, onOpen(ticket.feed)))),
-  );
+  return openConnectionOver(freshSockets(settings), settings, onOpen);
 };
+
+/**
+ * Opens connections as {@link openConnection} does, over the sockets that an attempt reuses.
+ *
+ * @param onClosing - is called for each connection that starts to close
+ */
+export const openConnectionOver = (
+  sockets: AttemptSockets,
+  settings: Settings,
+  onOpen: (feed: Feed) => number,
+  onClosing: OnClosing = noop,
+): OperatorFunction<Ticket, Frame> =>
+  switchMap((ticket) =>
+    handshake$(ticket, sockets, settings, onClosing).pipe(
+      switchMap((socket) => {
+        sockets.standBy();
+        return frames$(socket, ticket, settings, onOpen(ticket.feed));
+      }),
+    ),
+  );
 
 const frames$ = (
   { webSocket, socket, leave }: OpenSocket,

@@ -10,18 +10,17 @@ import {
   using,
 } from 'rxjs';
 import { type Dispatcher, request } from 'undici';
-import type { Settings } from '../options.js';
-import { connectSocket } from './connect-socket.js';
-import type { KeptSockets } from './kept-sockets.js';
-import { type OwnClient, ownClient } from './own-client.js';
+import type { AttemptSockets } from './reusable-sockets.js';
+import { createTicketClient, type TicketClient } from './ticket-client.js';
 
 /** A POST request, and the means to make it with. */
-export interface Post extends Pick<Settings, 'dispatcher' | 'tls'> {
+export interface Post {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** What is kept from one POST to the next. @defaultValue nothing: the connection ends with the POST */
-  readonly kept?: KeptSockets | undefined;
+  /** The user's own dispatcher, which replaces `sockets`. */
+  readonly dispatcher?: Dispatcher | undefined;
+  readonly sockets: AttemptSockets;
 }
 
 type Read<T> = (response: Dispatcher.ResponseData) => ObservableInput<T>;
@@ -35,22 +34,26 @@ type Read<T> = (response: Dispatcher.ResponseData) => ObservableInput<T>;
  * an idle connection at any time (RFC 9112, 9.3.1), so the request is sent once more, on a fresh one.
  */
 export const post$ = <T>(post: Post, read: Read<T>): Observable<T> => {
-  const { url, tls, dispatcher, kept } = post;
+  const { url, dispatcher, sockets } = post;
   if (dispatcher) return sent$(post, { dispatcher: neverRedirected(dispatcher), release: noop }, read);
 
-  const over$ = (client: OwnClient) =>
-    sent$(post, { dispatcher: client.dispatcher, release: (isWhole) => release(client, isWhole, kept) }, read);
+  const over$ = (client: TicketClient) => {
+    // A refusal may come from an overloaded server behind a load balancer: a new connection can reach another server.
+    const release = (isWhole: boolean) => (isWhole ? sockets.storeClient(client) : client.destroy());
+    return sent$(post, { dispatcher: client.dispatcher, release }, read);
+  };
 
   return defer(() => {
-    const connect = kept?.connectTicket ?? ((to: URL) => connectSocket(to, tls));
-    const warm = kept?.takeClient();
-    if (warm === undefined) return over$(ownClient(url, connect));
+    const warm = sockets.takeClient();
+    if (warm === undefined) return over$(createTicketClient(url, sockets.connectTicket));
 
     const socket = warm.socket();
     const heardBytes = socket?.bytesRead;
     const wasUnanswered = () => warm.socket() === socket && socket?.bytesRead === heardBytes;
     return over$(warm).pipe(
-      catchError((error: unknown) => (wasUnanswered() ? over$(ownClient(url, connect)) : throwError(() => error))),
+      catchError((error: unknown) =>
+        wasUnanswered() ? over$(createTicketClient(url, sockets.connectTicket)) : throwError(() => error),
+      ),
     );
   });
 };
@@ -97,12 +100,6 @@ const start = ({ url, headers, body }: Post, { dispatcher, release }: Means): St
       release(isWhole);
     },
   };
-};
-
-// A refusal may come from a server behind a balancer that has no good one: the next POST shall find another.
-const release = (client: OwnClient, isWhole: boolean, kept: KeptSockets | undefined): void => {
-  if (isWhole && kept) kept.keepClient(client);
-  else client.destroy();
 };
 
 // A redirect interceptor of the user's would carry the key to wherever the answer points.

@@ -24,9 +24,9 @@ import { parseTicket, parseTimestamp, type Ticket } from '../protocol/ticket.js'
 import { apiKey$ } from './api-key.js';
 import { deadline } from './deadline.js';
 import { judgedFailure } from './judged-failure.js';
-import { type Keeping, keptSockets } from './kept-sockets.js';
 import { networkFailure } from './network-failure.js';
 import { post$ } from './post.js';
+import { type AttemptSockets, freshSockets } from './reusable-sockets.js';
 
 /** More than any ticket needs; a longer body is none. */
 const MAX_BODY_BYTES = 64 * 1024;
@@ -56,16 +56,21 @@ const DRAIN_MS = 1_000;
  */
 export const requestTicket = (options?: TradeFeedOptions): OperatorFunction<Feed, Ticket> => {
   const settings = resolveTicketOptions(options);
-  return concatMap((feed) => {
-    checkFeed(feed);
-    return apiKey$(settings).pipe(concatMap((key) => ticket$(settings, feed, key)));
-  });
+  return requestTicketOver(freshSockets(settings), settings);
 };
+
+/** Requests tickets as {@link requestTicket} does, over the sockets that an attempt reuses. */
+export const requestTicketOver = (sockets: AttemptSockets, settings: TicketSettings): OperatorFunction<Feed, Ticket> =>
+  concatMap((feed) => {
+    checkFeed(feed);
+    sockets.openSpare();
+    return apiKey$(settings).pipe(concatMap((key) => ticket$(sockets, settings, feed, key)));
+  });
 
 type Answer = { readonly ticket: Ticket } | { readonly refusal: FailureFacts };
 
-const ticket$ = (settings: TicketSettings & Keeping, feed: Feed, key: Secret): Observable<Ticket> => {
-  const { baseUrl, ticketTimeoutMs, dispatcher, tls, [keptSockets]: kept } = settings;
+const ticket$ = (sockets: AttemptSockets, settings: TicketSettings, feed: Feed, key: Secret): Observable<Ticket> => {
+  const { baseUrl, ticketTimeoutMs, dispatcher } = settings;
   const url = new URL(`${baseUrl.replace(/\/+$/, '')}/v1/wss/tickets`);
   const headers = {
     'x-api-key': key.reveal(),
@@ -76,7 +81,7 @@ const ticket$ = (settings: TicketSettings & Keeping, feed: Feed, key: Secret): O
   };
   const body = JSON.stringify({ feed });
   const sentMs = performance.now();
-  return post$({ url, headers, body, dispatcher, tls, kept }, (response) => answer$(response, sentMs)).pipe(
+  return post$({ url, headers, body, dispatcher, sockets }, (response) => answer$(response, sentMs)).pipe(
     deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
     catchError((error: unknown) => of({ refusal: networkFailure('ticket', error, redactor(key)) })),
     last(),

@@ -1,37 +1,39 @@
-import { catchError, defer, type Observable, retryWhen, switchMap } from 'rxjs';
+import { catchError, defer, noop, type Observable, retryWhen, switchMap } from 'rxjs';
 import type { TicketSettings } from '../options.js';
-import type { LifecycleEvent } from '../protocol/event.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
+import { backoff } from '../reconnect/backoff.js';
+import { type Emit, reconnecting } from '../reconnect/lifecycle.js';
+import type { OnClosing } from '../transport/handshake.js';
 import { notStarted } from './lost-worker.js';
 import { worker$ } from './worker.js';
 
 /**
- * Streams the frames of a feed that a worker thread receives, and tells of what happens around them, in its place.
+ * Streams the frames of a feed that a worker thread receives, as `attempts$` does on this thread.
  *
- * Emits, tells and errors as the feed on this thread does. A worker that is lost is a failure as others are, and another one follows.
+ * A worker that ends without being stopped is a failure: after a wait by the same policy, another worker starts.
  *
- * @param tell - told of each event
- * @param again - the notifier of `retryWhen`, for a worker that is lost
+ * @param emit - receives each lifecycle event
+ * @param onClosing - is called for each worker that is stopped
  */
 export const feedInWorker$ = (
   feed: Feed,
   settings: TicketSettings,
-  tell: (event: LifecycleEvent) => void,
-  again: (failures: Observable<unknown>) => Observable<unknown>,
+  emit: Emit,
+  onClosing: OnClosing = noop,
 ): Observable<Frame> =>
   defer(() => {
     let connections = 0;
-    const count = (event: LifecycleEvent): void => {
+    const emitAndCount: Emit = (event) => {
       if (event.type === 'opened') ({ connection: connections } = event);
-      tell(event);
+      emit(event);
     };
-    // Loaded when it is needed: a test runner that makes CommonJS of this package cannot load a file that knows its own address.
+    // Imported on demand: a test runner that compiles this package to CommonJS cannot load a file with `import.meta.url`.
     return defer(() => import('./start-worker.js')).pipe(
       catchError((cause: unknown) => {
         throw notStarted(settings, cause);
       }),
-      switchMap(({ startWorker }) => worker$(feed, settings, count, connections, startWorker)),
-      retryWhen(again),
+      switchMap(({ startWorker }) => worker$(feed, settings, emitAndCount, connections, startWorker, onClosing)),
+      retryWhen(backoff(settings.backoff, reconnecting(emit))),
     );
   });

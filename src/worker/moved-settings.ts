@@ -1,7 +1,7 @@
 import type { TicketSettings, TlsOptions, TradeFeedOptions } from '../options.js';
 import { invalidOption } from '../protocol/rules.js';
 import { Secret } from '../protocol/secret.js';
-import { type BackoffPolicy, defaultBackoff } from '../reconnect/backoff.js';
+import { type BackoffPolicy, defaultBackoff } from '../reconnect/policy.js';
 
 /** How much is held for a main thread that is blocked, unless it is said. */
 const defaultBufferBytes = 256 * 1024 * 1024;

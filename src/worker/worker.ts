@@ -1,9 +1,10 @@
 import { Worker } from 'node:worker_threads';
 import { Observable } from 'rxjs';
-import { onRelease, type TicketSettings } from '../options.js';
-import type { LifecycleEvent } from '../protocol/event.js';
+import type { TicketSettings } from '../options.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
+import type { Emit } from '../reconnect/lifecycle.js';
+import type { OnClosing } from '../transport/handshake.js';
 import { answerTo, keyAnswer } from './answers.js';
 import { keptValues } from './kept-values.js';
 import { lostWorker, notStarted } from './lost-worker.js';
@@ -31,13 +32,14 @@ const graceMs = 3_000;
 export const worker$ = (
   feed: Feed,
   settings: TicketSettings,
-  tell: (event: LifecycleEvent) => void,
+  emit: Emit,
   connectionsBefore: number,
   start: typeof startWorker,
+  onClosing: OnClosing,
 ): Observable<Frame> =>
   new Observable((subscriber) => {
     const kept = keptValues();
-    const receiver = createReceiver(subscriber, tell, kept, connectionsBefore);
+    const receiver = createReceiver(subscriber, emit, kept, connectionsBefore);
     const progress = createProgress();
     const questions = openQuestions((question) => answerTo(question, settings, kept), subscriber);
 
@@ -78,7 +80,7 @@ export const worker$ = (
 
     return () => {
       const gone = endOf(worker);
-      settings[onRelease]?.(gone);
+      onClosing(gone);
       if (!isUp) return void worker.terminate();
       post({ type: 'stop' });
       const bound = setTimeout(() => void worker.terminate(), graceMs);

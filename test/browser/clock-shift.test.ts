@@ -10,18 +10,18 @@ describe('clockShiftMs', () => {
     ['more than a second ahead', 10_000, 10_000, 8_999, 1_001],
     ['more than a second behind', 10_000, 10_000, 11_001, -1_001],
     ['ten minutes ahead, over a slow network', 600_000, 604_000, 2_000, 600_000],
-    ['two seconds ahead, over a network as slow', 10_000, 14_000, 10_000, 0],
+    ['two seconds ahead, over an equally slow network', 10_000, 14_000, 10_000, 0],
   ])('%s', (_what, askedAt, heardAt, relayAt, shiftMs) => {
     expect(clockShiftMs(askedAt, heardAt, relayAt, 0)).toBe(shiftMs);
   });
 
-  it('keeps the estimate of the connection before when it may be right, and replaces it when not', () => {
+  it('keeps the estimate of the previous connection if it may be right, else replaces it', () => {
     expect(clockShiftMs(600_000, 600_040, 2_000, 598_500)).toBe(598_500);
     expect(clockShiftMs(600_000, 600_040, 2_000, 596_000)).toBe(598_020);
     expect(clockShiftMs(600_000, 600_040, 600_020, 598_500)).toBe(0);
   });
 
-  it('is 0 or right to half of the round trip, wherever in it the relay has answered', () => {
+  it('is 0, or right to half of the round trip, for any asymmetry of the network', () => {
     const ms = (max: number) => fc.integer({ min: -max, max });
     fc.assert(
       fc.property(ms(1e9), fc.nat(20_000), fc.nat(20_000), (shift, there, back) => {

@@ -1,4 +1,4 @@
-/** Puts the events and the visibility of a page on the globals of Node, and counts its listeners. */
+/** Adds the events and the visibility of a page to the globals of Node, and counts the listeners. */
 export class FakePage {
   readonly document = { visibilityState: 'visible' };
   readonly #target = new EventTarget();

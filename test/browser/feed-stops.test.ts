@@ -1,34 +1,38 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
-import type { Ended } from '../../src/browser/attempt.js';
+import type { ConnectionEnd } from '../../src/browser/connection-facts.js';
 import { afterEnd, feedStops } from '../../src/browser/feed-stops.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { Verdict } from '../../src/protocol/failures/failure-code.js';
 import { relayError } from '../../src/protocol/failures/relay-error.js';
 
 const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt: 1 });
-const stop: Ended = { failure: replaced, isOfFeed: true, hasOpened: false };
-const stopAfterOpened: Ended = { ...stop, hasOpened: true };
-const lost: Ended = { failure: relayError({ code: 'relay-lost' }), isOfFeed: true, hasOpened: false };
-const lostAfterOpened: Ended = { ...lost, hasOpened: true };
-const unreachable: Ended = { failure: relayError({ code: 'relay-unreachable' }), isOfFeed: false, hasOpened: false };
-const refused: Ended = { failure: relayError({ status: 401 }), isOfFeed: false, hasOpened: false };
+const stop: ConnectionEnd = { failure: replaced, isOfFeed: true, hasOpened: false };
+const stopAfterOpened: ConnectionEnd = { ...stop, hasOpened: true };
+const lost: ConnectionEnd = { failure: relayError({ code: 'relay-lost' }), isOfFeed: true, hasOpened: false };
+const lostAfterOpened: ConnectionEnd = { ...lost, hasOpened: true };
+const unreachable: ConnectionEnd = {
+  failure: relayError({ code: 'relay-unreachable' }),
+  isOfFeed: false,
+  hasOpened: false,
+};
+const refused: ConnectionEnd = { failure: relayError({ status: 401 }), isOfFeed: false, hasOpened: false };
 
-const verdictsOf = async (max: number, ends: readonly Ended[]): Promise<readonly Verdict[]> =>
+const verdictsOf = async (max: number, ends: readonly ConnectionEnd[]): Promise<readonly Verdict[]> =>
   (await lastValueFrom(from(ends).pipe(feedStops(max), toArray()))).map(({ verdict }) => verdict);
 
 describe('afterEnd', () => {
-  it.each<[string, number, Ended, number, Verdict]>([
-    ['the first stop of the feed is tried again', 0, stop, 1, 'backoff'],
-    ['the last but one as well', 1, stop, 2, 'backoff'],
+  it.each<[string, number, ConnectionEnd, number, Verdict]>([
+    ['the first stop of the feed is retried', 0, stop, 1, 'backoff'],
+    ['the last but one is retried', 1, stop, 2, 'backoff'],
     ['the last one stops', 2, stop, 3, 'stop'],
-    ['one that goes on after it, by `classify`, stops again', 3, stop, 4, 'stop'],
+    ['a stop after `classify` continued stops again', 3, stop, 4, 'stop'],
     ['a stop after `opened` is the first again', 2, stopAfterOpened, 1, 'backoff'],
-    ['a lost connection counts for nothing', 2, lost, 2, 'backoff'],
+    ['a lost connection does not change the count', 2, lost, 2, 'backoff'],
     ['a lost connection after `opened` begins the count again', 2, lostAfterOpened, 0, 'backoff'],
-    ['no answer counts for nothing', 2, unreachable, 2, 'backoff'],
-    ['a refusal of the relay is not counted, and stops at once', 0, refused, 0, 'stop'],
+    ['a connection without an answer does not change the count', 2, unreachable, 2, 'backoff'],
+    ['a refusal of the relay stops at once', 0, refused, 0, 'stop'],
   ])('%s', (_what, before, ended, stops, verdict) => {
     const after = afterEnd(3, before, ended);
     expect([after.stops, after.failure.verdict]).toEqual([stops, verdict]);
@@ -37,13 +41,13 @@ describe('afterEnd', () => {
 });
 
 describe('feedStops', () => {
-  it('stops at the first stop of the feed where one is allowed, and never where any number is', async () => {
+  it('stops at the first stop with 1, and never with Infinity', async () => {
     expect(await verdictsOf(1, [stop])).toEqual(['stop']);
-    expect(new Set(await verdictsOf(Infinity, Array<Ended>(100).fill(stop)))).toEqual(new Set(['backoff']));
+    expect(new Set(await verdictsOf(Infinity, Array<ConnectionEnd>(100).fill(stop)))).toEqual(new Set(['backoff']));
   });
 
   it('counts for each subscription', () => {
-    const ends = new Subject<Ended>();
+    const ends = new Subject<ConnectionEnd>();
     const counted$ = ends.pipe(feedStops(2));
     const [first, second]: [Verdict[], Verdict[]] = [[], []];
     counted$.subscribe(({ verdict }) => first.push(verdict));
@@ -53,7 +57,7 @@ describe('feedStops', () => {
     expect([first, second]).toEqual([['backoff', 'stop'], ['backoff']]);
   });
 
-  it('stops exactly where the relay has said so for the n-th time since the last `opened`, whatever happens between', async () => {
+  it('stops at the n-th stop since the last `opened`, for any sequence of ends', async () => {
     const kinds = { stop, stopAfterOpened, lost, lostAfterOpened, unreachable };
     const kind = fc.constantFrom(...(Object.keys(kinds) as (keyof typeof kinds)[]));
     await fc.assert(
@@ -63,7 +67,7 @@ describe('feedStops', () => {
           names.map((name) => kinds[name]),
         );
         for (const [n, name] of names.entries()) {
-          // By looking back instead of counting on: the stops from the last end with an `opened` on.
+          // Computed backwards: the stops since the last end with an `opened`.
           const begin = names.slice(0, n + 1).findLastIndex((each) => each.endsWith('AfterOpened'));
           const inRow = names.slice(Math.max(begin, 0), n + 1).filter((each) => each.startsWith('stop')).length;
           expect(seen[n]).toBe(name.startsWith('stop') && inRow >= max ? 'stop' : 'backoff');

@@ -25,7 +25,7 @@ describe('pageWakes$', () => {
     expect(emitted).toBe(does ? 2 : 0);
   });
 
-  it('listens while it is subscribed to, and no longer', () => {
+  it('listens only while it is subscribed', () => {
     expect(page.listeners).toEqual([]);
     const subscription = pageWakes$.subscribe();
     expect(page.listeners.sort()).toEqual(['online', 'pageshow', 'visibilitychange']);
@@ -33,7 +33,7 @@ describe('pageWakes$', () => {
     expect(page.listeners).toEqual([]);
   });
 
-  it('emits nothing where there is no page, and ends nothing that it is merged with by an error', () => {
+  it('emits nothing and does not error where there is no page', () => {
     page.remove();
     const seen: string[] = [];
     pageWakes$.subscribe({ next: () => seen.push('next'), error: () => seen.push('error') }).unsubscribe();

@@ -12,17 +12,17 @@ describe('readMessage', () => {
     expect(readMessage(message('', ...lines), 5)).toEqual({ events: [requested(6), opened(7)] });
   });
 
-  it('leaves out what it does not know', () => {
+  it('ignores unknown events and messages', () => {
     expect(readMessage(message('', '{"type":"new"}', lines[1]!), 0)).toEqual({ events: [opened(2)] });
     expect(readMessage(message('new', 'whatever'), 0)).toEqual({});
     expect(readMessage(message('heartbeat', ''), 0)).toEqual({});
   });
 
-  it('reads the greeting', () => {
+  it('reads hello', () => {
     expect(readMessage(message('hello', '{"at":5,"more":1}'), 0)).toEqual({ relayAt: 5 });
   });
 
-  it.each(['stop', 'renew', 'wait', 'backoff'] as const)('reads why to connect again: %s', (verdict) => {
+  it.each(['stop', 'renew', 'wait', 'backoff'] as const)('reads the failure of connect-again: %s', (verdict) => {
     const failure = copyFailure(lost(5, { reason: 'x' }), { previous: lost(3), verdict });
     const { ending } = readMessage(message('connect-again', JSON.stringify(failure)), 100);
     expect(ending).toBeInstanceOf(TradeFeedError);
@@ -43,7 +43,7 @@ describe('readMessage', () => {
     message('connect-again', 'null'),
     message('connect-again', 'garbage'),
     message('connect-again', JSON.stringify({ ...lost(5), verdict: 'hope' })),
-  ])('throws for what no relay sends: $type $lines', (sent) => {
+  ])('throws for an invalid message: $type $lines', (sent) => {
     expect(() => readMessage(sent, 0)).toThrow();
   });
 });

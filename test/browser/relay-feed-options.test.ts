@@ -3,7 +3,7 @@ import { asyncScheduler } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions } from '../../src/browser/index.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
-import { defaultBackoff } from '../../src/reconnect/backoff.js';
+import { defaultBackoff } from '../../src/reconnect/policy.js';
 
 const url = 'http://localhost/feed';
 const page = globalThis as { location?: { href: string } | undefined };
@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 describe('resolveRelayFeed', () => {
-  it('fills up what is not given', () => {
+  it('adds the defaults', () => {
     expect(resolveRelayFeed(url)).toEqual({
       ...{ url, headers: {}, credentials: 'same-origin', connectTimeoutMs: 10_000, idleTimeoutMs: 45_000 },
       maxFeedStops: 5,
@@ -21,11 +21,11 @@ describe('resolveRelayFeed', () => {
     expect(resolveRelayFeed(url, { headers: undefined, resumeIn: undefined })).toEqual(resolveRelayFeed(url));
   });
 
-  it.each([1, 2, Infinity])('takes %p stops of the feed for the last one', (maxFeedStops) => {
+  it.each([1, 2, Infinity])('accepts %p as maxFeedStops', (maxFeedStops) => {
     expect(resolveRelayFeed(url, { maxFeedStops })).toMatchObject({ maxFeedStops });
   });
 
-  it('takes an address of any kind, a relative one against the page', () => {
+  it('accepts an absolute address, or one relative to the page', () => {
     expect(resolveRelayFeed(new URL('https://a.example/b?c=d')).url).toBe('https://a.example/b?c=d');
     page.location = { href: 'https://app.example.com/some/page?x#y' };
     expect(resolveRelayFeed('/feed').url).toBe('https://app.example.com/feed');
@@ -76,7 +76,7 @@ describe('relayFeed$', () => {
     ...['all', true, null].map((tabs): ['tabs', object] => ['tabs', { tabs }]),
     ['scheduler', { scheduler: {} }],
     ['header', { header: {} }],
-  ])('refuses %s as %j at once, and names it', (name, options) => {
+  ])('refuses %s as %j at once, and names the option', (name, options) => {
     const make = () => relayFeed$(url, options);
     expect(make).toThrow(TradeFeedError);
     expect(make).toThrow(`\`${name}\``);

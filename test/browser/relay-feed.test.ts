@@ -15,9 +15,9 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
-import { publicEvent } from '../../src/relay/public-event.js';
+import { publicEvent } from '../../src/relay/public-json.js';
 import { disconnected, gapOf, lost, opened, reconnecting, requested } from '../operators/stream.js';
-import { Clock, essence, eventually, frame, isFrame, range, Source, Web } from '../relay/support.js';
+import { Clock, essence, frame, isFrame, range, Source, Web } from '../relay/support.js';
 import { FakePage } from './fake-page.js';
 import {
   connectAgain,
@@ -32,6 +32,8 @@ import {
   type Step,
   stream,
 } from './support.js';
+import { cases } from '../support/cases.js';
+import { waitFor } from '../support/wait-for.js';
 import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 
 const closing: (() => unknown)[] = [];
@@ -67,19 +69,19 @@ const line = (text: string | number): string => frameLine(frame(text)).trim();
 const statusOf = (events: readonly RelayedEvent[]) =>
   firstValueFrom(from(events).pipe(connectionStatus(), toArray())).then((all) => all.at(-1));
 
-describe('relayFeed$: what comes', () => {
-  it('is cold: nothing is asked before the subscription; each one is a client', async () => {
+describe('relayFeed$: the events', () => {
+  it('sends no request before the subscription; each subscription is a client', async () => {
     const { relay, web } = await serveRelay();
     const feed$ = relayFeed$(web.url, quick);
     expect(web.requests).toEqual([]);
     closing.push(...[feed$.subscribe(), feed$.subscribe()].map((each) => () => each.unsubscribe()));
-    await eventually(() => relay.status().clients.length === 2);
+    await waitFor(() => relay.status().clients.length === 2);
   });
 
-  it('is what the source has emitted: the same events in the same order, frames that are frames', async () => {
+  it('are the events of the source in the same order, with frames of the class Frame', async () => {
     const { source, relay, web } = await serveRelay();
     const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     const at = Date.now();
     const failure = copyFailure(lost(at, { uptimeMs: 5, framesReceived: 2 }), { previous: lost(at - 9) });
     const sent: readonly RelayedEvent[] = [
@@ -107,7 +109,7 @@ describe('relayFeed$: what comes', () => {
     }
   });
 
-  it('is each frame byte for byte, in order, once, whatever its bytes', async () => {
+  it('include each frame once, in order, with the same bytes, for any bytes', async () => {
     const payload = fc.oneof(
       fc.uint8Array({ maxLength: 300 }),
       fc.string({ unit: 'binary' }).map((text) => Buffer.from(text)),
@@ -115,7 +117,7 @@ describe('relayFeed$: what comes', () => {
         .constantFrom('', '\n', '\r\n\r\n', 'data: x\n\n', '\ufeff', '\u2028\u2029', '\0', '"\\', ': heartbeat\n\n')
         .map((text) => Buffer.from(text)),
     );
-    const made = fc.tuple(
+    const fields = fc.tuple(
       fc.constantFrom('market' as const, 'raw' as const),
       payload,
       fc.boolean(),
@@ -124,9 +126,9 @@ describe('relayFeed$: what comes', () => {
     );
     const { source, relay, web } = await serveRelay();
     const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     await fc.assert(
-      fc.asyncProperty(fc.array(made, { maxLength: 100 }), async (all) => {
+      fc.asyncProperty(fc.array(fields, { maxLength: 100 }), async (all) => {
         const sent = all.map(
           ([feed, data, isBinary, at, connection]) => new Frame(feed, Buffer.from(data), isBinary, at, connection),
         );
@@ -135,25 +137,25 @@ describe('relayFeed$: what comes', () => {
         await receiver.until(() => receiver.events.length >= seen + sent.length);
         expect((receiver.events.slice(seen) as Frame[]).map(essence)).toEqual(sent.map(essence));
       }),
-      { numRuns: 15 },
+      { numRuns: cases(15) },
     );
     expect(receiver.types).toEqual([]);
   });
 
-  it('is a frame of 1 MB of text, and one of 1 MB of bytes', async () => {
+  it('include a frame of 1 MB of text, and one of 1 MB of bytes', async () => {
     const { source, relay, web } = await serveRelay();
     const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     const big = [false, true].map((isBinary) => new Frame('raw', Buffer.alloc(1_000_000, 'ab\n'), isBinary, 5, 1));
     source.emit(frame('a'), ...big, frame('b'));
     await receiver.until(() => receiver.frames.length === 4);
     expect(receiver.frames.slice(1, 3).map(essence)).toEqual(big.map(essence));
   });
 
-  it('ends with the feed', async () => {
+  it('end with the feed', async () => {
     const { source, relay, web } = await serveRelay();
     const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     source.frames('a');
     source.subject.complete();
     await receiver.over();
@@ -161,7 +163,7 @@ describe('relayFeed$: what comes', () => {
     expect(web.requests).toHaveLength(1);
   });
 
-  it('comes over a relay of a relay as well', async () => {
+  it('arrive over a relay of a relay', async () => {
     const far = await serveRelay();
     const near = createRelay(relayFeed$(far.web.url, quick), { batchMs: 0 });
     const web = await Web.start(relayHandler(near, { authorize: () => true }));
@@ -170,7 +172,7 @@ describe('relayFeed$: what comes', () => {
       () => near.close(),
     );
     const receiver = receive(web.url);
-    await eventually(() => far.relay.status().clients.length === 1);
+    await waitFor(() => far.relay.status().clients.length === 1);
     const sent = [frame('{"a":1}'), new Frame('raw', Buffer.of(0xef, 0xbb, 0xbf, 0xff), true, 5, 1), frame('\ufeff\n')];
     far.source.emit(opened(Date.now(), 3), ...sent);
     await receiver.until(({ frames: seen }) => seen.length === 3);
@@ -185,10 +187,10 @@ describe('relayFeed$: what comes', () => {
 });
 
 describe('relayFeed$: a connection that ends', () => {
-  it('is made anew behind the last event, and nothing is missing or comes twice', async () => {
+  it('is replaced by one that resumes after the last event: each frame arrives once', async () => {
     const { source, relay, web } = await serveRelay();
     const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     source.emit(opened(Date.now()));
     let sent = 0;
     for (let round = 0; round < 5; round += 1) {
@@ -206,11 +208,11 @@ describe('relayFeed$: a connection that ends', () => {
     expect(new Set(receiver.types)).toEqual(new Set(['opened', 'relay-lost', 'reconnecting']));
   });
 
-  it('is made anew by a relay that was started anew: one gap says so', async () => {
+  it('resumes with one gap at a restarted relay', async () => {
     const first = await serveRelay();
     const { port } = first.web;
     const receiver = receive(first.web.url);
-    await eventually(() => first.relay.status().clients.length === 1);
+    await waitFor(() => first.relay.status().clients.length === 1);
     first.source.emit(opened(Date.now()), frame('a'));
     await receiver.until(({ texts }) => texts.length === 1);
     await first.web[Symbol.asyncDispose]();
@@ -227,17 +229,17 @@ describe('relayFeed$: a connection that ends', () => {
     await receiver.until(({ types }) => types.includes('gap'));
     source.frames('b');
     await receiver.until(({ texts }) => texts.length === 2);
-    const gap = receiver.told.find(({ type }) => type === 'gap');
+    const gap = receiver.lifecycle.find(({ type }) => type === 'gap');
     expect(gap).toMatchObject({ failure: { code: 'relay-behind' } });
     expect(gap).not.toHaveProperty('missed');
     expect(receiver.types.slice(-2)).toEqual(['opened', 'gap']);
     expect(await statusOf(receiver.events)).toMatchObject({ state: 'live', connection: 7 });
   });
 
-  it('is made anew too late for what the relay holds: the gap says how many frames', async () => {
+  it('resumes with a gap with the number of frames when it is too late for the log of the relay', async () => {
     const { source, relay, web } = await serveRelay({ capacity: 10 });
     const receiver = receive(web.url, {}, () => undefined);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     source.emit(opened(Date.now()), frame(0));
     await receiver.until(({ texts }) => texts.length === 1);
     web.reset();
@@ -250,7 +252,7 @@ describe('relayFeed$: a connection that ends', () => {
     expect(gaps[0]!.missed! + receiver.frames.length).toBe(102);
   });
 
-  it('tells why and when it goes on, and asks with the place where it was', async () => {
+  it('is reported with its reason and the wait, and the next request has the last id', async () => {
     const { url, requests } = await serve(
       ended(hello() + message('e.1.1.1', line('a'))),
       status(503, { 'retry-after': '0' }),
@@ -258,7 +260,7 @@ describe('relayFeed$: a connection that ends', () => {
       silence,
     );
     const receiver = receive(url);
-    await eventually(() => requests.length === 4);
+    await waitFor(() => requests.length === 4);
     expect(receiver.texts).toEqual(['a', 'b']);
     expect(receiver.types).toEqual([
       'relay-lost',
@@ -274,7 +276,7 @@ describe('relayFeed$: a connection that ends', () => {
       'e.1.1.1',
       'e.2.2.1',
     ]);
-    const [ends, waits] = receiver.told as never as [
+    const [ends, waits] = receiver.lifecycle as never as [
       { at: number; failure: TradeFeedError },
       { at: number; delayMs: number; attempt: number; verdict: string },
     ];
@@ -289,7 +291,9 @@ describe('relayFeed$: a connection that ends', () => {
       'live',
       'reconnecting',
     ]);
-    expect((receiver.told[2] as { failure: TradeFeedError }).failure.previous).toMatchObject({ code: 'relay-lost' });
+    expect((receiver.lifecycle[2] as { failure: TradeFeedError }).failure.previous).toMatchObject({
+      code: 'relay-lost',
+    });
   });
 
   it.each<[string, Step, string]>([
@@ -298,7 +302,7 @@ describe('relayFeed$: a connection that ends', () => {
     ['404', status(404), 'invalid-relay'],
     ['a page', status(200, { 'content-type': 'text/html' }), 'invalid-relay'],
     ['a redirect to a page', status(302, { location: 'data:text/html,x' }), 'relay-unreachable'],
-  ])('is not made anew behind %s', async (_what, step, code) => {
+  ])('is not retried after %s', async (_what, step, code) => {
     const { url, requests } = await serve(step);
     const failure = await receive(url).firstFailure();
     expect(failure).toMatchObject({ code, verdict: code === 'relay-unreachable' ? 'backoff' : 'stop' });
@@ -312,38 +316,38 @@ describe('relayFeed$: a connection that ends', () => {
     ['a reset', (response) => response.socket?.resetAndDestroy(), 'relay-unreachable'],
     ['garbage', stream(`${hello()}data: garbage\n\n`), 'invalid-relay-data'],
     ['the end', ended(hello()), 'relay-lost'],
-  ])('is made anew behind %s', async (_what, step, code) => {
+  ])('is retried after %s', async (_what, step, code) => {
     const { url } = await serve(step, stream(hello() + message('e.1.1.1', line('a'))));
     const receiver = receive(url);
     await receiver.until(({ texts }) => texts.length === 1);
     expect(receiver.types).toEqual([code, 'reconnecting']);
   });
 
-  it('waits no less than Retry-After says', async () => {
+  it('is retried no sooner than Retry-After', async () => {
     const { url, requests } = await serve(status(503, { 'retry-after': '9' }), ended(hello()));
     const clock = new Clock(Date.now());
     const receiver = receive(url, { backoff: { ...quick.backoff, scheduler: clock.scheduler } });
     await receiver.until(({ types }) => types.includes('reconnecting'));
-    expect(receiver.told.at(-1)).toMatchObject({ delayMs: 9_000, attempt: 1 });
+    expect(receiver.lifecycle.at(-1)).toMatchObject({ delayMs: 9_000, attempt: 1 });
     clock.pass(8_999);
     expect(requests).toHaveLength(1);
     clock.pass(1);
-    await eventually(() => requests.length === 2);
+    await waitFor(() => requests.length === 2);
   });
 
-  it('is made anew no sooner than a relay without room asks for', async () => {
+  it('is retried no sooner than a relay without room requests', async () => {
     const { relay, web } = await serveRelay({ maxClients: 1 });
     receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     const clock = new Clock(Date.now());
     const second = receive(web.url, { backoff: { ...quick.backoff, scheduler: clock.scheduler } });
     await second.until(({ types }) => types.includes('reconnecting'));
     expect(second.types).toEqual(['relay-full', 'reconnecting']);
-    expect(second.told.at(-1)).toMatchObject({ delayMs: 5_000 });
+    expect(second.lifecycle.at(-1)).toMatchObject({ delayMs: 5_000 });
   });
 
-  it('is made anew after waits that grow, and from the start after a connection that was stable', async () => {
-    // No network in between: what is written is there in the next turn.
+  it('is retried after growing waits, which restart after a stable connection', async () => {
+    // Without a network, written bytes arrive in the next turn.
     const turn = () => new Promise((resolve) => setImmediate(resolve));
     let relay: ReadableStreamDefaultController<Uint8Array> | undefined;
     const refusal = () => new Response('', { status: 500 });
@@ -361,14 +365,14 @@ describe('relayFeed$: a connection that ends', () => {
     const clock = new Clock(Date.now());
     const backoff = { initialDelayMs: 100, factor: 2, jitter: 'none' as const, scheduler: clock.scheduler };
     const receiver = receive('http://localhost/feed', { backoff, scheduler: clock.scheduler, idleTimeoutMs: 6_000 });
-    const waits = () => receiver.told.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
+    const waits = () => receiver.lifecycle.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
     for (let n = 1; n <= 3; n += 1) {
       await turn();
       expect(waits()).toHaveLength(n);
       clock.pass(waits().at(-1)!);
     }
     await turn();
-    // It greets, and falls silent: it was open for longer than `stableAfterMs` when it was last heard.
+    // The relay sends hello and a heartbeat, then nothing. At the last bytes it was open for longer than `stableAfterMs`.
     for (const text of [hello(clock.now), ': heartbeat\n\n']) {
       relay!.enqueue(new TextEncoder().encode(text));
       await turn();
@@ -380,10 +384,10 @@ describe('relayFeed$: a connection that ends', () => {
     clock.pass(0);
     await turn();
     expect(waits().at(-1)).toBe(200);
-    expect(receiver.told.at(-1)).toMatchObject({ attempt: 2 });
+    expect(receiver.lifecycle.at(-1)).toMatchObject({ attempt: 2 });
   });
 
-  it('gives up after maxAttempts', async () => {
+  it('is not retried after maxAttempts', async () => {
     const { url, requests } = await serve(status(500));
     const receiver = await receive(url, { backoff: { ...quick.backoff, maxAttempts: 2 } }).over();
     expect(receiver.error).toMatchObject({
@@ -394,7 +398,7 @@ describe('relayFeed$: a connection that ends', () => {
     expect(requests).toHaveLength(3);
   });
 
-  it('goes on when your headers cannot be had at the moment', async () => {
+  it('is retried when your headers function fails', async () => {
     const { url, requests } = await serve(stream(hello() + message('e.1.1.1', line('a'))));
     let n = 0;
     const headers = async () => {
@@ -412,9 +416,9 @@ describe('relayFeed$: `connect-again`', () => {
   const stop = copyFailure(createTradeFeedError({ stage: 'ticket', status: 401, endedAt: Date.now() }), {
     previous: lost(Date.now() - 5),
   });
-  const stopped: Step = (...asked) => stream(hello() + connectAgain(stop))(...asked);
+  const stopped: Step = (...args) => stream(hello() + connectAgain(stop))(...args);
 
-  it('the feed has stopped: the page says why, comes back, and goes on when the relay has a feed again', async () => {
+  it('after a stop of the feed, the page reports the reason, retries, and resumes when the relay has a feed again', async () => {
     const { url, requests } = await serve(
       stream(hello() + message('e.1.0.1', opened(5)) + message('e.2.1.1', line('a')) + connectAgain(stop)),
       stopped,
@@ -424,7 +428,7 @@ describe('relayFeed$: `connect-again`', () => {
     expect(receiver.types).toEqual([
       ...['opened', 'invalid-api-key', 'reconnecting', 'invalid-api-key', 'reconnecting', 'opened'],
     ]);
-    const [ends] = receiver.told.filter(({ type }) => type === 'disconnected') as { failure: TradeFeedError }[];
+    const [ends] = receiver.lifecycle.filter(({ type }) => type === 'disconnected') as { failure: TradeFeedError }[];
     expect(ends!.failure).toMatchObject({ verdict: 'backoff', message: stop.message, advice: stop.advice });
     expect(ends!.failure).toMatchObject({ framesReceived: 1, previous: { code: 'connection-lost' } });
     expect([receiver.isOver, requests.length]).toEqual([false, 3]);
@@ -435,30 +439,38 @@ describe('relayFeed$: `connect-again`', () => {
     [{}, 5],
     [{ maxFeedStops: 1 }, 1],
     [{ maxFeedStops: 3 }, 3],
-  ])('the feed has stopped, %j: the page stops when the relay has said so %d times in a row', async (options, n) => {
+  ])('with %j the page stops after %d stops of the feed in a row', async (options, n) => {
     const { url, requests } = await serve(stopped);
     const receiver = await receive(url, options).over();
     const again = Array.from({ length: n - 1 }, () => ['invalid-api-key', 'reconnecting']).flat();
     expect([receiver.types, requests.length]).toEqual([[...again, 'stopped'], n]);
     expect(receiver.error).toBeInstanceOf(TradeFeedError);
-    const { uptimeMs: _, ...told } = receiver.error!.toJSON();
+    const { uptimeMs: _, ...received } = receiver.error!.toJSON();
     const { uptimeMs: __, ...sent } = JSON.parse(JSON.stringify(stop)) as Record<string, unknown>;
-    expect(JSON.parse(JSON.stringify(told))).toEqual({ ...sent, stage: 'stream' });
-    expect(receiver.told.at(-1)).toMatchObject({
+    expect(JSON.parse(JSON.stringify(received))).toEqual({ ...sent, stage: 'stream' });
+    expect(receiver.lifecycle.at(-1)).toMatchObject({
       type: 'stopped',
       failure: { code: 'invalid-api-key', verdict: 'stop' },
     });
-    expect((receiver.told.at(-1) as { failure: TradeFeedError }).failure).toBe(receiver.error);
+    expect((receiver.lifecycle.at(-1) as { failure: TradeFeedError }).failure).toBe(receiver.error);
   });
 
-  it('an `opened` of the relay begins the count again, a lost connection does not', async () => {
-    const afresh = stream(hello() + message('e.1.0.1', opened(5)) + connectAgain(stop));
-    const { url, requests } = await serve(stopped, ended(hello()), afresh, stopped, status(500), stopped, silence);
+  it('an `opened` restarts the count, a lost connection does not', async () => {
+    const openedThenStopped = stream(hello() + message('e.1.0.1', opened(5)) + connectAgain(stop));
+    const { url, requests } = await serve(
+      stopped,
+      ended(hello()),
+      openedThenStopped,
+      stopped,
+      status(500),
+      stopped,
+      silence,
+    );
     const receiver = await receive(url, { maxFeedStops: 3 }).over();
     expect([requests.length, receiver.types.at(-1)]).toEqual([6, 'stopped']);
   });
 
-  it('any number of stops is allowed with Infinity', async () => {
+  it('Infinity allows any number of stops', async () => {
     const { url, requests } = await serve(
       ...Array<Step>(20).fill(stopped),
       ended(`${hello()}event: complete\ndata: {}\n\n`),
@@ -467,7 +479,7 @@ describe('relayFeed$: `connect-again`', () => {
     expect([receiver.isComplete, requests.length]).toEqual([true, 21]);
   });
 
-  it('counts for each subscription', async () => {
+  it('the count is separate for each subscription', async () => {
     const { url, requests } = await serve(stopped);
     const feed$ = relayFeed$(url, { ...quick, maxFeedStops: 2 });
     for (const total of [2, 4]) {
@@ -476,8 +488,8 @@ describe('relayFeed$: `connect-again`', () => {
     }
   });
 
-  it('waits longer each time, whatever the uptime of the feed was, and from the start after a stable connection', async () => {
-    // No network in between: what is written is there in the next turn.
+  it('the waits grow for any uptime of the feed, and restart after a stable connection', async () => {
+    // Without a network, written bytes arrive in the next turn.
     const turn = () => new Promise((resolve) => setImmediate(resolve));
     const replaced = lost(5, { closeCode: 4001, reason: 'connection replaced', uptimeMs: 7_200_000 });
     let relay: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -490,7 +502,7 @@ describe('relayFeed$: `connect-again`', () => {
     const clock = new Clock(Date.now());
     const backoff = { initialDelayMs: 100, factor: 2, jitter: 'none' as const, scheduler: clock.scheduler };
     const receiver = receive('http://localhost/feed', { backoff, scheduler: clock.scheduler });
-    const waits = () => receiver.told.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
+    const waits = () => receiver.lifecycle.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
     const write = async (text: string) => {
       relay!.enqueue(new TextEncoder().encode(text));
       await turn();
@@ -511,7 +523,7 @@ describe('relayFeed$: `connect-again`', () => {
   it.each<[RelayFailureCode, Verdict, number]>([
     ['relay-closing', 'backoff', 1],
     ['relay-session-ended', 'renew', 1],
-  ])('%s is no stop of the feed: the page comes back, any number of times', async (code, verdict, framesReceived) => {
+  ])('%s is not a stop of the feed: the page retries any number of times', async (code, verdict, framesReceived) => {
     const failure = createFailure(
       Object.values(relayReports).find((row) => row.code === code)!,
       { stage: 'stream' },
@@ -521,11 +533,11 @@ describe('relayFeed$: `connect-again`', () => {
     const receiver = await receive(url).over();
     expect([receiver.isComplete, receiver.texts.length]).toEqual([true, 7]);
     expect(receiver.types).toEqual(Array.from(ends, () => [code, 'reconnecting']).flat());
-    const [{ failure: first }] = receiver.told as unknown as [{ failure: TradeFeedError }];
+    const [{ failure: first }] = receiver.lifecycle as unknown as [{ failure: TradeFeedError }];
     expect(first).toMatchObject({ verdict, framesReceived, message: failure.message });
   });
 
-  it('a session that the relay ended is renewed at once after a stable connection', async () => {
+  it('after relay-session-ended on a stable connection the page reconnects at once', async () => {
     const failure = createFailure(relayReports.sessionEnded, { stage: 'stream' });
     const [turn, clock] = [() => new Promise((resolve) => setImmediate(resolve)), new Clock(Date.now())];
     let relay: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -543,10 +555,10 @@ describe('relayFeed$: `connect-again`', () => {
     clock.pass(5_000);
     relay!.enqueue(new TextEncoder().encode(connectAgain(failure)));
     await turn();
-    expect(receiver.told.at(-1)).toMatchObject({ type: 'reconnecting', delayMs: 0, attempt: 1, verdict: 'renew' });
+    expect(receiver.lifecycle.at(-1)).toMatchObject({ type: 'reconnecting', delayMs: 0, attempt: 1, verdict: 'renew' });
   });
 
-  it.each([401, 403])('%i is no stop of the feed, and stops at once', async (code) => {
+  it.each([401, 403])('%i is not a stop of the feed, and stops at once', async (code) => {
     const { url, requests } = await serve(stopped, status(code));
     const receiver = await receive(url).over();
     expect(receiver.types).toEqual(['invalid-api-key', 'reconnecting', 'stopped']);
@@ -584,15 +596,15 @@ describe('relayFeed$: `classify`', () => {
     expect(requests).toHaveLength(4);
   });
 
-  it('may go on where the stops of the feed are used up, and stop before', async () => {
+  it('may continue after maxFeedStops, and may stop before', async () => {
     const again = Array<Step>(4).fill(stream(hello() + connectAgain(replaced)));
     const { url, requests } = await serve(...again, ended(`${hello()}event: complete\ndata: {}\n\n`));
     const verdicts: Verdict[] = [];
-    const goOn = (_failure: TradeFeedError, verdict: Verdict): Verdict => {
+    const keepTrying = (_failure: TradeFeedError, verdict: Verdict): Verdict => {
       verdicts.push(verdict);
       return 'backoff';
     };
-    expect((await receive(url, { classify: goOn, maxFeedStops: 2 }).over()).isComplete).toBe(true);
+    expect((await receive(url, { classify: keepTrying, maxFeedStops: 2 }).over()).isComplete).toBe(true);
     expect([verdicts, requests.length]).toEqual([['backoff', 'stop', 'stop', 'stop'], 5]);
     const first = await serve(stream(hello() + connectAgain(replaced)));
     const receiver = await receive(first.url, { classify: () => 'stop' }).over();
@@ -601,7 +613,7 @@ describe('relayFeed$: `classify`', () => {
     ]);
   });
 
-  it('ends the feed with an exception of its own, which is no event', async () => {
+  it('ends the feed with the exception that it throws, without an event', async () => {
     const { url, requests } = await serve(status(500));
     const mine = new Error('mine');
     const classify = () => {
@@ -612,7 +624,7 @@ describe('relayFeed$: `classify`', () => {
     expect([receiver.types, requests.length]).toEqual([[], 1]);
   });
 
-  it('ends the feed with a failure that it throws, whatever its verdict', async () => {
+  it('ends the feed with a failure that it throws, for any verdict', async () => {
     const { url, requests } = await serve(status(500));
     const classify = (failure: TradeFeedError) => {
       throw failure;
@@ -623,7 +635,7 @@ describe('relayFeed$: `classify`', () => {
   });
 });
 
-describe('relayFeed$: the life of the page', () => {
+describe('relayFeed$: events of the page', () => {
   let page: FakePage;
   beforeEach(() => {
     page = new FakePage();
@@ -642,7 +654,7 @@ describe('relayFeed$: the life of the page', () => {
     return { requests, clock, receiver, waits };
   };
 
-  it.each(['online', 'pageshow', 'visibilitychange'])('a wait ends at once with %s', async (type) => {
+  it.each(['online', 'pageshow', 'visibilitychange'])('%s ends a wait at once', async (type) => {
     const { requests, receiver, clock } = await waiting(status(500), stream(hello() + message('e.1.1.1', line('a'))));
     page.dispatch(type);
     clock.pass(0);
@@ -651,7 +663,7 @@ describe('relayFeed$: the life of the page', () => {
     expect([requests.length, page.listeners]).toEqual([2, []]);
   });
 
-  it('a page that is hidden does not end a wait', async () => {
+  it('a hidden page does not end a wait', async () => {
     const { clock, receiver } = await waiting(status(500));
     page.document.visibilityState = 'hidden';
     page.dispatch('visibilitychange');
@@ -660,7 +672,7 @@ describe('relayFeed$: the life of the page', () => {
     expect(receiver.types).toHaveLength(2);
   });
 
-  it('a wait ends no sooner than Retry-After, and the attempts are counted on', async () => {
+  it('a wait does not end before Retry-After, and the attempts still count', async () => {
     const { requests, clock, receiver, waits } = await waiting(
       status(503, { 'retry-after': '9' }),
       status(500),
@@ -672,10 +684,10 @@ describe('relayFeed$: the life of the page', () => {
     clock.pass(1);
     await waits(2);
     expect(requests).toHaveLength(2);
-    expect(receiver.told.at(-1)).toMatchObject({ attempt: 2, delayMs: 30_000 });
+    expect(receiver.lifecycle.at(-1)).toMatchObject({ attempt: 2, delayMs: 30_000 });
   });
 
-  it('leaves no listener and no timer when it is unsubscribed from in a wait', async () => {
+  it('unsubscribing during a wait removes listeners and timers', async () => {
     const { clock, receiver } = await waiting(status(500));
     expect(page.listeners).not.toEqual([]);
     receiver.subscription.unsubscribe();
@@ -686,19 +698,19 @@ describe('relayFeed$: the life of the page', () => {
 describe('relayFeed$: unsubscribing', () => {
   it.each<[string, Step, (receiver: Receiver) => boolean]>([
     ['before the answer', silence, () => true],
-    ['before the greeting', stream(''), () => true],
-    ['amid the stream', stream(hello() + message('e.1.1.1', line('a'))), ({ texts }) => texts.length > 0],
-    ['amid a message', stream(`${hello()}${message('e.1.1.1', line('a'))}data: {`), ({ texts }) => texts.length > 0],
+    ['before hello', stream(''), () => true],
+    ['during the stream', stream(hello() + message('e.1.1.1', line('a'))), ({ texts }) => texts.length > 0],
+    ['within a message', stream(`${hello()}${message('e.1.1.1', line('a'))}data: {`), ({ texts }) => texts.length > 0],
   ])('ends the request %s: the server sees it', async (_when, step, isThere) => {
     const { url, requests, responses } = await serve(step);
     const receiver = receive(url);
-    await eventually(() => requests.length === 1 && isThere(receiver));
+    await waitFor(() => requests.length === 1 && isThere(receiver));
     receiver.subscription.unsubscribe();
-    await eventually(() => responses[0]!.destroyed);
+    await waitFor(() => responses[0]!.destroyed);
     expect(requests).toHaveLength(1);
   });
 
-  it('in the wait asks nothing more, and leaves no timer', async () => {
+  it('during a wait sends no further request, and leaves no timer', async () => {
     const { url, requests } = await serve(status(500));
     const clock = new Clock();
     const receiver = receive(url, { backoff: { scheduler: clock.scheduler }, scheduler: clock.scheduler });
@@ -708,7 +720,7 @@ describe('relayFeed$: unsubscribing', () => {
     expect([requests.length, clock.scheduler.actions]).toEqual([1, []]);
   });
 
-  it.each(['opened', 'frame', 'disconnected', 'reconnecting'])('inside `next` of %s is the end', async (type) => {
+  it.each(['opened', 'frame', 'disconnected', 'reconnecting'])('in `next` of %s emits nothing more', async (type) => {
     const { url } = await serve(
       ended(hello() + message('e.1.0.1', opened(5)) + message('e.3.2.1', line('a'), line('b'))),
     );
@@ -730,8 +742,8 @@ describe('relayFeed$: unsubscribing', () => {
   });
 });
 
-describe('relayFeed$: what is yours', () => {
-  it('your exception is not taken for a failure of the network', async () => {
+describe('relayFeed$: your code', () => {
+  it('your exception is not treated as a failure of the network', async () => {
     const { url, requests } = await serve(stream(hello() + message('e.1.1.1', line('a'))), silence);
     const failed = new Promise((resolve) => {
       relayFeed$(url, quick)
@@ -746,7 +758,7 @@ describe('relayFeed$: what is yours', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('a place in your store is where the next one begins', async () => {
+  it('the id in your store is where the next subscription resumes', async () => {
     const { source, relay, web } = await serveRelay();
     const items = new Map<string, string>();
     const resumeIn = {
@@ -754,18 +766,18 @@ describe('relayFeed$: what is yours', () => {
       setItem: (key: string, id: string) => void items.set(key, id),
     };
     const first = receive(web.url, { resumeIn });
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     source.emit(opened(Date.now()), frame('a'));
     await first.until(({ texts }) => texts.length === 1);
     first.subscription.unsubscribe();
-    await eventually(() => relay.status().clients.length === 0);
+    await waitFor(() => relay.status().clients.length === 0);
     source.frames('b', 'c');
     const second = receive(web.url, { resumeIn });
     await second.until(({ texts }) => texts.length === 2);
     expect([second.texts, second.types]).toEqual([['b', 'c'], ['opened']]);
   });
 
-  it('a store that throws costs nothing but the place', async () => {
+  it('a store that throws only prevents resuming', async () => {
     const { url } = await serve(stream(hello() + message('e.1.1.1', line('a'))));
     const no = () => {
       throw new Error('SecurityError');
@@ -777,7 +789,7 @@ describe('relayFeed$: what is yours', () => {
 });
 
 describe('relayFeed$: the operators', () => {
-  it('`frames`, `feedStats` and `connectionStatus` know its events', async () => {
+  it('`frames`, `feedStats` and `connectionStatus` accept the events', async () => {
     const { url } = await serve(
       stream(hello() + message('e.3.2.1', opened(Date.now(), 4), line('ab'), { ...gapOf(1, 2), missed: 7 })),
     );
@@ -790,7 +802,7 @@ describe('relayFeed$: the operators', () => {
     expect(await stats).toMatchObject({ frames: 1, bytes: 2, gaps: 1, dropped: 7 });
   });
 
-  it('windows are complete across a connection that is made anew without a loss, and not where frames may be missing', async () => {
+  it('windows are complete across a reconnect without a loss, and incomplete where frames may be missing', async () => {
     const at = 1_000_000_000;
     const clock = new Clock(at);
     const windowsOf = async (events: readonly RelayedEvent[]) =>
@@ -805,7 +817,7 @@ describe('relayFeed$: the operators', () => {
       ...events,
       frame('z', at + 3_100),
     ];
-    // The relay says that the feed is open from the last event on that the client had, and emits no gap.
+    // The relay sends `opened` with the time of the last event of the client, and no gap.
     const seamless = seconds(
       frame('b', at + 1_100),
       lostAt(1_500),
@@ -832,12 +844,12 @@ describe('relayFeed$: the operators', () => {
   });
 
   it.each([
-    ['holds what was missed', 1_000, 0],
-    ['does not', 5, 1],
+    ['has the missed frames', 1_000, 0],
+    ['does not have them', 5, 1],
   ])('a window has a gap only where the relay %s', async (_what, capacity, gaps) => {
     const { source, relay, web } = await serveRelay({ capacity });
     const receiver = receive(web.url);
-    await eventually(() => relay.status().clients.length === 1);
+    await waitFor(() => relay.status().clients.length === 1);
     const at = Date.now() - 5_000;
     source.emit(opened(at), frame('a', at));
     await receiver.until(({ texts }) => texts.length === 1);
@@ -853,7 +865,7 @@ describe('relayFeed$: the operators', () => {
     expect(windows.flatMap((window) => window.gaps)).toHaveLength(gaps);
   });
 
-  it('a newcomer knows the status in each state of the feed', async () => {
+  it('a new client has the status in each state of the feed', async () => {
     const at = Date.now();
     const failedOnce = [opened(at), disconnected(at + 1), reconnecting(at + 1, 60_000)];
     const again = {
@@ -868,10 +880,10 @@ describe('relayFeed$: the operators', () => {
     ]) {
       const { source, relay, web } = await serveRelay();
       receive(web.url);
-      await eventually(() => relay.status().clients.length === 1);
+      await waitFor(() => relay.status().clients.length === 1);
       source.emit(...events);
       const newcomer = receive(web.url);
-      await newcomer.until(({ told }) => told.at(-1)?.type === events.at(-1)!.type);
+      await newcomer.until(({ lifecycle }) => lifecycle.at(-1)?.type === events.at(-1)!.type);
       const { since: _since, ...expected } = JSON.parse(JSON.stringify(await statusOf(events.map(publicEvent)))) as {
         since: number;
       };
@@ -879,7 +891,7 @@ describe('relayFeed$: the operators', () => {
     }
   });
 
-  it('completes with a source that is over before anybody has come', async () => {
+  it('completes with a source that completes before the first client', async () => {
     const relay = createRelay(of(frame('a'), frame('b')), { batchMs: 0 });
     const web = await Web.start(relayHandler(relay, { authorize: () => true }));
     closing.push(

@@ -5,8 +5,9 @@ import type { RelayFeedOptions, TradeFeedError } from '../../src/browser/index.j
 import { relayRequest$ } from '../../src/browser/relay-request.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { relayError } from '../../src/protocol/failures/relay-error.js';
-import { eventually, Web } from '../relay/support.js';
+import { Web } from '../relay/support.js';
 import { ended, silence, startSteps, status, type Step, stream } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const open: Web[] = [];
 afterEach(async () => {
@@ -32,7 +33,7 @@ const failureOf = (bytes$: Observable<unknown>): Promise<TradeFeedError> =>
   );
 
 describe('relayRequest$', () => {
-  it('asks as Server-Sent Events are asked for, and gives the bytes', async () => {
+  it('sends the headers of Server-Sent Events, and emits the bytes', async () => {
     const { url, requests } = await serve(ended('data: a\n\n'));
     expect(await textOf(request$(url))).toBe('data: a\n\n');
     expect(requests[0]).toMatchObject({ method: 'GET', url: '/feed' });
@@ -40,7 +41,7 @@ describe('relayRequest$', () => {
     expect(requests[0]!.headers).not.toHaveProperty('last-event-id');
   });
 
-  it('gives back the place where it was', async () => {
+  it('sends the last id', async () => {
     const { url, requests } = await serve(ended(''));
     await textOf(request$(url, {}, 'e.5.4.3'));
     expect(requests[0]!.headers['last-event-id']).toBe('e.5.4.3');
@@ -50,18 +51,18 @@ describe('relayRequest$', () => {
     ['an object', { authorization: 'Bearer t' }],
     ['a function', () => ({ authorization: 'Bearer t' })],
     ['an async function', () => Promise.resolve({ authorization: 'Bearer t' })],
-  ])('sends your headers along: %s', async (_what, headers) => {
+  ])('sends your headers: %s', async (_what, headers) => {
     const { url, requests } = await serve(ended(''));
     await textOf(request$(url, { headers }));
     expect(requests[0]!.headers).toMatchObject({ authorization: 'Bearer t', accept: 'text/event-stream' });
   });
 
-  it('asks for your headers before each request', async () => {
+  it('calls your headers function before each request', async () => {
     const { url, requests } = await serve(ended(''));
     let n = 0;
-    const asks$ = request$(url, { headers: () => ({ authorization: `Bearer ${(n += 1)}` }) });
-    await textOf(asks$);
-    await textOf(asks$);
+    const answers$ = request$(url, { headers: () => ({ authorization: `Bearer ${(n += 1)}` }) });
+    await textOf(answers$);
+    await textOf(answers$);
     expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer 1', 'Bearer 2']);
   });
 
@@ -73,7 +74,7 @@ describe('relayRequest$', () => {
       },
     ],
     ['reject', () => Promise.reject(new Error('no token'))],
-  ])('errors with relay-headers-failed when your headers %s, and asks nothing', async (_how, headers) => {
+  ])('errors with relay-headers-failed when your headers %s, without a request', async (_how, headers) => {
     const { url, requests } = await serve(ended(''));
     expect(await failureOf(request$(url, { headers }))).toMatchObject({
       ...{ code: 'relay-headers-failed', stage: 'handshake', verdict: 'backoff' },
@@ -82,7 +83,7 @@ describe('relayRequest$', () => {
     expect(requests).toEqual([]);
   });
 
-  it('does not take a failure that your headers throw for one of the relay', async () => {
+  it('does not treat a failure that your headers throw as one of the relay', async () => {
     const { url } = await serve(ended(''));
     const mine = relayError({ status: 401 });
     const failure = await failureOf(request$(url, { headers: () => Promise.reject(mine) }));
@@ -98,9 +99,9 @@ describe('relayRequest$', () => {
     ['a value beyond Latin-1', { authorization: 'secret-6 \u0100' }],
     ['no object', 'secret-6'],
     ['null', null],
-  ])('errors with relay-headers-failed when your function gives %s, and does not show it', async (_what, given) => {
+  ])('errors with relay-headers-failed when your function returns %s, and does not show it', async (_what, result) => {
     const { url, requests } = await serve(ended(''));
-    const failure = await failureOf(request$(url, { headers: () => given as Record<string, string> }));
+    const failure = await failureOf(request$(url, { headers: () => result as Record<string, string> }));
     expect(failure).toMatchObject({ code: 'relay-headers-failed', cause: { name: 'TypeError' } });
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toMatch(/secret(\n|\\n)?-6/);
     expect(requests).toEqual([]);
@@ -112,7 +113,7 @@ describe('relayRequest$', () => {
       delete page.location;
     });
 
-    it('tells a service worker of Angular to let a request of the same origin pass, and nobody else', async () => {
+    it('makes an Angular service worker bypass requests of the same origin only', async () => {
       const [same, other] = [await serve(ended('')), await serve(ended(''))];
       await textOf(request$(same.url));
       const { origin } = new URL(same.url);
@@ -150,14 +151,14 @@ describe('relayRequest$', () => {
     ],
     ['JSON', status(200, { 'content-type': 'application/json' }, '{}'), { code: 'invalid-relay', verdict: 'stop' }],
     ['no content type', status(200, {}, 'data: x\n\n'), { code: 'invalid-relay', verdict: 'stop' }],
-  ])('errors for an answer that is none of a relay: %s', async (_what, step, failure) => {
+  ])('errors for an answer that is not a stream: %s', async (_what, step, failure) => {
     const { url } = await serve(step);
     const error = await failureOf(request$(url));
     expect(error).toMatchObject({ stage: 'handshake', uptimeMs: 0, ...failure });
     if (!('retryAfterMs' in failure)) expect(error.retryAfterMs).toBeUndefined();
   });
 
-  it('follows a redirect, and takes a page behind it for what it is', async () => {
+  it('follows a redirect, and errors when it leads to a page', async () => {
     const { url } = await serve(status(302, { location: '/there' }), ended('data: a\n\n'));
     expect(await textOf(request$(url))).toBe('data: a\n\n');
     const login = await serve(status(302, { location: '/login' }), status(200, { 'content-type': 'text/html' }));
@@ -167,23 +168,23 @@ describe('relayRequest$', () => {
   it.each<[string, number, string]>([
     ['a refusal', 401, 'text/plain'],
     ['a page', 200, 'text/html'],
-  ])('lets go of %s that does not end', async (_what, code, type) => {
+  ])('cancels the body of %s that does not end', async (_what, code, type) => {
     const { url, responses } = await serve((response) => {
       response.writeHead(code, { 'content-type': type }).write('x'.repeat(100_000));
     });
     await failureOf(request$(url));
-    await eventually(() => responses[0]!.destroyed);
+    await waitFor(() => responses[0]!.destroyed);
   });
 
-  it('takes a content type with parameters', async () => {
+  it('accepts a content type with parameters', async () => {
     const { url } = await serve(stream('data: a\n\n', { 'content-type': 'text/event-stream; charset=utf-8' }));
     const seen: Uint8Array[] = [];
     const subscription = request$(url).subscribe((bytes) => seen.push(bytes));
-    await eventually(() => seen.length > 0);
+    await waitFor(() => seen.length > 0);
     subscription.unsubscribe();
   });
 
-  it('errors when nobody listens there, and when the connection breaks', async () => {
+  it('errors when no server listens, and when the connection breaks', async () => {
     const web = await serve((response) => response.socket?.resetAndDestroy());
     expect(await failureOf(request$(web.url))).toMatchObject({ name: 'TypeError' });
     const broken = await serve((response) => {
@@ -198,17 +199,17 @@ describe('relayRequest$', () => {
 
   it.each<[string, Step]>([
     ['it waits for the answer', silence],
-    ['bytes come', stream('data: a\n\n')],
-  ])('ends the request when it is unsubscribed from while %s', async (_when, step) => {
+    ['bytes arrive', stream('data: a\n\n')],
+  ])('ends the request when it is unsubscribed while %s', async (_when, step) => {
     const web = await serve(step);
     let bytes = 0;
     const subscription = request$(web.url).subscribe((chunk) => (bytes += chunk.length));
-    await eventually(() => web.requests.length > 0 && (step === silence || bytes > 0));
+    await waitFor(() => web.requests.length > 0 && (step === silence || bytes > 0));
     subscription.unsubscribe();
-    await eventually(() => web.responses[0]!.destroyed);
+    await waitFor(() => web.responses[0]!.destroyed);
   });
 
-  it('asks nothing when it is unsubscribed from while it waits for your headers', async () => {
+  it('sends no request when it is unsubscribed while it waits for your headers', async () => {
     const web = await serve(ended(''));
     let answer: (headers: Record<string, string>) => void = () => undefined;
     const headers = () => new Promise<Record<string, string>>((resolve) => (answer = resolve));

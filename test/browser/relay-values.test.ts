@@ -12,8 +12,9 @@ import type { RelayedEvent } from '../../src/protocol/event.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
 import { createRelay, relayHandler, type RelayTopic } from '../../src/relay/index.js';
 import { disconnected, gapOf, opened, reconnecting, watermark } from '../operators/stream.js';
-import { eventually, frame, Source, Web } from '../relay/support.js';
+import { frame, Source, Web } from '../relay/support.js';
 import { quick } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -43,7 +44,7 @@ const events: readonly (RelayedEvent | RelayedValue<Numbered>)[] = [
 const numberIn = (item: AnyFrame | RelayedValue<Numbered>): number => (item.type === 'value' ? item.value.n : NaN);
 const all = <T>(source: Observable<T>): Promise<T[]> => lastValueFrom(source.pipe(toArray()));
 
-it('decoded values of a topic come as values, with their times, through HTTP', async () => {
+it('decoded values of a topic arrive over HTTP as values, with their times', async () => {
   const source = new Source();
   const relay = createRelay(source.events$, { batchMs: 0 });
   const select: RelayTopic = decodeWith(t.type({ n: t.number }));
@@ -55,14 +56,14 @@ it('decoded values of a topic come as values, with their times, through HTTP', a
   const seen: (RelayedEvent | RelayedValue<Numbered>)[] = [];
   const page = relayFeed$<Numbered>(web.url, quick).subscribe((event) => seen.push(event));
   closing.push(() => page.unsubscribe());
-  await eventually(() => relay.status().clients.length === 1);
+  await waitFor(() => relay.status().clients.length === 1);
   const now = Date.now();
   source.emit(opened(now), frame('{"n":1}', now + 1), frame('no JSON', now + 2), frame('{"n":2}', now + 3));
-  await eventually(() => seen.filter(({ type }) => type === 'value').length === 2);
+  await waitFor(() => seen.filter(({ type }) => type === 'value').length === 2);
   expect(seen.filter(({ type }) => type !== 'watermark')).toEqual([opened(now), value(1, now + 1), value(2, now + 3)]);
 });
 
-it('values go on over a second relay, as they are and through a topic of it, through HTTP', async () => {
+it('values pass a second relay over HTTP, unchanged and through its topics', async () => {
   const serve = async (events$: Parameters<typeof createRelay>[0], topics: ReadonlyMap<string, RelayTopic>) => {
     const relay = createRelay(events$, { batchMs: 0 });
     const select = ({ url = '' }: { readonly url?: string | undefined }) => topics.get(url);
@@ -94,12 +95,12 @@ it('values go on over a second relay, as they are and through a topic of it, thr
     });
     closing.push(() => page.unsubscribe());
   }
-  await eventually(() => second.relay.status().clients.length === 4 && first.relay.status().clients.length === 1);
+  await waitFor(() => second.relay.status().clients.length === 4 && first.relay.status().clients.length === 1);
   const now = Date.now();
   source.emit(opened(now), frame('{"n":1}', now + 1), frame('{"n":2}', now + 2), frame('{"n":3}', now + 3));
   source.emit({ ...disconnected(now + 4) });
   const isOver = (path: string) => seen.get(path)?.some(({ type }) => type === 'disconnected') === true;
-  await eventually(() => failed.length > 0 || paths.every(isOver));
+  await waitFor(() => failed.length > 0 || paths.every(isOver));
   expect(failed).toEqual([]);
   const valuesAt = (path: string) => seen.get(path)?.filter(({ type }) => type === 'value');
   const all = [value(1, now + 1), value(2, now + 2), value(3, now + 3)];
@@ -117,7 +118,7 @@ it('without a type the stream has no values: a switch over the events needs no c
   for (const each of [plain, typed, wrong]) expect(each).toBeInstanceOf(Observable);
 });
 
-it('connectionStatus passes over values', async () => {
+it('connectionStatus ignores values', async () => {
   const states = (await all(from(events).pipe(connectionStatus()))).map(({ state }) => state);
   expect(states).toEqual(['live', 'reconnecting', 'live']);
   expect(await all(from([value(1, at)]).pipe(connectionStatus()))).toEqual([
@@ -125,18 +126,18 @@ it('connectionStatus passes over values', async () => {
   ]);
 });
 
-it('frames keeps values, as it keeps what was made of frames', async () => {
-  const kept = await all(from(events).pipe(frames()));
-  expect(kept.map(numberIn)).toEqual([1, 2, 3, 4]);
+it('frames emits values, like other items that were created from frames', async () => {
+  const numbered = await all(from(events).pipe(frames()));
+  expect(numbered.map(numberIn)).toEqual([1, 2, 3, 4]);
 });
 
-it('gaps passes over values, and takes the time of one for the end of an outage', async () => {
+it('gaps does not emit values, but a value ends an outage at its time', async () => {
   expect(await all(from(events).pipe(gaps()))).toEqual([events[9]]);
   const unopened = [opened(at), disconnected(at + 5), value(1, at + 50)];
   expect(await all(from(unopened).pipe(gaps()))).toMatchObject([{ from: at + 5, to: at + 50 }]);
 });
 
-it('windows take values by their own times', async () => {
+it('windows contain values by their times', async () => {
   const windows = await all(from(events).pipe(tumblingWindow({ lengthMs: 1_000 })));
   expect(windows.map(({ start, frames: items, complete }) => [start - at, items.map(numberIn), complete])).toEqual([
     [0, [1, 2], true],

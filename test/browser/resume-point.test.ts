@@ -12,7 +12,7 @@ class Store implements ResumeStore {
 }
 
 describe('resumePoint', () => {
-  it('knows no place at first, then the last one that was reached', () => {
+  it('returns undefined at first, then the last id', () => {
     const point = pointIn();
     expect(point.lastEventId()).toBeUndefined();
     point.reached('a');
@@ -20,14 +20,14 @@ describe('resumePoint', () => {
     expect(point.lastEventId()).toBe('b');
   });
 
-  it('stays where it is with a message that has no place', () => {
+  it('ignores a message without an id', () => {
     const point = pointIn();
     point.reached('a');
     point.reached('');
     expect(point.lastEventId()).toBe('a');
   });
 
-  it('remembers it in the store, for each address', () => {
+  it('stores the id for each address', () => {
     const store = new Store();
     pointIn(store).reached('a');
     expect([...store.items]).toEqual([[`rx-trade-feed:${url}`, 'a']]);
@@ -35,7 +35,7 @@ describe('resumePoint', () => {
     expect(resumePoint(resolveRelayFeed(`${url}/raw`, { resumeIn: store })).lastEventId()).toBeUndefined();
   });
 
-  it('goes on without a store that throws', () => {
+  it('works without a store that throws', () => {
     const point = pointIn({
       getItem: () => {
         throw new Error('SecurityError');
@@ -49,16 +49,16 @@ describe('resumePoint', () => {
     expect(point.lastEventId()).toBe('a');
   });
 
-  it('calls the store as its methods', () => {
+  it('calls the methods of the store with the right `this`', () => {
     class Strict extends Store {
       override getItem = () => null;
-      asked: unknown;
+      receiver: unknown;
     }
     const store = new Strict();
     store.setItem = function (this: unknown) {
-      store.asked = this;
+      store.receiver = this;
     };
     pointIn(store).reached('a');
-    expect(store.asked).toBe(store);
+    expect(store.receiver).toBe(store);
   });
 });

@@ -2,14 +2,15 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, lastValueFrom, of, Subject, throwError, toArray } from 'rxjs';
 import { type ServerSentEvent, serverSentEvents } from '../../src/browser/server-sent-events.js';
+import { cases } from '../support/cases.js';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 const read = (...chunks: readonly Uint8Array[]): Promise<ServerSentEvent[]> =>
   lastValueFrom(from(chunks).pipe(serverSentEvents(), toArray()));
 
-/** Cuts bytes at the given places. */
-const cut = (whole: Uint8Array, places: readonly number[]): Uint8Array[] => {
+/** Splits bytes at the positions. */
+const splitAt = (whole: Uint8Array, places: readonly number[]): Uint8Array[] => {
   const ends = [...new Set(places.map((place) => place % (whole.length + 1)))].sort((a, b) => a - b);
   return [...ends, whole.length].map((end, n) => whole.subarray(ends[n - 1] ?? 0, end));
 };
@@ -19,34 +20,38 @@ const event = (lines: readonly string[], { type = '', id = '' } = {}): ServerSen
 describe('serverSentEvents', () => {
   it.each<[string, string, ServerSentEvent[]]>([
     ['one event', 'data: a\n\n', [event(['a'])]],
-    ['all its fields, in any order', 'id: 1\ndata: a\nevent: hello\n\n', [event(['a'], { type: 'hello', id: '1' })]],
+    ['all fields, in any order', 'id: 1\ndata: a\nevent: hello\n\n', [event(['a'], { type: 'hello', id: '1' })]],
     ['several lines', 'data: a\ndata: b\ndata\ndata:\n\n', [event(['a', 'b', '', ''])]],
-    ['one space behind the colon, no more', 'data:a\ndata: b\ndata:  c\n\n', [event(['a', 'b', ' c'])]],
+    ['at most one space after the colon', 'data:a\ndata: b\ndata:  c\n\n', [event(['a', 'b', ' c'])]],
     ['a value with colons', 'data: {"a":"b: c"}\n\n', [event(['{"a":"b: c"}'])]],
-    ['comments as nothing', ': heartbeat\n\n:\n\ndata: a\n: in between\ndata: b\n\n', [event(['a', 'b'])]],
-    ['other fields as nothing', 'retry: 5\ndata: a\ndatas: b\n data: c\nDATA: d\n\n', [event(['a'])]],
-    ['an event without data as nothing', 'event: x\nid: 1\n\ndata: a\n\n', [event(['a'])]],
-    ['more blank lines than one', '\n\n\ndata: a\n\n\n\n\ndata: b\n\n', [event(['a']), event(['b'])]],
+    ['no event from comments', ': heartbeat\n\n:\n\ndata: a\n: in between\ndata: b\n\n', [event(['a', 'b'])]],
+    ['no event from other fields', 'retry: 5\ndata: a\ndatas: b\n data: c\nDATA: d\n\n', [event(['a'])]],
+    ['no event without data', 'event: x\nid: 1\n\ndata: a\n\n', [event(['a'])]],
     [
-      'ends of lines of CRLF',
+      'events with several blank lines between them',
+      '\n\n\ndata: a\n\n\n\n\ndata: b\n\n',
+      [event(['a']), event(['b'])],
+    ],
+    [
+      'lines that end with CRLF',
       'event: x\r\ndata: a\r\n\r\ndata: b\r\n\r\n',
       [event(['a'], { type: 'x' }), event(['b'])],
     ],
     [
-      'separators of other texts as part of a line',
+      'other Unicode line separators as part of a line',
       'data: a\u2028b\u2029c\u0085d\n\n',
       [event(['a\u2028b\u2029c\u0085d'])],
     ],
-    ['a byte order mark before the first line as nothing', '\ufeffdata: a\n\n', [event(['a'])]],
+    ['no character from a byte order mark before the first line', '\ufeffdata: a\n\n', [event(['a'])]],
     ['a byte order mark anywhere else as part of a line', 'data: \ufeffa\n\n', [event(['\ufeffa'])]],
-    ['what is not whole at the end as nothing', 'data: a\n\ndata: b\n', [event(['a'])]],
-    ['nothing', '', []],
+    ['no event that is incomplete at the end', 'data: a\n\ndata: b\n', [event(['a'])]],
+    ['no event from no bytes', '', []],
   ])('reads %s', async (_what, text, events) => {
     expect(await read(bytes(text))).toEqual(events);
-    expect(await read(...cut(bytes(text), [...bytes(text).keys()]))).toEqual(events);
+    expect(await read(...splitAt(bytes(text), [...bytes(text).keys()]))).toEqual(events);
   });
 
-  it('reads the same however the bytes are cut', async () => {
+  it('reads the same events for any split of the bytes', async () => {
     const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom('\u2028', '\ufeff', '😀'));
     const line = text.map((value) => value.replace(/[\r\n\ud800-\udfff]/gu, ''));
     const written = fc.record({
@@ -69,13 +74,13 @@ describe('serverSentEvents', () => {
           ].join(end),
         );
         const expected = events.map(({ type, id, lines }) => event(lines, { type, id }));
-        expect(await read(...cut(bytes(blocks.join('')), places))).toEqual(expected);
+        expect(await read(...splitAt(bytes(blocks.join('')), places))).toEqual(expected);
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     );
   });
 
-  it('emits each event in the turn in which it is whole', () => {
+  it('emits each event as soon as it is complete', () => {
     const source = new Subject<Uint8Array>();
     const seen: string[] = [];
     source.pipe(serverSentEvents()).subscribe(({ lines }) => seen.push(...lines));
@@ -90,7 +95,7 @@ describe('serverSentEvents', () => {
     }
   });
 
-  it('takes no longer for each part of a message, however long that is', async () => {
+  it('reads a long message in linear time', async () => {
     const whole = bytes(`data: ${'x'.repeat(4_000_000)}\n\n`);
     const parts = Array.from({ length: Math.ceil(whole.length / 16_384) }, (_, n) =>
       whole.subarray(n * 16_384, (n + 1) * 16_384),
@@ -101,7 +106,7 @@ describe('serverSentEvents', () => {
     expect(only?.lines[0]).toHaveLength(4_000_000);
   });
 
-  it('ends as its source does; each subscription reads for itself', async () => {
+  it('ends like the source, and keeps the state of each subscription separate', async () => {
     await expect(lastValueFrom(throwError(() => new Error('gone')).pipe(serverSentEvents()))).rejects.toThrow('gone');
     const events$ = of(bytes('data: a\n\ndata: b')).pipe(serverSentEvents(), toArray());
     expect([await lastValueFrom(events$), await lastValueFrom(events$)]).toEqual([[event(['a'])], [event(['a'])]]);

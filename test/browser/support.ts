@@ -4,7 +4,9 @@ import { relayFeed$, type RelayFeedOptions } from '../../src/browser/index.js';
 import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
 import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
-import { eventually, isFrame, isTold, Web } from '../relay/support.js';
+import { isFrame, Web } from '../relay/support.js';
+import { waitFor } from '../support/wait-for.js';
+import { isLifecycle } from '../relay/support.js';
 
 /** Answers one request. */
 export type Step = (response: ServerResponse, request: IncomingMessage) => void;
@@ -19,7 +21,7 @@ export const startSteps = (...steps: readonly Step[]): Promise<Web> => {
   return Web.start(listener);
 };
 
-/** Answers as a relay does, with the given text. */
+/** Answers like a relay, with this text. */
 export const stream =
   (text: string, headers: Readonly<Record<string, string>> = {}): Step =>
   (response) => {
@@ -27,7 +29,7 @@ export const stream =
     response.write(text);
   };
 
-/** The same, and ends the answer. */
+/** Answers like a relay, with this text, then ends the answer. */
 export const ended =
   (text: string): Step =>
   (response) => {
@@ -46,18 +48,18 @@ export const silence: Step = () => undefined;
 
 export const hello = (at = Date.now(), id = 'e.0.0.1'): string => `event: hello\nid: ${id}\ndata: {"at":${at}}\n\n`;
 
-/** The last message of a stream that the relay ends on purpose. */
+/** Returns the last message of a stream that the relay ends. */
 export const connectAgain = (failure: TradeFeedError): string =>
   `event: connect-again\nid: e.0.0.1\ndata: ${JSON.stringify(failure)}\n\n`;
 
-/** A message with events. */
+/** Returns a message with events. */
 export const message = (id: string, ...events: readonly unknown[]): string =>
   `id: ${id}\n${events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n`).join('')}\n`;
 
 /** Short waits, no jitter. */
 export const quick: RelayFeedOptions = { backoff: { initialDelayMs: 1, maxDelayMs: 5, jitter: 'none' } };
 
-/** What one subscription has seen. */
+/** Records the events of one subscription. */
 export class Receiver {
   readonly events: RelayedEvent[] = [];
   error: TradeFeedError | undefined;
@@ -89,13 +91,13 @@ export class Receiver {
     return this.frames.map((frame) => frame.text());
   }
 
-  get told(): readonly LifecycleEvent[] {
-    return this.events.filter(isTold);
+  get lifecycle(): readonly LifecycleEvent[] {
+    return this.events.filter(isLifecycle);
   }
 
-  /** What it was told, in short. */
+  /** The types of the lifecycle events; for `disconnected` the code of the failure. */
   get types(): readonly string[] {
-    return this.told.map((event) => (event.type === 'disconnected' ? event.failure.code : event.type));
+    return this.lifecycle.map((event) => (event.type === 'disconnected' ? event.failure.code : event.type));
   }
 
   get isOver(): boolean {
@@ -103,20 +105,20 @@ export class Receiver {
   }
 
   async until(holds: (receiver: this) => boolean): Promise<this> {
-    await eventually(() => holds(this));
+    await waitFor(() => holds(this));
     return this;
   }
 
-  /** Waits for its end. */
+  /** Waits for the end of the feed. */
   async over(): Promise<this> {
     return this.until(({ isOver }) => isOver);
   }
 
-  /** Waits for the first failure after which it goes on, and ends it there. */
+  /** Waits for the first failure that is retried, then unsubscribes. */
   async firstFailure(): Promise<TradeFeedError> {
     await this.until(({ types, isOver }) => isOver || types.includes('reconnecting'));
     this.subscription.unsubscribe();
-    const ended = this.told.find((event) => event.type === 'disconnected');
+    const ended = this.lifecycle.find((event) => event.type === 'disconnected');
     return ended?.failure ?? this.error!;
   }
 }

@@ -6,7 +6,7 @@ import { fencesOf, root } from './fences.js';
 
 let folder: string;
 
-// An app of its own with the package installed into it; what the package depends on is found further up.
+// A separate app with the package installed. Node finds the dependencies of the package in the parent folders.
 beforeAll(async () => {
   await mkdir(join(root, 'temp'), { recursive: true });
   folder = await mkdtemp(join(root, 'temp/commonjs-jest-'));
@@ -21,7 +21,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it('jest in CommonJS runs an app that uses the package, with the configuration of docs/testing.md', async () => {
+it('the jest configuration of docs/testing.md runs an app in CommonJS that uses the package', async () => {
   const [configuration, ...others] = fencesOf('docs/testing.md').filter(({ language }) => language === 'js');
   expect(others).toEqual([]);
   await writeFile(join(folder, 'jest.config.cjs'), configuration?.code ?? '');

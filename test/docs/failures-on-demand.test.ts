@@ -6,15 +6,15 @@ import type { TradeFeedServiceOptions } from 'rx-trade-feed/testing';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 import { tablesUnder } from './tables.js';
 
-interface Demand {
+interface Scenario {
   readonly options?: TradeFeedServiceOptions;
   readonly account?: AccountOptions;
   readonly client?: TradeFeedOptions;
-  /** Done before the attempt. */
+  /** Runs before the attempt. */
   readonly before?: (service: TradeFeedService, options: TradeFeedOptions) => unknown;
-  /** Done between ticket and handshake. */
+  /** Runs between ticket and handshake. */
   readonly onTicket?: (service: TradeFeedService, ticket: string) => unknown;
-  /** Done when the connection is open. */
+  /** Runs when the connection is open. */
   readonly onOpen?: (service: TradeFeedService, account: TradeFeedAccount, options: TradeFeedOptions) => unknown;
 }
 
@@ -25,13 +25,13 @@ const attempt$ = (options: TradeFeedOptions, onTicket: (ticket: string) => unkno
     openConnection(options),
   );
 
-// More than a socket takes in one turn, so that the rest waits in the service.
+// More bytes than a socket accepts at once, so that the rest is queued in the service.
 const flood = (service: TradeFeedService): void => {
   for (let n = 0; n < 1_000; n += 1) service.push('market', Buffer.alloc(64 * 1024));
 };
 
-// The left column of the table, and its right column as a program.
-const demands: Readonly<Record<string, Demand>> = {
+// The left column of the table, with the right column as code.
+const scenarios: Readonly<Record<string, Scenario>> = {
   '401 `invalid-api-key`': { client: { apiKey: 'another-key' } },
   '403 `not-entitled`': { account: { active: false } },
   '429 `ticket-rate-limited`': {
@@ -55,23 +55,23 @@ const demands: Readonly<Record<string, Demand>> = {
 
 const [table = []] = tablesUnder('docs/testing.md', 'Failures on demand');
 
-it('tries every row of the table', () => {
-  expect(table.map((row) => row['to see'])).toEqual(Object.keys(demands));
+it('has a scenario for every row of the table', () => {
+  expect(table.map((row) => row['to see'])).toEqual(Object.keys(scenarios));
 });
 
-it.each(Object.entries(demands))('%s', async (row, demand) => {
-  const service = await startTradeFeedService(demand.options);
-  const account = service.createAccount({ plan: 'developer', ...demand.account });
-  const options = { baseUrl: service.baseUrl, apiKey: account.createApiKey(), ...demand.client };
-  await demand.before?.(service, options);
+it.each(Object.entries(scenarios))('%s', async (row, scenario) => {
+  const service = await startTradeFeedService(scenario.options);
+  const account = service.createAccount({ plan: 'developer', ...scenario.account });
+  const options = { baseUrl: service.baseUrl, apiKey: account.createApiKey(), ...scenario.client };
+  await scenario.before?.(service, options);
   const opened = service.events$.pipe(filter((event) => event.type === 'handshake-accepted'));
   const acting = opened.subscribe(({ account: id }) => {
     acting.unsubscribe();
     expect(id).toBe(account.id);
-    // In the next turn: the handshake is still being told of here.
-    setImmediate(() => void demand.onOpen?.(service, account, options));
+    // In the next turn: the service emits this event before the handshake is complete.
+    setImmediate(() => void scenario.onOpen?.(service, account, options));
   });
-  const failure$ = attempt$(options, (ticket) => demand.onTicket?.(service, ticket)).pipe(
+  const failure$ = attempt$(options, (ticket) => scenario.onTicket?.(service, ticket)).pipe(
     ignoreElements(),
     catchError((failure: TradeFeedError) => of(failure)),
     map((failure) => failure.code),

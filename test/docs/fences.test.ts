@@ -9,7 +9,7 @@ import { typeErrors } from './type-check.js';
 const fences = [...documents(), 'examples/README.md'].flatMap(fencesOf);
 const commentFences = filesIn('src', '.ts').flatMap(commentFencesOf);
 
-/** Fences that no test checks, by document. A new one must be marked `<!-- not checked: why -->`, and counted here. */
+/** The number of unchecked fences in each document. A new one needs the mark `<!-- not checked: reason -->`. */
 const unchecked: Readonly<Record<string, number>> = {
   'README.md': 1,
   'docs/how-it-works.md': 1,
@@ -17,20 +17,20 @@ const unchecked: Readonly<Record<string, number>> = {
   'docs/security.md': 1,
 };
 
-/** The guides that show the feed at work. */
+/** The guides with at least one fence that runs. */
 const guides = ['reconnecting', 'decoding', 'windows', 'slow-consumers', 'sharing', 'recording', 'relay', 'testing'];
 
 const isUnchecked = ({ mark }: Fence): boolean => mark.startsWith('not checked: ');
 const isTypeScript = ({ language }: Fence): boolean => language === 'ts';
-const promiseOf = ({ mark }: Fence): string | undefined => /^prints: (.+)$/.exec(mark)?.[1];
+const expectedOutputOf = ({ mark }: Fence): string | undefined => /^prints: (.+)$/.exec(mark)?.[1];
 
 const asProgram = (fence: Fence): [string, string] => [
   fileOf(fence) ?? `${fence.at.replace(':', '-line-')}.ts`,
-  // Each is a module of its own, whether or not it imports or exports.
+  // The export makes each fence a separate module.
   `${fence.code}\nexport {};`,
 ];
 
-/** A fence that begins with the path of a file is that file, and others of its document can import it. */
+/** A fence that begins with the path of a file is that file. Other fences of the document can import it. */
 const fileOf = ({ at, code }: Fence): string | undefined => {
   const [, path] = /^\/\/ (src\/\S+\.ts)\n/.exec(code) ?? [];
   return path && `${documentOf(at)}/${path}`;
@@ -38,7 +38,7 @@ const fileOf = ({ at, code }: Fence): string | undefined => {
 
 const documentOf = (at: string): string => at.replace(/:.*/, '');
 
-/** The fences in other languages, by document, and the test that reads them there and runs them. */
+/** Fences in other languages, by document, and the test that runs them. */
 const readBy: Readonly<Record<string, string>> = {
   'docs/testing.md js': 'test/docs/commonjs-jest.test.ts',
   'docs/nestjs.md js': 'test/apps/nestjs-11.test.mjs',
@@ -60,12 +60,14 @@ describe('every fence', () => {
     expect(read(test)).toContain(document);
   });
 
-  it('has a mark that means something, if any', () => {
-    const strays = fences.filter((fence) => fence.mark !== '' && !isUnchecked(fence) && promiseOf(fence) === undefined);
+  it('has a known mark, or none', () => {
+    const strays = fences.filter(
+      (fence) => fence.mark !== '' && !isUnchecked(fence) && expectedOutputOf(fence) === undefined,
+    );
     expect(strays.map(({ at, mark }) => `${at} (${mark})`)).toEqual([]);
   });
 
-  it('that is not checked is counted', () => {
+  it('that is not checked is counted above', () => {
     const counts: Record<string, number> = {};
     for (const { at } of fences.filter(isUnchecked)) {
       const document = documentOf(at);
@@ -82,25 +84,25 @@ describe('every fence', () => {
 
 it('TypeScript of the documents, the TSDoc comments and the examples has no type error', () => {
   const programs = Object.fromEntries([...fences.filter(isTypeScript), ...commentFences].map(asProgram));
-  // One that is wrong on purpose, and must be the only one: it shows that the check is awake.
+  // This error is intended, and must be the only one: it shows that the check works.
   const canary = { 'canary.ts': "import { tradeFeed$ } from 'rx-trade-feed';\ntradeFeed$('nothing');\n" };
   expect(typeErrors({ ...programs, ...canary }, filesIn('examples', '.mjs'))).toEqual([
     expect.stringMatching(/^canary\.ts, line 2: Argument of type '"nothing"'/),
   ]);
 }, 60_000);
 
-describe('a fence that promises to print', () => {
-  const promising = fences.filter((fence) => promiseOf(fence) !== undefined);
+describe('a fence with expected output', () => {
+  const printing = fences.filter((fence) => expectedOutputOf(fence) !== undefined);
   let service: TradeFeedService;
   let runs: Map<Fence, Promise<string>>;
   beforeAll(async () => {
     service = await startTradeFeedService({ sources: { market: marketBatches$(), raw: pendingTransactions$() } });
-    // Side by side, with an account each: they would evict one another.
+    // In parallel, with one account each: an account has only one connection.
     runs = new Map(
-      promising.map((fence) => {
+      printing.map((fence) => {
         const account = service.createAccount({ plan: 'developer' });
         const variables = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: account.createApiKey() };
-        return [fence, runFence(fence.code, new RegExp(promiseOf(fence) as string), variables)] as const;
+        return [fence, runFence(fence.code, new RegExp(expectedOutputOf(fence) as string), variables)] as const;
       }),
     );
   });
@@ -109,26 +111,26 @@ describe('a fence that promises to print', () => {
     await service.shutdown();
   });
 
-  it.each(promising.map((fence) => [fence.at, fence] as const))(
-    '%s prints it',
+  it.each(printing.map((fence) => [fence.at, fence] as const))(
+    '%s prints that output',
     async (_at, fence) => {
       expect(await runs.get(fence)).not.toBe('');
     },
     30_000,
   );
 
-  it('is in every document that shows the feed at work', () => {
-    expect(new Set(promising.map(({ at }) => documentOf(at)))).toEqual(
+  it('is in the README and in every guide above', () => {
+    expect(new Set(printing.map(({ at }) => documentOf(at)))).toEqual(
       new Set(['README.md', ...guides.map((name) => `docs/${name}.md`)]),
     );
   });
 });
 
-it('shell fences name scripts, files, subcommands and flags that exist', () => {
+it('the scripts, files, subcommands and flags in shell fences exist', () => {
   const shell = fences.filter(({ language }) => language === 'bash');
   expect(shell.flatMap(({ code }) => shellProblems(code))).toEqual([]);
   expect(shell).not.toHaveLength(0);
   expect(shellProblems('npx rx-trade-feed listen --cont 3 | jq . # three')).toEqual([
-    'npx rx-trade-feed listen --cont 3: its help does not know --cont',
+    'npx rx-trade-feed listen --cont 3: the help does not list --cont',
   ]);
 });

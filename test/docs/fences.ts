@@ -1,25 +1,25 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** A block of code between two lines of three backticks, in a document or in a comment of the source. */
+/** A code block between two lines of three backticks, in a document or in a comment of the source. */
 export interface Fence {
-  /** Where it stands: `README.md:12`, so that a failure can be clicked. */
+  /** The position, such as `README.md:12`: editors make it a link. */
   readonly at: string;
   readonly language: string;
   readonly code: string;
-  /** What the HTML comment right before it says of its check; empty when there is none. */
+  /** The text of the HTML comment before the fence; empty without one. */
   readonly mark: string;
 }
 
 export const root = join(import.meta.dirname, '../..');
 
-/** Every document of the project that a reader is shown: the README and the guides. */
+/** Returns the paths of the README and the guides. */
 export const documents = (): readonly string[] => ['README.md', ...filesIn('docs', '.md')];
 
-/** A package of its own, with tools and settings of its own. */
+/** The example app is a separate package with separate tools. */
 const exampleApp = 'nestjs-angular/';
 
-/** Lists the files under a folder of the project by their ending, in a stable order; the example app's are left out. */
+/** Returns the files of a folder with this ending, sorted and without the example app. */
 export const filesIn = (folder: string, ending: string): readonly string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith(ending) && !name.startsWith(exampleApp))
@@ -28,13 +28,13 @@ export const filesIn = (folder: string, ending: string): readonly string[] =>
 
 export const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-/** Gives a document's prose alone: a comment in a shell fence looks like a heading. */
+/** Returns a document without code blocks, because a comment in a shell fence looks like a heading. */
 export const proseOf = (file: string): string => read(file).replaceAll(/^```[\s\S]*?^```$/gm, '');
 
-/** Finds the fences of a document. */
+/** Returns the fences of a document. */
 export const fencesOf = (file: string): readonly Fence[] => fencesIn(file, read(file).split('\n'), 1);
 
-/** Finds the fences in the TSDoc comments of a source file. */
+/** Returns the fences in the TSDoc comments of a source file. */
 export const commentFencesOf = (file: string): readonly Fence[] => {
   const source = read(file);
   return [...source.matchAll(/\/\*\*[\s\S]*?\*\//g)].flatMap(({ 0: comment, index }) => {

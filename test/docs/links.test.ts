@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { documents, proseOf, root } from './fences.js';
 
-// As repository pages and typedoc make them: lower case, spaces to dashes, signs gone.
+// The anchors of repository pages and typedoc: lower case, dashes for spaces, no punctuation.
 const anchorsOf = (file: string): readonly string[] =>
   [...proseOf(file).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
@@ -15,12 +15,12 @@ const anchorsOf = (file: string): readonly string[] =>
 const problemOf = (file: string, link: string): string | undefined => {
   const [path = '', anchor] = link.split('#');
   const target = path === '' ? file : join(dirname(file), path);
-  if (!existsSync(join(root, target))) return `${file}: ${link} leads to no file`;
+  if (!existsSync(join(root, target))) return `${file}: ${link}: the file does not exist`;
   const isMissing = anchor !== undefined && !anchorsOf(target).includes(anchor);
-  return isMissing ? `${file}: ${link} leads to no heading` : undefined;
+  return isMissing ? `${file}: ${link}: the heading does not exist` : undefined;
 };
 
-it.each([...documents(), 'examples/README.md'])('every link of %s leads somewhere in the project', (file) => {
+it.each([...documents(), 'examples/README.md'])('every relative link of %s has a target', (file) => {
   const links = [...proseOf(file).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link as string);
   expect(links.flatMap((link) => problemOf(file, link) ?? [])).toEqual([]);
 });

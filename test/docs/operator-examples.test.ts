@@ -6,7 +6,7 @@ import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { commentFencesOf, filesIn } from './fences.js';
 import { runFence } from './run-fence.js';
 
-/** What a line of each example prints: those that stand in the comments of the operators. */
+/** A line of the output of each example in the comments of the operators. */
 const prints: Readonly<Record<string, RegExp>> = {
   'conflate.ts': /^\{"batch":\d+,.* and \d+ older ones$/,
   'stream/conflated.ts': /^1\.1, the newest of 3$/,
@@ -53,7 +53,7 @@ describe('the example in the comment of', () => {
 
   beforeAll(async () => {
     service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 1_000, batchSize: 1 }) } });
-    // Side by side, with an account each: they would evict one another.
+    // In parallel, with one account each: an account has only one connection.
     const accounts = examples.map(() => service.createAccount({ plan: 'developer' }));
     outages = interval(700).subscribe(() => accounts.forEach((account) => account.expireAccess()));
     runs = new Map(
@@ -73,14 +73,14 @@ describe('the example in the comment of', () => {
   });
 
   it.each(Object.keys(prints))(
-    '%s prints what it promises',
+    '%s prints the expected line',
     async (name) => {
       expect(await runs.get(name)).not.toBe('');
     },
     30_000,
   );
 
-  it('each operator is one of these', () => {
+  it('is in the list above', () => {
     expect([...new Set(examples.map(([name]) => name))].sort()).toEqual(Object.keys(prints).sort());
   });
 });

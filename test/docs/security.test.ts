@@ -6,7 +6,7 @@ import { type Row, tablesUnder } from './tables.js';
 
 const page = 'docs/security.md';
 
-/** What the threat model must speak of. A heading that is gone takes its lines along. */
+/** The required sections of the threat model. */
 const headings = [
   'Theft of the key',
   'Theft of a ticket',
@@ -26,14 +26,14 @@ interface Named {
   readonly title: string;
 }
 
-/** Reads the tests of a row: `file`: title, and the next behind a semicolon. */
+/** Reads the tests of a row, separated by semicolons. Each has the form: `file`: title. */
 const testsOf = (row: Row): readonly Named[] =>
   (row['Test'] ?? '')
     .split(/; (?=`test\/)/)
     .map((one) => /^`(test\/[\w./-]+\.test\.ts)`: (.+)$/.exec(one))
     .flatMap((match) => (match ? [{ file: match[1] ?? '', title: match[2] ?? '' }] : []));
 
-/** The titles of a file: the first text that is handed to a call of a test function. */
+/** Returns the test titles of a file: the first string argument of each call of a test function. */
 const titlesIn = (file: string): readonly string[] => {
   const quoted = String.raw`('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")`;
   const calls = [String.raw`\b(?:it|test)\(\s*`, String.raw`\b(?:it|test)\.each[\s\S]*?\)\(\s*`];
@@ -48,41 +48,41 @@ const problemsOf = (row: Row): readonly string[] => {
   const tests = testsOf(row);
   const count = (row['Test'] ?? '').split('`test/').length - 1;
   if (tests.length === 0 || tests.length !== count)
-    return [`"${row['Threat']}" names no test, or one that cannot be read`];
+    return [`"${row['Threat']}" has no test, or a test that cannot be parsed`];
   return tests.flatMap(({ file, title }) => {
-    if (!existsSync(join(root, file))) return [`${file} is not there`];
+    if (!existsSync(join(root, file))) return [`${file} does not exist`];
     return titlesIn(file).includes(title) ? [] : [`${file} has no test "${title}"`];
   });
 };
 
 describe('the threat model', () => {
-  it.each(headings)('says of each threat under "%s" what holds it, and names tests that are there', (heading) => {
+  it.each(headings)('has a defence and existing tests for each threat under "%s"', (heading) => {
     const rows = rowsUnder(heading);
     expect(rows.flatMap(problemsOf)).toEqual([]);
     expect(rows.filter((row) => !row['Threat'] || !row['What holds it'])).toEqual([]);
   });
 
-  it('has no other table of threats than those that are checked', () => {
+  it('has no table of threats outside these sections', () => {
     const tables = proseOf(page).match(/^\| Threat /gm) ?? [];
     expect(tables).toHaveLength(headings.length);
   });
 
-  it('says what is not defended', () => {
+  it('lists what is not defended', () => {
     const [, defended = ''] = proseOf(page).split('## Not defended');
     expect(defended.match(/^- /gm)?.length).toBeGreaterThan(5);
   });
 
-  it('is checked by a test that is awake', () => {
+  it('is checked by a test that detects errors', () => {
     const row = (test: string): Row => ({ Threat: 'x', 'What holds it': 'y', Test: test });
     expect(problemsOf(row(''))).toHaveLength(1);
     expect(problemsOf(row('the tests'))).toHaveLength(1);
-    expect(problemsOf(row('`test/nothing.test.ts`: x'))).toEqual(['test/nothing.test.ts is not there']);
+    expect(problemsOf(row('`test/nothing.test.ts`: x'))).toEqual(['test/nothing.test.ts does not exist']);
     expect(problemsOf(row('`test/docs/security.test.ts`: no such title'))).toHaveLength(1);
     expect(problemsOf(row('`test/docs/security.test.ts`: says what is not defended'))).toEqual([]);
-    expect(problemsOf(row('`test/docs/security.test.ts`: says what is not defended; `test/x`: y'))).toHaveLength(1);
+    expect(problemsOf(row('`test/docs/security.test.ts`: lists what is not defended; `test/x`: y'))).toHaveLength(1);
   });
 
-  it('knows the versions that are locked', () => {
+  it('shows the locked versions', () => {
     const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, { version: string }> };
     const [, compared = []] = tablesUnder(page, 'Dependencies and the package');
     const inPage = compared.flatMap(({ Package = '', Locked = '' }) => {

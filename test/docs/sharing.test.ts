@@ -28,12 +28,12 @@ const firstOf = <T>(values$: Observable<T>): Promise<T> => firstValueFrom(values
 
 const failureOf = (frames$: Observable<Frame>): Promise<TradeFeedError> =>
   firstOf(frames$.pipe(filter(() => false))).then(
-    () => Promise.reject(new Error('it must not end')),
+    () => Promise.reject(new Error('The feed completed.')),
     (failure: unknown) => failure as TradeFeedError,
   );
 
-/** Resolves when as many connections have been opened or closed since the start. */
-const told = (type: 'handshake-accepted' | 'connection-closed', times = 1): Promise<unknown> =>
+/** Resolves when this number of connections has been opened or closed since the start. */
+const connections = (type: 'handshake-accepted' | 'connection-closed', times = 1): Promise<unknown> =>
   firstOf(
     events$.pipe(
       filter((event) => event.type === type),
@@ -42,7 +42,7 @@ const told = (type: 'handshake-accepted' | 'connection-closed', times = 1): Prom
     ),
   );
 
-/** Counts the connections so far, once all that happened was told: a ticket request goes to the service and back. */
+/** Counts the connections so far. A ticket request first makes sure that the service has emitted all earlier events. */
 const connectionsSoFar = async (): Promise<number> => {
   await fetch(`${service.baseUrl}/v1/wss/tickets`, { method: 'POST' });
   let count = 0;
@@ -53,30 +53,30 @@ const connectionsSoFar = async (): Promise<number> => {
   return count;
 };
 
-/** Another client of the account takes the connection over: the feed stops. */
-const evict = async (): Promise<void> => {
+/** Connects another client of the account, which stops the feed. */
+const replace = async (): Promise<void> => {
   await firstOf(tradeFeed$('market', { baseUrl: service.baseUrl, apiKey: account.createApiKey() }));
 };
 
-// A row of the table of the README, by what stands in its left column, as a test.
+// One test for each row of the table of the README, by its left column.
 const rows: Readonly<Record<string, () => Promise<void>>> = {
   'share()': async () => {
     const frames$ = shared$(share());
     const failures = Promise.all([failureOf(frames$), failureOf(frames$)]);
     await firstOf(frames$);
     expect(await connectionsSoFar()).toBe(1);
-    await evict();
+    await replace();
     expect((await failures).map(({ code }) => code)).toEqual(['connection-replaced', 'connection-replaced']);
 
     await firstOf(frames$);
-    await told('connection-closed', 3);
+    await connections('connection-closed', 3);
     expect(await connectionsSoFar()).toBe(3);
   },
   '`resetOnError` (`true`)': async () => {
     const frames$ = shared$(share({ resetOnError: false }));
     const failure = failureOf(frames$);
-    await told('handshake-accepted');
-    await evict();
+    await connections('handshake-accepted');
+    await replace();
     expect(await failureOf(frames$)).toBe(await failure);
     expect(await connectionsSoFar()).toBe(2);
   },
@@ -87,19 +87,19 @@ const rows: Readonly<Record<string, () => Promise<void>>> = {
     await firstOf(frames$);
     expect(await connectionsSoFar()).toBe(1);
     end$.next();
-    await told('connection-closed');
+    await connections('connection-closed');
     await firstOf(frames$);
     expect(await connectionsSoFar()).toBe(2);
     end$.next();
-    await told('connection-closed', 2);
+    await connections('connection-closed', 2);
   },
   'resetOnRefCountZero: false': async () => {
     const frames$ = shared$(share({ resetOnRefCountZero: false }));
     await firstOf(frames$);
     await firstOf(frames$);
     expect(await connectionsSoFar()).toBe(1);
-    // Nobody is subscribed, and it is open: somebody else can take it over.
-    await evict();
+    // The connection stays open without subscribers, so another client can replace it.
+    await replace();
     expect(await firstOf(events$.pipe(filter((event) => event.type === 'connection-closed')))).toMatchObject({
       code: 4001,
     });
@@ -113,15 +113,15 @@ const rows: Readonly<Record<string, () => Promise<void>>> = {
     frames$.subscribe((frame) => (replayed = frame)).unsubscribe();
     expect(replayed).toBe(newest);
     first.unsubscribe();
-    await told('connection-closed');
+    await connections('connection-closed');
     expect(await connectionsSoFar()).toBe(1);
   },
 };
 
 const [table = []] = tablesUnder('README.md', 'One connection per account');
 
-it('tries every row of the table on sharing', () => {
+it('has a test for every row of the table on sharing', () => {
   expect(table.map(({ option }) => option)).toEqual(Object.keys(rows));
 });
 
-it.each(Object.entries(rows))('%s does what the README says', (_option, holds) => holds());
+it.each(Object.entries(rows))('%s does what the README says', (_option, test) => test());

@@ -6,14 +6,14 @@ import { read, root } from './fences.js';
 
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
 
-/** Programs of the reader's own machine that a document may use, with any arguments. */
+/** Programs of the reader's machine. Their arguments are not checked. */
 const known = new Set(['cd', 'jq', 'head', 'echo', 'cat', 'grep', 'curl', 'nest', 'ng']);
 
 /**
- * Finds what is wrong with the commands of a shell fence: a script, a file, a subcommand or a flag that does not exist.
+ * Returns the problems of a shell fence: scripts, files, subcommands or flags that do not exist.
  *
  * @param code - the fence
- * @returns a line for each problem
+ * @returns one line for each problem
  */
 export const shellProblems = (code: string): readonly string[] =>
   commandsOf(code).flatMap((command) => {
@@ -38,30 +38,32 @@ const problemOf = (words: readonly string[]): string | undefined => {
       return npmProblem(first, second);
     case 'node':
       return words.slice(1).some((word) => !word.startsWith('-') && !existsSync(join(root, word)))
-        ? 'there is no such file'
+        ? 'the file does not exist'
         : undefined;
     case 'npx':
       return problemOf(words.slice(1));
     case 'tsc':
-      return first === '-p' && existsSync(join(root, second, 'tsconfig.json')) ? undefined : 'there is no such project';
+      return first === '-p' && existsSync(join(root, second, 'tsconfig.json'))
+        ? undefined
+        : 'the project does not exist';
     case 'rx-trade-feed':
       return cliProblem(words.slice(1));
     default:
-      return 'this program is not known to test/docs/shell.ts';
+      return 'test/docs/shell.ts does not know this program';
   }
 };
 
 const npmProblem = (command: string, argument: string): string | undefined => {
   if (['ci', 'pack', 'install', 'i', 'init'].includes(command)) return undefined;
   const script = command === 'run' ? argument : command;
-  return script in scripts ? undefined : `there is no script "${script}"`;
+  return script in scripts ? undefined : `the script "${script}" does not exist`;
 };
 
 const cliProblem = (words: readonly string[]): string | undefined => {
   const [command] = words.filter((word) => !word.startsWith('-'));
-  if (command !== undefined && !isCommand(command)) return `there is no command "${command}"`;
+  if (command !== undefined && !isCommand(command)) return `the command "${command}" does not exist`;
   const help = helpText(command);
   const flags = words.filter((word) => word.startsWith('--')).map((word) => word.replace(/=.*/, ''));
   const unknown = flags.find((flag) => !new RegExp(`${flag}\\b`).test(help));
-  return unknown === undefined ? undefined : `its help does not know ${unknown}`;
+  return unknown === undefined ? undefined : `the help does not list ${unknown}`;
 };

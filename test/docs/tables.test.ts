@@ -1,14 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type {
-  BackoffPolicy,
-  FeedEvent,
-  RelayFailureCode,
-  ServiceFailureCode,
-  TradeFeedOptions,
-  Verdict,
-} from 'rx-trade-feed';
+import type { BackoffPolicy, FeedEvent, RelayFailureCode, TradeFeedOptions, Verdict } from 'rx-trade-feed';
 import { asapScheduler, asyncScheduler } from 'rxjs';
 import { serviceDefaults } from 'rx-trade-feed/testing';
 import { exitCodeMeanings } from '../../src/cli/exit-code.js';
@@ -18,17 +11,18 @@ import { relayReports } from '../../src/protocol/failures/relay-meanings.js';
 import { resolveRelayOptions } from '../../src/relay/relay-options.js';
 import { serviceMeanings } from '../../src/protocol/failures/service-meanings.js';
 import type { Meaning } from '../../src/protocol/failures/meaning.js';
-import { defaultBackoff } from '../../src/reconnect/backoff.js';
+import { defaultBackoff } from '../../src/reconnect/policy.js';
+import { failureCodes } from '../support/failure-table.js';
 import { filesIn, read, root } from './fences.js';
 import { type Row, tablesUnder } from './tables.js';
 
-/** Names every key of a type: the compiler objects to one that is missing, the test to one that is too many. */
+/** Returns all keys of a type, sorted. The compiler rejects a missing key and an unknown one. */
 const namesOf = <K extends string>(names: Readonly<Record<K, true>>): readonly string[] => Object.keys(names).sort();
 
 const column = (rows: readonly Row[], name: string): readonly string[] => rows.map((row) => row[name] as string);
 
-// What a row of the table of failures is for, as a document writes it.
-const seen = ({ status, closeCode, reason, code }: Meaning): string => {
+// The observation of a row of the failure table, in the notation of the documents.
+const observationOf = ({ status, closeCode, reason, code }: Meaning): string => {
   if (status !== undefined) return status === 'other' ? 'HTTP, any other' : `HTTP ${status}`;
   if (closeCode === undefined) return '–';
   if (closeCode === 'other') return 'close, any other';
@@ -38,16 +32,16 @@ const seen = ({ status, closeCode, reason, code }: Meaning): string => {
   return `close ${closeCode}${reason === undefined ? (other ? ', any other reason' : '') : ` \`${reason}\``}`;
 };
 
-// 10 000 and 'main' and Math.random, as a document writes them.
-const wellKnown = new Map<unknown, string>([
+// 10 000, 'main' and Math.random in the notation of the documents.
+const names = new Map<unknown, string>([
   [Math.random, 'Math.random'],
   [asyncScheduler, 'asyncScheduler'],
   [asapScheduler, 'asapScheduler'],
 ]);
-const written = (value: unknown): string => {
+const textOf = (value: unknown): string => {
   if (typeof value === 'number') return String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
   if (typeof value === 'string') return `'${value}'`;
-  return wellKnown.get(value) ?? '–';
+  return names.get(value) ?? '–';
 };
 
 describe('the failure table of the README', () => {
@@ -61,49 +55,19 @@ describe('the failure table of the README', () => {
     (tablesUnder('README.md', heading)[0] as readonly Row[]).map((row): Row => ({ ...row, stage })),
   );
 
-  it('has the rows of the table of the library, each with its code and verdict, and no others', () => {
-    const inLibrary = serviceMeanings.map((row) => [row.stage ?? 'any', seen(row), row.code, row.verdict].join(' | '));
+  it('has exactly the rows of the library, with their codes and verdicts', () => {
+    const inLibrary = serviceMeanings.map((row) =>
+      [row.stage ?? 'any', observationOf(row), row.code, row.verdict].join(' | '),
+    );
     const inReadme = rows.map(({ stage, seen, code, verdict }) => [stage, seen, code, verdict].join(' | '));
     expect([...inReadme].sort()).toEqual([...inLibrary].sort());
   });
 
   it('names every failure code', () => {
-    const codes = namesOf<ServiceFailureCode>({
-      'invalid-options': true,
-      'api-key-unavailable': true,
-      'invalid-api-key': true,
-      'not-entitled': true,
-      'invalid-ticket-request': true,
-      'ticket-rate-limited': true,
-      'credential-service-unavailable': true,
-      'ticket-request-failed': true,
-      'ticket-request-rejected': true,
-      'ticket-endpoint-unreachable': true,
-      'untrusted-certificate': true,
-      'invalid-ticket': true,
-      'handshake-rejected': true,
-      'ticket-rejected': true,
-      'capacity-full': true,
-      'subprotocol-mismatch': true,
-      'handshake-failed': true,
-      'handshake-unreachable': true,
-      'ticket-expired': true,
-      'connection-replaced': true,
-      'policy-violation': true,
-      'access-expired': true,
-      'access-revoked': true,
-      'client-too-slow': true,
-      'server-shutdown': true,
-      'connection-lost': true,
-      'connection-stalled': true,
-      'invalid-frame': true,
-      'connection-closed': true,
-      'retries-exhausted': true,
-    });
-    expect([...new Set(column(rows, 'code'))].sort()).toEqual(codes);
+    expect([...new Set(column(rows, 'code'))].sort()).toEqual(failureCodes);
   });
 
-  it('says in every row what happened and what to do', () => {
+  it('explains in every row what happened and what to do', () => {
     for (const row of rows) {
       expect(row['what happened']).toMatch(/\S\.$/);
       expect(row['what you do']).toMatch(/\S\.$/);
@@ -146,17 +110,17 @@ describe('the options of the README', () => {
       baseUrl: 'environment `TRADE_FEED_BASE_URL`',
       apiKey: 'environment `TRADE_FEED_API_KEY`',
       backoff: 'see below',
-      // What is not given is not filled in: it is the absence of a worker.
+      // The resolved options leave it undefined, which means the main thread.
       receiveIn: "'main'",
       receiveBufferBytes: '268 435 456',
     };
     for (const { option = '', default: shown } of options) {
       const value = (defaults as Readonly<Record<string, unknown>>)[option];
-      expect([option, shown]).toEqual([option, special[option] ?? written(value)]);
+      expect([option, shown]).toEqual([option, special[option] ?? textOf(value)]);
     }
   });
 
-  it('of the reconnect policy are those of the type, with their defaults', () => {
+  it('of the reconnect policy are those of the type, with the defaults of the library', () => {
     const names = namesOf<keyof BackoffPolicy>({
       initialDelayMs: true,
       maxDelayMs: true,
@@ -169,16 +133,16 @@ describe('the options of the README', () => {
     });
     expect([...column(policy, 'field')].sort()).toEqual(names);
     for (const { field = '', default: shown } of policy) {
-      expect([field, shown]).toEqual([field, written(defaultBackoff[field as keyof BackoffPolicy])]);
+      expect([field, shown]).toEqual([field, textOf(defaultBackoff[field as keyof BackoffPolicy])]);
     }
   });
 });
 
 describe('docs/relay.md', () => {
-  it('has every failure between a relay and its clients, each with its code and verdict, and no others', () => {
+  it('has exactly the failures of a relay connection, with their codes and verdicts', () => {
     const [rows = []] = tablesUnder('docs/relay.md', 'When the connection to the relay fails');
     const known = [...relayMeanings, ...Object.values(relayReports)];
-    const inLibrary = known.map((row) => [seen(row), row.code, row.verdict].join(' | '));
+    const inLibrary = known.map((row) => [observationOf(row), row.code, row.verdict].join(' | '));
     expect(rows.map((row) => [row['seen'], row['code'], row['verdict']].join(' | ')).sort()).toEqual(inLibrary.sort());
     expect(new Set(column(rows, 'code'))).toEqual(
       new Set(
@@ -201,9 +165,9 @@ describe('docs/relay.md', () => {
     );
   });
 
-  it('has the options of a relay with their defaults', () => {
+  it('has the options of a relay with the defaults of the library', () => {
     const [rows = []] = tablesUnder('docs/relay.md', 'On the server');
-    const defaults = Object.entries(resolveRelayOptions()).map(([name, value]) => [name, written(value)]);
+    const defaults = Object.entries(resolveRelayOptions()).map(([name, value]) => [name, textOf(value)]);
     expect(rows.map((row) => [row['option'], row['default']])).toEqual(defaults);
   });
 });
@@ -229,21 +193,21 @@ it('the exit codes of the README are those of the command', () => {
   expect([...column(codes, 'exit code')].sort()).toEqual(Object.keys(exitCodeMeanings).sort());
 });
 
-it('the limits of docs/testing.md are those of the service, with their defaults', () => {
+it('the limits of docs/testing.md are those of the service, with the defaults of the library', () => {
   const [limits = []] = tablesUnder('docs/testing.md', 'Its limits');
   const shown = limits.map((row) => [row['limits'], Number(row['default']?.replaceAll(' ', ''))]);
   expect(shown).toEqual(Object.entries(serviceDefaults.limits));
 });
 
-it('every file that docs/how-it-works.md names exists, and it names every file that has a rule of the contract', () => {
+it('docs/how-it-works.md names existing files only, and every file with a rule of the contract', () => {
   const text = read('docs/how-it-works.md');
   const named = [...text.matchAll(/`((?:src|test|examples|docs)\/[^`]*\.\w+)`/g)].map(([, path]) => path as string);
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
-  // Every room of the client but the composition's parts that hold no rule of their own.
+  // Files of the client without a rule of the contract.
   const withoutRule = [
     ...['src/transport/judged-failure.ts', 'src/protocol/loopback.ts', 'src/protocol/try-call.ts'],
     ...['failure-code', 'meaning', 'client-meanings', 'read-failure'].map((name) => `src/protocol/failures/${name}.ts`),
-    // Neither the relay nor a worker is part of the contract.
+    // The relay and the worker are not part of the contract.
     ...['relay-error', 'relay-meanings', 'worker-meanings'].map((name) => `src/protocol/failures/${name}.ts`),
   ];
   const client = ['protocol', 'transport', 'reconnect'].flatMap((folder) => filesIn(`src/${folder}`, '.ts'));

@@ -3,15 +3,15 @@ import ts from 'typescript';
 import { root } from './fences.js';
 
 /**
- * Type-checks programs with the options of the project's tsconfig.json, each as a module of its own, and all in one go.
+ * Type-checks programs with the options of tsconfig.json, each as a separate module, all in one compilation.
  *
- * @param programs - source texts by name; the name ends in `.ts` or `.mjs` and is what an error is reported for
- * @param files - files of the project that are checked as they are
+ * @param programs - source texts by name. A name ends in `.ts` or `.mjs`, and errors refer to it
+ * @param files - files of the project to check as well
  * @returns one line for each error
  */
 export const typeErrors = (programs: Readonly<Record<string, string>>, files: readonly string[]): readonly string[] => {
   const options: ts.CompilerOptions = { ...projectOptions(), allowJs: true, checkJs: true, noEmit: true };
-  // A snippet shows how to make a thing, and need not use it.
+  // A snippet may declare a variable without using it.
   const lib = [...(options.lib ?? []), 'lib.dom.d.ts'];
   const snippetOptions = { ...options, noUnusedLocals: false, ...frameworks, lib };
   const sources = new Map(Object.entries(programs).map(([name, text]) => [join(root, 'snippets', name), text]));
@@ -32,12 +32,12 @@ export const typeErrors = (programs: Readonly<Record<string, string>>, files: re
   return [...program.getOptionsDiagnostics(), ...roots.flatMap((name) => errorsOf(program, name))].map(described);
 };
 
-// What applications of NestJS and Angular are written with.
+// Options of NestJS and Angular applications.
 const frameworks = { experimentalDecorators: true, emitDecoratorMetadata: true, erasableSyntaxOnly: false };
 
 const errorsOf = (program: ts.Program, name: string): readonly ts.Diagnostic[] => {
   const source = program.getSourceFile(name);
-  if (source === undefined) throw new Error(`${name} is not part of the program`);
+  if (source === undefined) throw new Error(`${name} is not part of the program.`);
   return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
 };
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { runProgram } from '../support/run-program.js';
 
-describe('memory that an operator keeps alive next to conflate, as the garbage collector counts it', () => {
+describe('the memory that an operator retains next to conflate, measured by the garbage collector', () => {
   it.each(['queue', 'queue of a part', 'window', 'window of a part'])(
-    '%s: the bytes of its frames',
+    'is at most 1.5 times the bytes of its frames: %s',
     async (operator) => {
       const { code, stdout, stderr } = await runProgram('kept-alive.mjs', [operator], {}, ['--expose-gc']);
       expect([code, stderr]).toEqual([0, '']);

@@ -13,8 +13,8 @@ import {
   startTwoOrigins,
   turns,
   type TwoOrigins,
-  when,
 } from '../support/two-origins.js';
+import { waitFor } from '../support/wait-for.js';
 import { issue, refuse, startWire, type TicketStep } from '../support/wire.js';
 
 const tls = await certificateFor();
@@ -22,14 +22,14 @@ const untrusted = await certificateFor();
 const otherName = await certificateFor('elsewhere.example');
 const ca = { tls: { ca: tls.cert } };
 
-/** The failure of the first attempt that has one, after as many good connections as are asked for. */
+/** Returns the first failure of a ticket request or handshake, after a number of successful connections. */
 const failureAfter = async (
   service: TwoOrigins,
   good: number,
   options: TradeFeedOptions,
 ): Promise<Record<string, unknown>> => {
-  const said = new Promise<Record<string, unknown>>((resolve) => {
-    const tell = (failure: { stage: string; code: string; verdict: string; status?: number | undefined }) => {
+  const failed = new Promise<Record<string, unknown>>((resolve) => {
+    const report = (failure: { stage: string; code: string; verdict: string; status?: number | undefined }) => {
       const { stage, code, verdict, status } = failure;
       if (stage !== 'stream') resolve({ stage, code, verdict, status });
       return stage !== 'stream';
@@ -39,17 +39,17 @@ const failureAfter = async (
       optionsFor(service, { backoff: stable, ...options }),
     ).subscribe({
       next: (event) => {
-        if (event.type === 'disconnected' && tell(event.failure)) queueMicrotask(() => subscription.unsubscribe());
+        if (event.type === 'disconnected' && report(event.failure)) queueMicrotask(() => subscription.unsubscribe());
       },
-      error: tell,
+      error: report,
     });
   });
-  const failure = await said;
+  const failure = await failed;
   expect(service.stream.handshakes.length).toBeGreaterThanOrEqual(good);
   return failure;
 };
 
-describe('what a failure is', () => {
+describe('a failure', () => {
   interface Fault {
     readonly what: string;
     readonly fate?: Fate;
@@ -69,94 +69,97 @@ describe('what a failure is', () => {
     { what: '429', ticket: refuse(429, { 'retry-after': '1' }) },
     { what: '500', ticket: refuse(500) },
     { what: '307', ticket: refuse(307, { location: 'https://127.0.0.1:1' }) },
-    { what: 'a ticket that is none', ticket: issue({ expires_at: 'soon' }) },
+    { what: 'an invalid ticket', ticket: issue({ expires_at: 'soon' }) },
     { what: 'no ticket', ticket: noop, options: { ticketTimeoutMs: 1_500 } },
     { what: 'no answer to a ticket request', ticket: dropped },
   ];
 
-  it.each(faults)('does not depend on what is kept: $what', async ({ fate, ticket, tls: certificate, options }) => {
-    await using impostor = await startWire({ tls: certificate ?? tls });
-    const bad: Fate | undefined = certificate ? { port: portOf(impostor.wssUrl) } : fate;
+  it.each(faults)(
+    'is the same with and without reused sockets: $what',
+    async ({ fate, ticket, tls: certificate, options }) => {
+      await using impostor = await startWire({ tls: certificate ?? tls });
+      const bad: Fate | undefined = certificate ? { port: portOf(impostor.wssUrl) } : fate;
 
-    const failures = await Promise.all(
-      [[0], [1], [2], [1, true]].map(async ([good, standby]) => {
-        const times = good as number;
-        await using service = await startTwoOrigins({
-          tls,
-          fates: (stream) => [...Array.from({ length: times }, () => stream), bad ?? stream],
-          tickets: (granted) => [...Array.from({ length: times }, () => granted), ticket ?? granted],
-          handshake: [expired],
-        });
-        return await failureAfter(service, times, { ...ca, ...options, ...(standby && { standby: true }) });
-      }),
-    );
-    expect(failures).toEqual(failures.map(() => failures[0]));
-  });
+      const failures = await Promise.all(
+        [[0], [1], [2], [1, true]].map(async ([good, standby]) => {
+          const times = good as number;
+          await using service = await startTwoOrigins({
+            tls,
+            fates: (stream) => [...Array.from({ length: times }, () => stream), bad ?? stream],
+            tickets: (issueTicket) => [...Array.from({ length: times }, () => issueTicket), ticket ?? issueTicket],
+            handshake: [expired],
+          });
+          return await failureAfter(service, times, { ...ca, ...options, ...(standby && { standby: true }) });
+        }),
+      );
+      expect(failures).toEqual(failures.map(() => failures[0]));
+    },
+  );
 });
 
 describe('unsubscribing', () => {
-  /** Lets a feed come to where something holds, unsubscribes there, and sees that all is closed and nothing follows. */
+  /** Unsubscribes when a condition is fulfilled, and checks that all sockets close and no other opens. */
   const releasedAfter = async (
     service: TwoOrigins,
-    holds: () => boolean,
+    condition: () => boolean,
     options: TradeFeedOptions = {},
   ): Promise<void> => {
     const subscription = tradeFeedEvents$(
       'market',
       optionsFor(service, { backoff: stable, ...ca, ...options }),
     ).subscribe();
-    await when(holds);
+    await waitFor(condition);
     subscription.unsubscribe();
-    const made = () => [service.tickets.connections, service.gate.connections];
-    await when(() => service.gate.open.size + service.tickets.open.size + service.stream.open.size === 0);
-    const before = made();
+    const connections = () => [service.tickets.connections, service.gate.connections];
+    await waitFor(() => service.gate.open.size + service.tickets.open.size + service.stream.open.size === 0);
+    const before = connections();
     await turns();
-    expect(made()).toEqual(before);
+    expect(connections()).toEqual(before);
   };
 
-  it('ends a spare that is there', async () => {
+  it('closes an idle spare connection', async () => {
     await using service: TwoOrigins = await startTwoOrigins({
       tls,
-      tickets: (granted) => [granted, noop],
+      tickets: (issueTicket) => [issueTicket, noop],
       handshake: [expired],
     });
     await releasedAfter(service, () => service.stream.connections === 2 && service.tickets.tickets.length === 2);
   });
 
-  it('ends a spare that hangs in TLS', async () => {
+  it('closes a spare connection during the TLS handshake', async () => {
     await using service: TwoOrigins = await startTwoOrigins({
       tls,
       fates: (stream) => [stream, 'silence'],
-      tickets: (granted) => [granted, noop],
+      tickets: (issueTicket) => [issueTicket, noop],
       handshake: [expired],
     });
     await releasedAfter(service, () => service.gate.connections === 2 && service.tickets.tickets.length === 2);
   });
 
-  it('ends a handshake over a spare', async () => {
+  it('ends a handshake over a spare connection', async () => {
     await using service: TwoOrigins = await startTwoOrigins({
       tls,
-      tickets: (granted) => [granted, after(() => service.stream.connections === 2, granted)],
+      tickets: (issueTicket) => [issueTicket, after(() => service.stream.connections === 2, issueTicket)],
       handshake: [expired, noop],
     });
     await releasedAfter(service, () => service.stream.handshakes.length === 2);
   });
 
-  it('ends the kept connection of the ticket requests, while it is idle', async () => {
+  it('closes the idle connection of the ticket requests', async () => {
     await using service = await startTwoOrigins({ tls, handshake: [frames] });
     await releasedAfter(service, () => service.stream.handshakes.length === 1);
   });
 
-  it('ends a request that is sent once more', async () => {
+  it('ends a repeated request', async () => {
     await using service = await startTwoOrigins({
       tls,
-      tickets: (granted) => [granted, dropped, noop],
+      tickets: (issueTicket) => [issueTicket, dropped, noop],
       handshake: [expired],
     });
     await releasedAfter(service, () => service.tickets.tickets.length === 3);
   });
 
-  it('in the event of a ticket request makes no spare', async () => {
+  it('on the event of a ticket request opens no spare connection', async () => {
     await using service = await startTwoOrigins({ handshake: [expired] });
     let requests = 0;
     const events$ = tradeFeedEvents$('market', optionsFor(service, { backoff: stable }));
@@ -166,7 +169,7 @@ describe('unsubscribing', () => {
     expect(service.tickets.tickets).toHaveLength(1);
   });
 
-  it('ends what stands by', async () => {
+  it('closes the standby connection', async () => {
     const time = new VirtualTimeScheduler(undefined, 100);
     await using service = await startTwoOrigins({ tls, handshake: [frames] });
     const isReady = () => {

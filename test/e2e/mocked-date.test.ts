@@ -3,7 +3,7 @@ import { runProgram } from '../support/run-program.js';
 
 describe('a program that mocks Date with node:test', () => {
   it.each(['2001-02-03T04:05:06.000Z', '2099-12-31T23:58:00.000Z'])(
-    'streams from the local service as ever: %s',
+    'receives frames from the local service: %s',
     async (now) => {
       const { code, stdout, stderr } = await runProgram('mocked-date.mjs', [String(Date.parse(now))], {});
       const expiresAt = new Date(Date.parse(now) + 60_000).toISOString();

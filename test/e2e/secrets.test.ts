@@ -18,7 +18,7 @@ import {
 
 const plantedTicket = 'planted-ticket';
 
-/** Services that hand the secrets back, wherever they can put a text. */
+/** Services that return the secrets in every text that they can send. */
 const hostile: readonly (WireScript & { readonly what: string; readonly options?: TradeFeedOptions })[] = [
   {
     what: 'error bodies and headers',
@@ -31,7 +31,7 @@ const hostile: readonly (WireScript & { readonly what: string; readonly options?
     ticket: [issue({ expires_at: plantedKey, wss_url: `ws://${plantedKey}/`, subprotocol: `${plantedKey} x` })],
   },
   {
-    what: 'fields that nobody asked for',
+    what: 'unknown fields',
     ticket: [issue({ api_key: plantedKey })],
     handshake: [accept(text('a'), close(4001))],
   },
@@ -39,7 +39,7 @@ const hostile: readonly (WireScript & { readonly what: string; readonly options?
     what: 'a ticket response that is not HTTP',
     ticket: [(response) => response.socket?.end(`HTTP/1.1 200 OK\r\n${plantedKey}\r\n${plantedTicket}-1\r\n\r\n`)],
   },
-  { what: 'a host that nobody knows', ticket: [issue({ wss_url: `wss://${plantedTicket}-1.invalid/` })] },
+  { what: 'an unknown host', ticket: [issue({ wss_url: `wss://${plantedTicket}-1.invalid/` })] },
   { what: 'a subprotocol', ticket: [issue({ subprotocol: `${plantedTicket}-1` })] },
   {
     what: 'a refused handshake',
@@ -55,7 +55,7 @@ const hostile: readonly (WireScript & { readonly what: string; readonly options?
   },
   { what: 'a close reason', handshake: [accept(text('a'), close(4001, `${plantedTicket}-1 ${plantedKey}`))] },
   {
-    what: 'a close reason with a key that a function gave',
+    what: 'a close reason with a key that a function returned',
     handshake: [accept(text('a'), close(4001, plantedKey))],
     options: { apiKey: () => plantedKey },
   },
@@ -93,7 +93,7 @@ describe('rule 2: secrets', () => {
     expect(everything).not.toContain(plantedTicket);
   });
 
-  it('go into one header each, and into no address', async () => {
+  it('are sent in one header each, and in no address', async () => {
     await using wire = await startWire({ handshake: [accept(close(1001)), accept(close(4001))] });
     await tradeFeedEvents$('market', optionsFor(wire))
       .forEach(() => undefined)
@@ -109,7 +109,7 @@ describe('rule 2: secrets', () => {
     expect(where(plantedTicket)).toEqual(['GET authorization', 'GET authorization']);
   });
 
-  it.each([[[]], [['own']]])('are printed by no program, also not with NODE_DEBUG: %j', async (args) => {
+  it.each([[[]], [['own']]])('are not printed by a program, even with NODE_DEBUG: %j', async (args) => {
     await using wire = await startWire({
       ticket: [issue(), issue(), issue(), refuse(503, {}, plantedKey), issue()],
       handshake: [

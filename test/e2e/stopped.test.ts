@@ -37,10 +37,10 @@ const started = async () => {
   return { service, account, options };
 };
 
-type Hop = 'received here' | 'in a worker' | 'over a relay';
-const hops: readonly Hop[] = ['received here', 'in a worker', 'over a relay'];
+type Hop = 'in the main thread' | 'in a worker' | 'over a relay';
+const hops: readonly Hop[] = ['in the main thread', 'in a worker', 'over a relay'];
 
-/** The feed after a hop; a relay is made for each subscription, as after a restart. */
+/** Returns the feed after a hop. Each subscription creates a new relay, as after a restart. */
 const feedAfter = (hop: Hop, options: TradeFeedOptions): Observable<RelayedEvent> => {
   if (hop !== 'over a relay')
     return tradeFeedEvents$('market', { ...options, receiveIn: hop === 'in a worker' ? 'worker' : 'main' });
@@ -56,7 +56,7 @@ const feedAfter = (hop: Hop, options: TradeFeedOptions): Observable<RelayedEvent
 };
 
 describe.each(hops)('a feed that stops, %s', (hop) => {
-  it('emits `stopped` with the failure as its last event, before the error', async () => {
+  it('emits `stopped` with the failure as the last event before the error', async () => {
     const { account, options } = await started();
     const events: RelayedEvent[] = [];
     const other$ = tradeFeed$('market', { ...options, apiKey: account.createApiKey() });
@@ -77,7 +77,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     expect(events.filter(({ type }) => type === 'stopped')).toHaveLength(1);
   });
 
-  it('emits it for a feed that was never open as well', async () => {
+  it('emits `stopped` also if it was never open', async () => {
     const { service } = await started();
     const events: RelayedEvent[] = [];
     const error: unknown = await new Promise((resolve) => {
@@ -90,7 +90,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     expect(events.at(-1)).toMatchObject({ type: 'stopped', failure: error });
   });
 
-  it('is one outage for every operator, from the stop to the opening of the next subscription', async () => {
+  it('is one outage for every operator, from the stop to the next `opened` of another subscription', async () => {
     const { account, service, options } = await started();
     const pump = setInterval(() => service.push('market', '{}'), 5);
     closing.push(() => clearInterval(pump));
@@ -124,25 +124,33 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
       all(feed$.pipe(recordTo(path))),
     ]);
 
-    // The outside count: when the failure says that the connection ended, and when the next one opened.
+    // The expected gap: from the end of the connection in the failure to the next `opened`.
     const { failure } = events.find(({ type }) => type === 'stopped') as Stopped;
     const reopened = events.findLast((event) => event.type === 'opened')!;
-    const lost = { type: 'gap', from: failure.endedAt, to: reopened.at, durationMs: reopened.at - failure.endedAt };
+    const expectedGap = {
+      type: 'gap',
+      from: failure.endedAt,
+      to: reopened.at,
+      durationMs: reopened.at - failure.endedAt,
+    };
     expect(failure.code).toBe('connection-replaced');
-    expect(lost.durationMs).toBeGreaterThanOrEqual(440);
-    expect(seenGaps).toEqual([{ ...lost, failure }]);
+    expect(expectedGap.durationMs).toBeGreaterThanOrEqual(440);
+    expect(seenGaps).toEqual([{ ...expectedGap, failure }]);
 
-    const reaches = ({ start, end }: FeedWindow<unknown>) => start < lost.to && end > lost.from;
+    const overlaps = ({ start, end }: FeedWindow<unknown>) => start < expectedGap.to && end > expectedGap.from;
     for (const windows of [tumbling, sliding]) {
-      expect(windows.filter(reaches).length).toBeGreaterThan(3);
-      expect(windows.filter(reaches).filter(({ complete }) => complete)).toEqual([]);
-      for (const window of windows.filter(reaches)) expect(window.gaps.map(({ from }) => from)).toEqual([lost.from]);
-      expect(windows.find((window) => reaches(window) && window.end >= lost.to)?.gaps).toEqual([{ ...lost, failure }]);
-      expect(windows.some((window) => !reaches(window) && window.complete)).toBe(true);
+      expect(windows.filter(overlaps).length).toBeGreaterThan(3);
+      expect(windows.filter(overlaps).filter(({ complete }) => complete)).toEqual([]);
+      for (const window of windows.filter(overlaps))
+        expect(window.gaps.map(({ from }) => from)).toEqual([expectedGap.from]);
+      expect(windows.find((window) => overlaps(window) && window.end >= expectedGap.to)?.gaps).toEqual([
+        { ...expectedGap, failure },
+      ]);
+      expect(windows.some((window) => !overlaps(window) && window.complete)).toBe(true);
     }
-    expect(counted.flatMap((window) => window.gaps)).toEqual([{ ...lost, failure }]);
+    expect(counted.flatMap((window) => window.gaps)).toEqual([{ ...expectedGap, failure }]);
 
-    expect(stats.at(-1)).toMatchObject({ gaps: 1, lostMs: lost.durationMs });
+    expect(stats.at(-1)).toMatchObject({ gaps: 1, lostMs: expectedGap.durationMs });
     for (const name of ['totalFrames', 'gaps', 'lostMs'] as const) {
       const figures = stats.map((figure) => figure[name]);
       expect(figures).toEqual([...figures].sort((a, b) => a - b));
@@ -158,17 +166,17 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
       'reconnecting',
       'live',
     ]);
-    expect(statuses.find(({ state }) => state === 'reconnecting')).toMatchObject({ since: lost.from, failure });
+    expect(statuses.find(({ state }) => state === 'reconnecting')).toMatchObject({ since: expectedGap.from, failure });
 
     const recorded = await all(replay$(path, { speed: Infinity }));
     const recordedGaps = recorded.filter((event): event is Gap & { offset: number } => event.type === 'gap');
-    expect(recordedGaps.map(({ from, to }) => [from, to])).toEqual([[lost.from, lost.to]]);
+    expect(recordedGaps.map(({ from, to }) => [from, to])).toEqual([[expectedGap.from, expectedGap.to]]);
     expect(recorded).toHaveLength(frames.length + 1);
   });
 });
 
 describe('an exception of the caller', () => {
-  it('is not a failure of the feed: no `stopped` comes before it', async () => {
+  it('is not a failure of the feed, so no `stopped` is emitted', async () => {
     const { options } = await started();
     const thrown = new Error('mine');
     const events: RelayedEvent[] = [];

@@ -53,7 +53,7 @@ const turnsUntil = async (condition: () => boolean, limitMs: number): Promise<vo
 
 const allClosed = (wire: Wire): Promise<unknown> => Promise.all([...wire.open].map(closed));
 
-/** Runs until the condition on the events so far holds, then unsubscribes. */
+/** Runs until the events so far fulfil a condition, then unsubscribes. */
 const eventsUntil = (wire: Wire, last: (events: readonly FeedEvent[]) => boolean, options?: TradeFeedOptions) => {
   const events: FeedEvent[] = [];
   return until(tradeFeedEvents$('market', optionsFor(wire, options)), (event) =>
@@ -64,7 +64,7 @@ const eventsUntil = (wire: Wire, last: (events: readonly FeedEvent[]) => boolean
 const count = (events: readonly FeedEvent[], type: FeedEvent['type']): number =>
   events.filter((event) => event.type === type).length;
 
-describe('rule 1: one attempt, of which nothing outlives it', () => {
+describe('rule 1: nothing of an attempt outlives it', () => {
   it('uses every ticket once, also after failed handshakes', async () => {
     await using wire = await startWire({
       handshake: [
@@ -93,7 +93,7 @@ describe('rule 1: one attempt, of which nothing outlives it', () => {
         issue(),
         (response, wire, n) => {
           const isOpen = () => [...wire.open].some((socket) => socket === first);
-          // The end of the first connection may be seen a few turns late; a closing handshake would take a second.
+          // The server may see the end of the first connection some turns later. A closing handshake would take a second.
           void turnsUntil(() => !isOpen(), 500).then(() => {
             openAtSecond = isOpen();
             issue()(response, wire, n);
@@ -114,7 +114,7 @@ describe('rule 1: one attempt, of which nothing outlives it', () => {
     expect(openAtSecond).toBe(false);
   });
 
-  it('hears nothing more of a connection that is over', async () => {
+  it('emits nothing of a connection that has ended', async () => {
     let old: Parameters<HandshakeStep>[0]['socket'] | undefined;
     await using wire = await startWire({
       handshake: [
@@ -139,7 +139,7 @@ describe('rule 1: one attempt, of which nothing outlives it', () => {
 });
 
 describe('rule 1, after unsubscribing', () => {
-  it.each<FeedEvent['type']>(['opened', 'frame'])('judges nothing that comes later, on %s', async (type) => {
+  it.each<FeedEvent['type']>(['opened', 'frame'])('classifies nothing that arrives later, on %s', async (type) => {
     await using wire = await startWire({
       handshake: [
         (peer, wire, n) => {
@@ -158,7 +158,7 @@ describe('rule 1, after unsubscribing', () => {
   });
 });
 
-describe('rule 3: what the ticket says is used as it says', () => {
+describe('rule 3: the fields of a ticket are used unchanged', () => {
   it.each(['ws://example.com/ws', 'http://127.0.0.1/ws', 'wss://user:word@example.com/ws', 'wss://example.com/#x'])(
     'refuses %s',
     async (wss_url) => {
@@ -201,10 +201,10 @@ describe('rule 4: unsubscribing releases everything', () => {
 
   it('in the key function', async () => {
     await using wire = await startWire();
-    let give: (key: string) => void = () => undefined;
-    const apiKey = () => new Promise<string>((resolve) => (give = resolve));
+    let resolveKey: (key: string) => void = () => undefined;
+    const apiKey = () => new Promise<string>((resolve) => (resolveKey = resolve));
     await releasedAfter(wire, (event) => event?.type === 'ticket-requested', { apiKey });
-    give('late-key');
+    resolveKey('late-key');
     await turns(20);
     expect(wire.connections).toBe(0);
   });
@@ -226,7 +226,7 @@ describe('rule 4: unsubscribing releases everything', () => {
     expect(wire.opcodes).toEqual([8]);
   });
 
-  it.each(['http', 'https'])('while the connection to the ticket endpoint is still being made: %s', async (scheme) => {
+  it.each(['http', 'https'])('while the connection to the ticket endpoint is being established: %s', async (scheme) => {
     const { server, port, sockets } = await silentServer();
     const subscription = tradeFeed$('market', { baseUrl: `${scheme}://127.0.0.1:${port}`, apiKey: 'k' }).subscribe();
     while (sockets.length === 0) await turns(1);
@@ -235,7 +235,7 @@ describe('rule 4: unsubscribing releases everything', () => {
     server.close();
   });
 
-  it('ends with its deadline a connection that is still being made', async () => {
+  it('at the deadline also ends a connection that is being established', async () => {
     const { server, port, sockets } = await silentServer();
     const options = {
       baseUrl: `https://127.0.0.1:${port}`,
@@ -264,7 +264,7 @@ describe('rule 4: unsubscribing releases everything', () => {
     },
   );
 
-  it('destroys the socket when the closing handshake is not answered', async () => {
+  it('destroys the socket when the server does not answer the close frame', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))], ignoresClose: true });
     await firstValueFrom(tradeFeed$('market', optionsFor(wire)));
     const started = performance.now();
@@ -275,7 +275,7 @@ describe('rule 4: unsubscribing releases everything', () => {
   });
 });
 
-/** Accepts TCP connections and never says a word. */
+/** Starts a server that accepts TCP connections and sends nothing. */
 const silentServer = async () => {
   const sockets: import('node:net').Socket[] = [];
   const server: Server = createTcp((socket) => sockets.push(socket.on('error', () => undefined).resume())).listen(
@@ -287,7 +287,7 @@ const silentServer = async () => {
 };
 
 describe('rule 5: frames arrive once, in order, and none after unsubscribing', () => {
-  it('delivers no frame after `take(1)`, though more came in the same segment', async () => {
+  it('delivers no frame after `take(1)`, although more arrived in the same segment', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b'), text('c'))] });
     const seen: string[] = [];
     await tradeFeed$('market', optionsFor(wire))
@@ -300,7 +300,7 @@ describe('rule 5: frames arrive once, in order, and none after unsubscribing', (
     expect(seen).toEqual(['a']);
   });
 
-  it('allows to resubscribe inside `next`', async () => {
+  it('allows a new subscription inside `next`', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b')), accept(text('c'))] });
     const feed$ = tradeFeed$('market', optionsFor(wire));
     const seen: string[] = [];
@@ -315,7 +315,7 @@ describe('rule 5: frames arrive once, in order, and none after unsubscribing', (
     await allClosed(wire);
   });
 
-  it('tells of a gap after `opened`, before the first frame, and never before the first connection', async () => {
+  it('emits a gap after `opened` and before the first frame, but not for the first connection', async () => {
     await using wire = await startWire({
       ticket: [refuse(503), issue(), refuse(500), issue()],
       handshake: [accept(text('a'), close(1001, 'server shutdown')), accept(text('b'))],
@@ -349,15 +349,15 @@ describe('rule 5: frames arrive once, in order, and none after unsubscribing', (
   });
 });
 
-describe('rule 7: no reconnect loop without a brake', () => {
-  it('waits longer and longer for a connection that opens and drops at once', async () => {
+describe('rule 7: delays between reconnects', () => {
+  it('grow while connections open and drop at once', async () => {
     await using wire = await startWire({ handshake: [accept(close(1001))] });
     const events = await eventsUntil(wire, (all) => count(all, 'reconnecting') === 7, noJitter);
     const waits = events.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64]);
   });
 
-  it('renews at once after a stable connection, and waits when that leads nowhere', async () => {
+  it('are zero after a stable connection, and grow when the renewal fails', async () => {
     await using wire = await startWire({
       handshake: [accept(close(4003, 'access expired')), refuseHandshake(401)],
     });
@@ -367,7 +367,7 @@ describe('rule 7: no reconnect loop without a brake', () => {
     expect(waits).toEqual([0, 2, 4]);
   });
 
-  it('waits at least as long as the service asks', async () => {
+  it('are at least as long as `Retry-After`', async () => {
     await using wire = await startWire({
       ticket: [refuse(429, { 'retry-after': '1' }), issue()],
       handshake: [accept(text('a'))],
@@ -377,7 +377,7 @@ describe('rule 7: no reconnect loop without a brake', () => {
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(995);
   });
 
-  it('lets the fresh ticket decide after access was revoked', async () => {
+  it('end when the fresh ticket is refused after access was revoked', async () => {
     await using wire = await startWire({
       ticket: [issue(), refuse(403)],
       handshake: [accept(close(4003, 'access revoked'))],
@@ -390,21 +390,21 @@ describe('rule 7: no reconnect loop without a brake', () => {
   });
 });
 
-describe("rule 8: the consumer's own exception is the consumer's", () => {
-  const mine = new Error('mine');
+describe('rule 8: an exception of the consumer', () => {
+  const thrown = new Error('thrown by the consumer');
   const explode = (): never => {
-    throw mine;
+    throw thrown;
   };
 
-  it('reaches the error channel and is not retried, from an operator behind the feed', async () => {
+  it('in an operator after the feed becomes the error and is not retried', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))] });
-    await expect(firstValueFrom(tradeFeed$('market', optionsFor(wire)).pipe(map(explode)))).rejects.toBe(mine);
+    await expect(firstValueFrom(tradeFeed$('market', optionsFor(wire)).pipe(map(explode)))).rejects.toBe(thrown);
     await allClosed(wire);
     expect(wire.tickets).toHaveLength(1);
   });
 
   it.each<FeedEvent['type']>(['ticket-requested', 'opened', 'disconnected', 'reconnecting'])(
-    'reaches the error channel from an operator behind the events, on %s',
+    'in an operator after the events becomes the error, on %s',
     async (type) => {
       await using wire = await startWire({ handshake: [accept(close(1001))] });
       const thrown$ = tradeFeedEvents$('market', optionsFor(wire)).pipe(
@@ -412,13 +412,13 @@ describe("rule 8: the consumer's own exception is the consumer's", () => {
           if (event.type === type) explode();
         }),
       );
-      await expect(thrown$.forEach(() => undefined)).rejects.toBe(mine);
+      await expect(thrown$.forEach(() => undefined)).rejects.toBe(thrown);
       await allClosed(wire);
       expect(wire.tickets.length).toBeLessThanOrEqual(1);
     },
   );
 
-  it('is not retried from an operator put into a feed of their own', async () => {
+  it('in an operator of a custom feed is not retried', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))] });
     const own$ = defer(() => of<Feed>('market')).pipe(
       requestTicket(optionsFor(wire)),
@@ -426,11 +426,11 @@ describe("rule 8: the consumer's own exception is the consumer's", () => {
       map(explode),
       retryWhen(backoff({ initialDelayMs: 1 })),
     );
-    await expect(firstValueFrom(own$)).rejects.toBe(mine);
+    await expect(firstValueFrom(own$)).rejects.toBe(thrown);
     expect(wire.tickets).toHaveLength(1);
   });
 
-  it('goes to the unhandled-error hook of RxJS from a throwing observer, and the feed goes on', async () => {
+  it('in an observer goes to `onUnhandledError` of RxJS, and the feed continues', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
     const unhandled = jest.fn();
     const before = config.onUnhandledError;
@@ -439,7 +439,7 @@ describe("rule 8: the consumer's own exception is the consumer's", () => {
     await new Promise<void>((resolve) => {
       const subscription = tradeFeed$('market', optionsFor(wire)).subscribe((frame) => {
         seen.push(frame.text());
-        if (seen.length === 1) throw mine;
+        if (seen.length === 1) throw thrown;
         subscription.unsubscribe();
         resolve();
       });
@@ -448,13 +448,13 @@ describe("rule 8: the consumer's own exception is the consumer's", () => {
     await new Promise((resolve) => setTimeout(resolve));
     config.onUnhandledError = before;
     expect(seen).toEqual(['a', 'b']);
-    expect(unhandled.mock.calls).toEqual([[mine]]);
+    expect(unhandled.mock.calls).toEqual([[thrown]]);
     expect(wire.tickets).toHaveLength(1);
   });
 });
 
-describe('rule 9: two subscriptions know nothing of each other', () => {
-  it('gives each its own tickets, connections and numbers', async () => {
+describe('rule 9: two subscriptions are independent', () => {
+  it('and have separate tickets, connections and numbers', async () => {
     await using wire = await startWire({ handshake: [accept(close(1001)), accept(text('a'))] });
     const feed$ = tradeFeed$('market', optionsFor(wire));
     const first = await firstValueFrom(feed$);
@@ -470,7 +470,7 @@ describe('before any I/O', () => {
     ['backoff.maxDelayMs', () => tradeFeed$('market', { backoff: { maxDelayMs: -1 } })],
     ['baseUrl', () => tradeFeedEvents$('market', { baseUrl: 'http://example.com', apiKey: 'k' })],
     ['apiKey', () => tradeFeed$('market', { baseUrl: 'https://example.com' })],
-  ])('names %s when it is wrong, from the call itself', (name, call) => {
+  ])('throws from the call when %s is invalid', (name, call) => {
     expect(call).toThrow(
       expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(`\`${name}\` must be`) }),
     );

@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** A service that pushes a frame every 5 ms, and what a client of it needs. */
+/** Starts a service that pushes a frame every 5 ms, and returns the options of a client. */
 const steadyService = async (): Promise<{ service: TradeFeedService; options: TradeFeedOptions }> => {
   const service = await startTradeFeedService({ sources: {} });
   const pump = setInterval(() => service.push('market', 'x'.repeat(200)), 5);
@@ -36,7 +36,7 @@ const steadyService = async (): Promise<{ service: TradeFeedService; options: Tr
   return { service, options: { baseUrl: service.baseUrl, apiKey } };
 };
 
-/** Blocks the thread for 20 ms now and then, as a page that draws does. */
+/** Blocks the thread for 20 ms from time to time, like a page that renders. */
 const withWork = <E>(source: Observable<E>): Observable<E> =>
   defer(() => {
     const work = setInterval(() => {
@@ -46,7 +46,7 @@ const withWork = <E>(source: Observable<E>): Observable<E> =>
     return source.pipe(finalize(() => clearInterval(work)));
   });
 
-/** Windows of a feed, each beside the number of frames that were received in its time: counted before any operator. */
+/** Returns the windows of a feed, each with the number of frames that were received in its time, counted before the operator. */
 const windowsOf = async (source: Observable<RelayedEvent>) => {
   const received: number[] = [];
   const windows: FeedWindow<unknown>[] = [];
@@ -70,8 +70,8 @@ const expectExact = (windows: Awaited<ReturnType<typeof windowsOf>>): void => {
   expect(windows.slice(1).map(({ start }) => start)).toEqual(windows.slice(0, -1).map(({ start }) => start + lengthMs));
 };
 
-describe('windows count the frames that were received in their time', () => {
-  /** Ends some time after the first frame. */
+describe('windows contain exactly the frames that were received in their time', () => {
+  /** Completes some time after the first frame. */
   const forAWhile = <E extends { readonly type: string }>(source: Observable<E>) =>
     source.pipe(
       connect((events$) =>
@@ -86,17 +86,17 @@ describe('windows count the frames that were received in their time', () => {
       ),
     );
 
-  it('over a feed that is received directly', async () => {
+  it('of a feed in the main thread', async () => {
     const { options } = await steadyService();
     expectExact(await windowsOf(forAWhile(tradeFeedEvents$('market', options))));
   });
 
-  it('over a feed that a worker receives, while this thread is busy at times', async () => {
+  it('of a feed in a worker, while the main thread is busy at times', async () => {
     const { options } = await steadyService();
     expectExact(await windowsOf(withWork(forAWhile(tradeFeedEvents$('market', { ...options, receiveIn: 'worker' })))));
   });
 
-  it.each(['main', 'worker'] as const)('over a relay of a feed that is received in: %s', async (receiveIn) => {
+  it.each(['main', 'worker'] as const)('of a relay of a feed that is received in: %s', async (receiveIn) => {
     const { options } = await steadyService();
     const relay = createRelay(tradeFeedEvents$('market', { ...options, receiveIn }), { lingerMs: 0 });
     const web = await Web.start(relayHandler(relay, { authorize: () => true }));
@@ -107,7 +107,7 @@ describe('windows count the frames that were received in their time', () => {
     expectExact(await windowsOf(withWork(forAWhile(relayFeed$(web.url)))));
   });
 
-  it('over a relay whose connection breaks: resumed frames fall in the windows of their time', async () => {
+  it('of a relay whose connection breaks, where resumed frames are in the windows of their time', async () => {
     const { options } = await steadyService();
     const relay = createRelay(tradeFeedEvents$('market', options));
     const web = await Web.start(relayHandler(relay, { authorize: () => true }));
@@ -124,7 +124,7 @@ describe('windows count the frames that were received in their time', () => {
     expectExact(windows);
   });
 
-  it('over a recording', async () => {
+  it('of a recording', async () => {
     const { options } = await steadyService();
     const path = folder.path('feed.ndjson');
     await forAWhile(tradeFeedEvents$('market', options))
@@ -138,7 +138,7 @@ describe('windows count the frames that were received in their time', () => {
 describe('windows of a quiet feed', () => {
   const isEmpty = ({ count }: FeedWindow<unknown>) => count === 0;
 
-  it.each(['a worker', 'a relay'])('close without any frame: over %s', async (hop) => {
+  it.each(['a worker', 'a relay'])('close without a frame: over %s', async (hop) => {
     const service = await startTradeFeedService({ sources: {} });
     closing.push(() => service.shutdown());
     const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();

@@ -5,7 +5,7 @@ import { marketBatches$, pendingTransactions$, startTradeFeedService } from 'rx-
 import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { type Run, runExample } from './run-example.js';
 
-// What each example prints, in this order, on the local service that it starts.
+// The output of each example, in this order, with the local service that it starts.
 const examples: Readonly<Record<string, readonly RegExp[]>> = {
   'listen.mjs': [
     /^ticket-requested\nticket-issued\nopened\n/,
@@ -87,15 +87,15 @@ const inOrder = (text: string, patterns: readonly RegExp[]): void => {
   }
 };
 
-// They run side by side: most of their time is waiting.
+// They run in parallel, because they wait most of the time.
 const startAll = (names: readonly string[], run: (name: string) => Promise<Run>): Map<string, Promise<Run>> =>
   new Map(names.map((name) => [name, run(name)]));
 
-it('tries every program of examples/', () => {
+it('there is an expected output for every program of examples/', () => {
   expect(Object.keys(examples).sort()).toEqual([...programs].sort());
 });
 
-describe('on the local service', () => {
+describe('with the local service', () => {
   let runs: Map<string, Promise<Run>>;
   beforeAll(() => {
     runs = startAll(programs, (name) => runExample(argsOf(name)));
@@ -105,7 +105,7 @@ describe('on the local service', () => {
   });
 
   it.each(Object.entries(examples))(
-    '%s prints what its reader was promised, no secret, and ends by itself',
+    '%s prints the expected output, prints no secret, and exits',
     async (name, patterns) => {
       const run = (await runs.get(name)) as Run;
       expectQuietEnd(run);
@@ -115,7 +115,7 @@ describe('on the local service', () => {
   );
 });
 
-describe('on the service that the environment names', () => {
+describe('with the service of the environment variables', () => {
   const names = Object.keys(examples).filter((name) => !name.endsWith('.test.mjs'));
   let service: TradeFeedService;
   let runs: Map<string, Promise<Run>>;
@@ -123,7 +123,7 @@ describe('on the service that the environment names', () => {
     service = await startTradeFeedService({
       sources: { market: marketBatches$(), raw: pendingTransactions$({ rate: 200 }) },
     });
-    // An account each: they would evict one another.
+    // One account each, because an account has only one connection.
     runs = startAll(names, (name) =>
       runExample(argsOf(name), {
         TRADE_FEED_BASE_URL: service.baseUrl,
@@ -137,7 +137,7 @@ describe('on the service that the environment names', () => {
   });
 
   it.each(names)(
-    '%s prints no secret and ends by itself',
+    '%s prints no secret and exits',
     async (name) => {
       expectQuietEnd((await runs.get(name)) as Run);
     },

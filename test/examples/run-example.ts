@@ -4,27 +4,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** What a program did before it ended. */
+/** The result of a program. */
 export interface Run {
-  /** The exit code; `null` when it had to be killed. */
+  /** The exit code; `null` when the program was killed. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Each key and ticket that the library used in that process. */
+  /** The keys and tickets that the library used in that process. */
   readonly secrets: readonly string[];
 }
 
 const root = join(import.meta.dirname, '../..');
 const spy = pathToFileURL(join(import.meta.dirname, 'secret-spy.mjs')).href;
 
-/** A program that takes longer is killed, in ms: it was to end by itself. */
-const patienceMs = 25_000;
+/** Kills a program after this time, in ms. */
+const limitMs = 25_000;
 
 /**
- * Runs a program of the project in a Node process of its own, on the built package, as a reader would.
+ * Runs a program with the built package in a child process.
  *
- * @param args - what stands behind `node`
- * @param service - the variables that point at a service; without them the program must do on its own
+ * @param args - the arguments of `node`
+ * @param service - environment variables with the address and the key of a service; without them the program starts one
  */
 export const runExample = async (
   args: readonly string[],
@@ -45,11 +45,11 @@ export const runExample = async (
   for (const stream of ['stdout', 'stderr'] as const) {
     program[stream].setEncoding('utf8').on('data', (text: string) => (printed[stream] += text));
   }
-  const patience = setTimeout(() => program.kill('SIGKILL'), patienceMs);
+  const timer = setTimeout(() => program.kill('SIGKILL'), limitMs);
   const exitCode = await new Promise<number | null>((resolve, reject) => {
     program.once('close', resolve).once('error', reject);
   });
-  clearTimeout(patience);
+  clearTimeout(timer);
   const secrets = (await readFile(secretsFile, 'utf8')).split('\n').filter(Boolean);
   await rm(folder, { recursive: true });
   return { exitCode, ...printed, secrets: [...new Set(secrets)] };

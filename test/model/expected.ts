@@ -1,81 +1,93 @@
+import type { Stage, Verdict } from '../../src/index.js';
+import { expectedFailure } from '../support/failure-table.js';
 import type { Lifecycle } from '../support/ten-rules/seen.js';
 
-/** What a failure is expected to be: written down from the contract and the design once more, not taken from src. */
+/** What a failure is expected to be: its row in the failure table, and the delay that the service requests. */
 export interface Expected {
+  readonly stage: Stage;
   readonly code: string;
-  readonly verdict: 'stop' | 'renew' | 'wait' | 'backoff';
-  readonly stage: 'ticket' | 'handshake' | 'stream';
+  readonly verdict: Verdict;
   readonly retryAfterMs?: number;
 }
 
-const at =
-  (stage: Expected['stage']) =>
-  (code: string, verdict: Expected['verdict'], retryAfterMs?: number): Expected => ({
-    ...{ stage, code, verdict },
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  });
-const ticket = at('ticket');
-const handshake = at('handshake');
-const stream = at('stream');
+type Refusal = readonly [status: number, retryAfter: string | undefined, Expected];
+type Close = readonly [code: number | undefined, reason: string, Expected];
 
-/** Answers to a ticket request: the status with its headers, and what they mean (contract, section 7.1). */
-export const ticketRefusals: readonly (readonly [status: number, retryAfter: string | undefined, Expected])[] = [
-  [401, undefined, ticket('invalid-api-key', 'stop')],
-  [403, undefined, ticket('not-entitled', 'stop')],
-  [422, undefined, ticket('invalid-ticket-request', 'stop')],
-  [429, '2', ticket('ticket-rate-limited', 'wait', 2_000)],
-  [429, '60', ticket('ticket-rate-limited', 'wait', 60_000)],
-  [429, undefined, ticket('ticket-rate-limited', 'wait')],
-  [503, undefined, ticket('credential-service-unavailable', 'backoff')],
-  [503, '5', ticket('credential-service-unavailable', 'backoff', 5_000)],
-  [500, undefined, ticket('ticket-request-failed', 'backoff')],
-  [502, undefined, ticket('ticket-request-failed', 'backoff')],
-  [408, undefined, ticket('ticket-request-failed', 'backoff')],
-  [302, undefined, ticket('ticket-request-rejected', 'stop')],
-  [404, undefined, ticket('ticket-request-rejected', 'stop')],
-  [418, undefined, ticket('ticket-request-rejected', 'stop')],
-];
+const refusals = (
+  stage: 'ticket' | 'handshake',
+  answers: readonly (readonly [status: number, retryAfterSeconds?: number])[],
+): readonly Refusal[] =>
+  answers.map(([status, seconds]) => [
+    status,
+    seconds === undefined ? undefined : `${seconds}`,
+    { ...expectedFailure({ stage, status }), ...(seconds !== undefined && { retryAfterMs: seconds * 1_000 }) },
+  ]);
+
+/** Answers to a ticket request: the status, the `Retry-After` header, and what they mean (contract, section 7.1). */
+export const ticketRefusals: readonly Refusal[] = refusals('ticket', [
+  [401],
+  [403],
+  [422],
+  [429, 2],
+  [429, 60],
+  [429],
+  [503],
+  [503, 5],
+  [500],
+  [502],
+  [408],
+  [302],
+  [404],
+  [418],
+] as const);
 
 /** Answers to a handshake (contract, section 7.2). */
-export const handshakeRefusals: readonly (readonly [status: number, retryAfter: string | undefined, Expected])[] = [
-  [400, undefined, handshake('handshake-rejected', 'stop')],
-  [401, undefined, handshake('ticket-rejected', 'renew')],
-  [503, undefined, handshake('capacity-full', 'backoff')],
-  [503, '3', handshake('capacity-full', 'backoff', 3_000)],
-  [500, undefined, handshake('handshake-failed', 'backoff')],
-  [408, undefined, handshake('handshake-failed', 'backoff')],
-  [429, undefined, handshake('handshake-failed', 'backoff')],
-  [429, '4', handshake('handshake-failed', 'backoff', 4_000)],
-  [302, undefined, handshake('handshake-failed', 'stop')],
-  [404, undefined, handshake('handshake-failed', 'stop')],
-];
+export const handshakeRefusals: readonly Refusal[] = refusals('handshake', [
+  [400],
+  [401],
+  [503],
+  [503, 3],
+  [500],
+  [408],
+  [429],
+  [429, 4],
+  [302],
+  [404],
+] as const);
 
 /** Closes (contract, section 7.3, and the codes of RFC 6455, 7.4). */
-export const closes: readonly (readonly [code: number | undefined, reason: string, Expected])[] = [
-  [4001, 'connection replaced', stream('connection-replaced', 'stop')],
-  [1008, 'server push only', stream('policy-violation', 'stop')],
-  [4003, 'access expired', stream('access-expired', 'renew')],
-  [4003, 'access revoked', stream('access-revoked', 'renew')],
-  [4003, 'some other reason', stream('connection-closed', 'renew')],
-  [1013, 'client too slow', stream('client-too-slow', 'backoff')],
-  [1001, 'server shutdown', stream('server-shutdown', 'backoff')],
-  [1000, '', stream('connection-closed', 'backoff')],
-  [1011, 'oops', stream('connection-closed', 'backoff')],
-  [4999, 'unknown', stream('connection-closed', 'backoff')],
-  [undefined, '', stream('connection-closed', 'backoff')],
-];
+export const closes: readonly Close[] = (
+  [
+    [4001, 'connection replaced'],
+    [1008, 'server push only'],
+    [4003, 'access expired'],
+    [4003, 'access revoked'],
+    [4003, 'some other reason'],
+    [1013, 'client too slow'],
+    [1001, 'server shutdown'],
+    [1000, ''],
+    [1011, 'oops'],
+    [4999, 'unknown'],
+    [undefined, ''],
+  ] as const
+).map(([code, reason]) => [
+  code,
+  reason,
+  // A close frame without a code is reported as 1005.
+  expectedFailure({ stage: 'stream', closeCode: code ?? 1005, reason }),
+]);
 
-export const unreachableTicket = ticket('ticket-endpoint-unreachable', 'backoff');
-export const noTicket = ticket('invalid-ticket', 'stop');
-export const unreachableHandshake = handshake('handshake-unreachable', 'backoff');
-export const expiredTicket = handshake('ticket-expired', 'renew');
-export const mismatch = handshake('subprotocol-mismatch', 'stop');
-export const lost = stream('connection-lost', 'renew');
-export const stalled = stream('connection-stalled', 'renew');
-export const invalidFrame = stream('invalid-frame', 'backoff');
-export const shutdown = stream('server-shutdown', 'backoff');
+export const unreachableTicket = expectedFailure({ stage: 'ticket', code: 'ticket-endpoint-unreachable' });
+export const noTicket = expectedFailure({ stage: 'ticket', code: 'invalid-ticket' });
+export const unreachableHandshake = expectedFailure({ stage: 'handshake', code: 'handshake-unreachable' });
+export const expiredTicket = expectedFailure({ stage: 'handshake', code: 'ticket-expired' });
+export const mismatch = expectedFailure({ stage: 'handshake', code: 'subprotocol-mismatch' });
+export const lost = expectedFailure({ stage: 'stream', code: 'connection-lost' });
+export const stalled = expectedFailure({ stage: 'stream', code: 'connection-stalled' });
+export const invalidFrame = expectedFailure({ stage: 'stream', code: 'invalid-frame' });
+export const shutdown = expectedFailure({ stage: 'stream', closeCode: 1001 });
 
-/** Every failure that may be met. */
+/** Every failure that the model can produce. */
 export const failures: readonly Expected[] = [
   ...[...ticketRefusals, ...handshakeRefusals, ...closes].map(([, , failure]) => failure),
   ...[

@@ -7,12 +7,13 @@ import { sequences } from './commands.js';
 import { failures } from './expected.js';
 import type { Watched } from './watched.js';
 import { endAll, type Model, type World } from './world.js';
+import { cases } from '../support/cases.js';
 
 /**
  * How many sequences; 2,000 in `npm run model`. A failure prints its seed, its path and its replayPath: as `MODEL_SEED`, `MODEL_PATH` and
  * `MODEL_REPLAY` they run what it was shrunk to; the seed alone runs them all again.
  */
-const { MODEL_RUNS = '100', MODEL_SEED, MODEL_PATH, MODEL_REPLAY, MODEL_REPORT } = process.env;
+const { MODEL_RUNS = cases(100), MODEL_SEED, MODEL_PATH, MODEL_REPLAY, MODEL_REPORT } = process.env;
 
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'clearImmediate', 'queueMicrotask', 'hrtime'] });

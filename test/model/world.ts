@@ -4,6 +4,7 @@ import { TradeFeedError } from 'rx-trade-feed';
 import type { HeldService } from '../support/held-service.js';
 import type { Seen } from '../support/ten-rules/seen.js';
 import { violations } from '../support/ten-rules/violations.js';
+import { waitFor } from '../support/wait-for.js';
 import { type Step, unreachableTicket } from './expected.js';
 import {
   asked,
@@ -38,18 +39,8 @@ export interface Model {
   readonly tally: Map<string, number>;
 }
 
-const wallMs = (): number => Number(process.hrtime.bigint()) / 1e6;
-
 const turns = async (count: number): Promise<void> => {
   for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve));
-};
-
-/** Waits, on the wall clock, until something holds. */
-export const until = async (holds: () => boolean, what: () => string): Promise<void> => {
-  for (const end = wallMs() + LIMIT_MS; !holds();) {
-    assert.ok(wallMs() < end, what());
-    await turns(1);
-  }
 };
 
 /** Moves the virtual clock, with a turn of the event loop after each timer: some wait for what has arrived. */
@@ -84,10 +75,10 @@ export const expectOutcomes = async (
   await act();
 
   for (const [id, { steps }] of expected)
-    await until(
-      () => stepsOf(since(id)).length >= steps.length,
-      () => `feed ${id} was to tell ${steps.join(', ')}, and told ${stepsOf(since(id)).join(', ') || 'nothing'}`,
-    );
+    await waitFor(() => stepsOf(since(id)).length >= steps.length, {
+      what: () => `feed ${id} was to tell ${steps.join(', ')}, and told ${stepsOf(since(id)).join(', ') || 'nothing'}`,
+      limitMs: LIMIT_MS,
+    });
   for (const [id, outcome] of expected) {
     model.feeds.set(id, told(since(id), outcome, performance.now()));
     const codes = outcome.ends?.map(({ failure }) => failure.code) ?? [];
@@ -141,10 +132,10 @@ const settle = async (model: Model, { service, watched }: World): Promise<void> 
       over: undefined,
     }[phase];
     if (isThere !== undefined)
-      await until(
-        () => isThere.has(id),
-        () => `the service was to see feed ${id} ${phase}`,
-      );
+      await waitFor(() => isThere.has(id), {
+        what: () => `the service was to see feed ${id} ${phase}`,
+        limitMs: LIMIT_MS,
+      });
   }
   await turns(6);
   for (const [id, { log, facts }] of watched) {
@@ -165,13 +156,13 @@ export const endAll = async (model: Model, world: World): Promise<void> => {
   }
   // RxJS hands over by a timer what a consumer threw.
   assert.equal(world.unhandled.length, model.unhandled, 'unhandled errors');
-  await until(
-    () => service.open.size === 0,
-    () => `${service.open.size} sockets are left`,
-  );
-  await until(
-    () => jest.getTimerCount() === 0,
-    () => `${jest.getTimerCount()} timers are left`,
-  );
+  await waitFor(() => service.open.size === 0, {
+    what: () => `${service.open.size} sockets are left`,
+    limitMs: LIMIT_MS,
+  });
+  await waitFor(() => jest.getTimerCount() === 0, {
+    what: () => `${jest.getTimerCount()} timers are left`,
+    limitMs: LIMIT_MS,
+  });
   await settle(model, world);
 };

@@ -2,11 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, map, NEVER, type Observable, Subject, take } from 'rxjs';
 import { conflate, type ConflateOptions } from '../../src/operators/conflate.js';
-import { Conflated } from '../../src/operators/stream/conflated.js';
+import { Conflated } from '../../src/operators/items/conflated.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { frameOf, gapOf, marbles, watermark } from './stream.js';
-import { aliveBytes, bytesOfAll, endOfTurn, fullChunk } from './stream/views.js';
+import { aliveBytes, bytesOfAll, endOfTurn, fullChunk } from './memory/views.js';
+import { cases } from '../support/cases.js';
 
 // A letter with a number: a1 is the value 1 of the key a.
 const item = (text: string) => ({ key: text[0] as string, n: Number(text[1]) });
@@ -218,6 +219,7 @@ describe('conflate', () => {
           expect(told.reduce((sum, { count }) => sum + count, 0)).toBe(sent.length);
         },
       ),
+      { numRuns: cases(100) },
     );
   });
 

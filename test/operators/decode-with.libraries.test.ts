@@ -7,8 +7,8 @@ import { DecodeError, type DecodeFailure } from '../../src/operators/decode/deco
 import { decodeEither } from '../../src/operators/decode-either.js';
 import { decodeWith, type DecodeOptions } from '../../src/operators/decode-with.js';
 import { shareFeed } from '../../src/operators/share-feed.js';
-import type { Decoded } from '../../src/operators/stream/decoded.js';
-import { ReplayedFrame } from '../../src/operators/stream/replayed.js';
+import type { Decoded } from '../../src/operators/items/decoded.js';
+import { ReplayedFrame } from '../../src/operators/items/replayed.js';
 import { bytesReader, readFrame } from '../../src/protocol/event-line.js';
 import type { AnyFrame, Frame } from '../../src/protocol/frame.js';
 import { emitFrames } from '../../src/worker/block.js';

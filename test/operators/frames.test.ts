@@ -1,5 +1,5 @@
 import { describe, it } from '@jest/globals';
-import { Decoded } from '../../src/operators/stream/decoded.js';
+import { Decoded } from '../../src/operators/items/decoded.js';
 import { frames } from '../../src/operators/frames.js';
 import { disconnected, frameOf, gapOf, issued, marbles, opened, reconnecting, requested } from './stream.js';
 

@@ -21,6 +21,7 @@ import { type RunHelpers, TestScheduler } from 'rxjs/testing';
 import type { DropReport } from '../../src/operators/bounded/drop-report.js';
 import { mergeMapBounded, type MergeMapBoundedOptions } from '../../src/operators/merge-map-bounded.js';
 import { OverflowError } from '../../src/operators/bounded/overflow-error.js';
+import { cases } from '../support/cases.js';
 
 const marbles = (test: (helpers: RunHelpers) => void): void => {
   new TestScheduler((actual, expected) => {
@@ -101,7 +102,7 @@ describe('mergeMapBounded', () => {
           });
         },
       ),
-      { numRuns: 50 },
+      { numRuns: cases(50) },
     );
   });
 
@@ -550,6 +551,7 @@ it('projects or drops each value exactly once, in order, whatever the policy and
         expect(projected).toEqual([...new Set(projected)].sort((a, b) => a - b));
       },
     ),
+    { numRuns: cases(100) },
   );
 });
 

@@ -6,7 +6,7 @@ import type { DropReport } from '../../src/operators/bounded/drop-report.js';
 import { OverflowError } from '../../src/operators/bounded/overflow-error.js';
 import { toAsyncIterable } from '../../src/operators/to-async-iterable.js';
 import type { Frame } from '../../src/protocol/frame.js';
-import { bufferSizes, endOfTurn, fullChunk } from './stream/views.js';
+import { bufferSizes, endOfTurn, fullChunk } from './memory/views.js';
 
 const mine = new Error('mine');
 const done = { done: true, value: undefined };

@@ -1,14 +1,14 @@
-// A service that counts, and a feed of it whose events are kept and looked at.
+// A service that sends numbered frames, and a feed whose events are collected.
 import { map, NEVER, timer } from 'rxjs';
 import { tradeFeedEvents$ } from 'rx-trade-feed';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 
-// Of all three sizes that a WebSocket frame tells in a way of its own, the largest of many reads.
+// A WebSocket frame encodes a length in three ways: these sizes need all three. The largest takes many reads.
 const fillingOf = (n) => (n % 100 === 99 ? 200_000 : n % 100 === 49 ? 1_000 : n % 50);
 
 const counted$ = timer(0, 2).pipe(map((n) => `${n} ${'x'.repeat(fillingOf(n))}`));
 
-/** Starts a service with one account; with `isQuiet` it sends nothing by itself. */
+/** Starts a service with one account. With `isQuiet` it sends no frames. */
 export const startService = async (t, { isQuiet = false, ...options }) => {
   const service = await startTradeFeedService({
     sources: { market: isQuiet ? NEVER : counted$ },
@@ -26,10 +26,10 @@ export const startService = async (t, { isQuiet = false, ...options }) => {
   };
 };
 
-/** Subscribes to a feed for as long as the test takes. */
+/** Subscribes to a feed until the test ends. */
 export const follow = (t, options) => {
   const events = [];
-  let look = () => undefined;
+  let check = () => undefined;
   let stopped;
   const subscription = tradeFeedEvents$('market', {
     ...options,
@@ -37,42 +37,42 @@ export const follow = (t, options) => {
   }).subscribe({
     next: (event) => {
       events.push(event);
-      look();
+      check();
     },
     error: (failure) => {
       stopped = failure;
-      look();
+      check();
     },
   });
   t.after(() => subscription.unsubscribe());
   const of = (type) => events.filter((event) => event.type === type);
-  const when = (isSo) =>
+  const when = (condition) =>
     new Promise((resolve, reject) => {
-      look = () => {
-        if (isSo()) resolve();
+      check = () => {
+        if (condition()) resolve();
         else if (stopped) reject(stopped);
       };
-      look();
+      check();
     });
   return {
     events,
     of,
     when,
-    /** Waits until a connection has brought so many frames. */
+    /** Waits until a connection has delivered this number of frames. */
     frames: (count, connection = of('opened').length || 1) =>
       when(() => of('frame').filter((frame) => frame.connection === connection).length >= count),
-    /** Waits until the feed has stopped; gives its error. */
+    /** Waits until the feed stops, and returns the error. */
     stopped: async () => {
       await when(() => stopped !== undefined);
       return stopped;
     },
-    /** How the attempts failed: code and verdict. */
+    /** Returns code and verdict of each failed attempt. */
     failures: () => of('disconnected').map(({ failure }) => `${failure.code}, ${failure.verdict}`),
     end: () => subscription.unsubscribe(),
   };
 };
 
-/** What is wrong with the frames: one that is not whole, not in its place, or missing without a gap to tell it. */
+/** Returns what is wrong with the frames: truncated frames, frames out of order, and losses without a gap. */
 export const wrongFrames = (events) => {
   const wrong = [];
   let last;

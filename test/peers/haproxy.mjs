@@ -1,4 +1,4 @@
-// haproxy in front of the service: ends TLS, passes tickets and streams on.
+// haproxy in front of the service: terminates TLS, forwards ticket requests and streams.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { haproxy } from './packages.mjs';
@@ -24,7 +24,7 @@ backend stream
   server service 127.0.0.1:${streamPort}
 `;
 
-/** Starts haproxy; `reload` starts another one with new settings, which takes the place of the first (`-sf`). */
+/** Starts haproxy. `reload` starts another process with new settings, which replaces the first one (`-sf`). */
 export const startHaproxy = async (t, certificate, settings) => {
   const folder = folderFor(t);
   const file = join(folder, 'haproxy.cfg');
@@ -43,5 +43,5 @@ export const startHaproxy = async (t, certificate, settings) => {
   };
 };
 
-/** What an upstream that is down looks like. */
+/** The answer of haproxy when the upstream is down. */
 startHaproxy.down = { status: 503, ticket: 'credential-service-unavailable', handshake: 'capacity-full' };

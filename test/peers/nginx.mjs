@@ -1,4 +1,4 @@
-// nginx in front of the service: ends TLS, passes tickets and streams on as its manual says for WebSockets.
+// nginx in front of the service: terminates TLS, forwards ticket requests and streams as its manual describes for WebSockets.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nginx } from './packages.mjs';
@@ -33,7 +33,7 @@ http {
 }
 `;
 
-/** Starts nginx; `reload` gives it new settings, as `nginx -s reload` does. */
+/** Starts nginx. `reload` applies new settings with `nginx -s reload`. */
 export const startNginx = async (t, certificate, settings) => {
   const folder = folderFor(t);
   const file = join(folder, 'nginx.conf');
@@ -47,11 +47,11 @@ export const startNginx = async (t, certificate, settings) => {
     reload: async (changed) => {
       write(changed);
       const { child, ended } = start(t, nginx, [...args, '-s', 'reload']);
-      const said = await ended;
-      if (child.exitCode !== 0) throw new Error(said);
+      const stderr = await ended;
+      if (child.exitCode !== 0) throw new Error(stderr);
     },
   };
 };
 
-/** What an upstream that is down looks like. */
+/** The answer of nginx when the upstream is down. */
 startNginx.down = { status: 502, ticket: 'ticket-request-failed', handshake: 'handshake-failed' };

@@ -1,8 +1,8 @@
-// The programs of Debian that the tests of this folder run. `npm run test:peers` gets them once; a test that is run by itself gets them here.
+// The Debian packages that these tests need. `npm run test:peers` installs them once; a single test file installs them here.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
-// The Python of Debian, whose packages are Debian's too; another one on the PATH may have none.
+// Debian's Python finds Debian's packages. Another Python on the PATH may not.
 export const python = '/usr/bin/python3';
 export const nginx = '/usr/sbin/nginx';
 export const haproxy = '/usr/sbin/haproxy';
@@ -22,7 +22,7 @@ const runs = (command, ...args) => {
   }
 };
 
-/** Installs what is missing; says which there were. */
+/** Installs the missing packages, and returns their names. */
 export const install = () => {
   const packages = Object.keys(missing).filter((name) => missing[name]());
   if (packages.length === 0) return packages;
@@ -32,7 +32,7 @@ export const install = () => {
     apt('update');
     apt('install', '--yes', '--no-install-recommends', ...packages);
   } catch (cause) {
-    throw new Error(`These packages of Debian are needed, and cannot be installed: ${packages.join(', ')}.`, { cause });
+    throw new Error(`These Debian packages are required and cannot be installed: ${packages.join(', ')}.`, { cause });
   }
   return packages;
 };

@@ -1,4 +1,4 @@
-// Starts a program for a test, without the rights of root, and ends it with the test.
+// Starts programs for a test without root privileges, and ends them with the test.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 const nobody = 65_534;
 const unprivileged = process.getuid() === 0 ? { uid: nobody, gid: nobody } : {};
 
-/** Makes a folder for a program, which goes with the test. */
+/** Creates a folder for a program. It is deleted after the test. */
 export const folderFor = (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-peer-'));
   chmodSync(folder, 0o700);
@@ -19,21 +19,21 @@ export const folderFor = (t) => {
   return folder;
 };
 
-/** Starts a program, which is ended with the test and waited for. */
+/** Starts a program. It is ended after the test. */
 export const start = (t, command, args, options = {}) => {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...unprivileged, ...options });
-  let said = '';
-  child.stderr.on('data', (chunk) => (said += chunk));
-  const ended = once(child, 'close').then(() => said);
+  let stderr = '';
+  child.stderr.on('data', (chunk) => (stderr += chunk));
+  const ended = once(child, 'close').then(() => stderr);
   t.after(async () => {
-    // One that is asked ends its workers too.
+    // On SIGTERM a program also ends its workers.
     child.kill('SIGTERM');
     await ended;
   });
   return { child, ended };
 };
 
-/** Finds a port on loopback that is free now. */
+/** Returns a free port on loopback. */
 export const freePort = async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -43,10 +43,10 @@ export const freePort = async () => {
   return port;
 };
 
-/** Waits until somebody listens on a port; fails when the program ends before that. */
+/** Waits until a program listens on a port. Rejects if it exits first. */
 export const listens = async (port, { child, ended }) => {
   for (;;) {
-    if (child.exitCode !== null) throw new Error(`The program ended: ${await ended}`);
+    if (child.exitCode !== null) throw new Error(`The program exited: ${await ended}`);
     const socket = connect(port, '127.0.0.1');
     const isOpen = await once(socket, 'connect').then(
       () => true,

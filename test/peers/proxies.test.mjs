@@ -1,4 +1,4 @@
-// The feed through proxies that people run: nginx and haproxy end TLS in front of the service.
+// The feed through common proxies: nginx and haproxy terminate TLS in front of the service.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as post } from 'node:https';
@@ -19,17 +19,17 @@ const certificate = await generate([{ name: 'commonName', value: 'proxy' }], {
 });
 const tls = { ca: certificate.cert };
 
-/** Starts a service behind a proxy; gives what a client needs. */
-const behind = async (t, startProxy, { isQuiet, ...settings } = {}) => {
+/** Starts a service and a proxy in front of it, and returns the options of a client. */
+const withProxy = async (t, startProxy, { isQuiet, ...settings } = {}) => {
   const port = await freePort();
   const baseUrl = `https://127.0.0.1:${port}`;
-  const behindIt = await startService(t, { publicUrl: baseUrl, isQuiet });
-  const ports = { port, ticketPort: behindIt.port, streamPort: behindIt.port };
+  const upstream = await startService(t, { publicUrl: baseUrl, isQuiet });
+  const ports = { port, ticketPort: upstream.port, streamPort: upstream.port };
   const proxy = await startProxy(t, certificate, { ...ports, quietMs: 60_000, drainMs: 200, ...settings });
-  return { ...behindIt, proxy, options: { baseUrl, apiKey: behindIt.apiKey, tls } };
+  return { ...upstream, proxy, options: { baseUrl, apiKey: upstream.apiKey, tls } };
 };
 
-/** Asks the proxy for a ticket without a key; gives the status of the answer. */
+/** Requests a ticket without a key, and returns the status. */
 const statusOf = async ({ baseUrl }) => {
   const request = post(`${baseUrl}/v1/wss/tickets`, { method: 'POST', agent: false, ...tls }).end();
   const [response] = await once(request, 'response');
@@ -43,22 +43,22 @@ const bad = (seen) => seen.filter(({ type }) => type === 'violation' || type.end
 
 for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: startHaproxy })) {
   test(name, { timeout: 60_000 }, async (t) => {
-    await t.test('ends TLS: frames of all sizes pass, once and in order', async (t) => {
-      const { options, seen } = await behind(t, startProxy);
+    await t.test('terminates TLS: frames of all sizes arrive once and in order', async (t) => {
+      const { options, seen } = await withProxy(t, startProxy);
       const feed = follow(t, options);
       await feed.frames(250);
       assert.deepEqual([feed.failures(), wrongFrames(feed.events), bad(seen)], [[], [], []]);
     });
 
     await t.test('is not trusted without its CA', async (t) => {
-      const { options, seen } = await behind(t, startProxy);
+      const { options, seen } = await withProxy(t, startProxy);
       const { code, verdict, stage } = await follow(t, { ...options, tls: undefined }).stopped();
       assert.deepEqual([code, verdict, stage], ['untrusted-certificate', 'stop', 'ticket']);
       assert.deepEqual(seen, []);
     });
 
-    await t.test('cuts a quiet stream: lost, renewed with a fresh ticket, told by a gap', async (t) => {
-      const { options, seen } = await behind(t, startProxy, { isQuiet: true, quietMs: 300 });
+    await t.test('closes a quiet stream: the feed reconnects with a fresh ticket and reports a gap', async (t) => {
+      const { options, seen } = await withProxy(t, startProxy, { isQuiet: true, quietMs: 300 });
       const feed = follow(t, { ...options, idleTimeoutMs: 0 });
       await feed.when(() => feed.of('opened').length === 3);
       assert.deepEqual(feed.failures(), ['connection-lost, renew', 'connection-lost, renew']);
@@ -68,16 +68,16 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
       assert.deepEqual(bad(seen), []);
     });
 
-    await t.test('leaves a quiet stream alone that is pinged more often', async (t) => {
-      const { options, seen } = await behind(t, startProxy, { isQuiet: true, quietMs: 1_200 });
+    await t.test('keeps a quiet stream open when the feed pings it more often', async (t) => {
+      const { options, seen } = await withProxy(t, startProxy, { isQuiet: true, quietMs: 1_200 });
       const feed = follow(t, { ...options, idleTimeoutMs: 400 });
       await feed.when(() => feed.of('opened').length === 1);
       await delay(4_000);
       assert.deepEqual([feed.failures(), handshakes(seen), bad(seen)], [[], 1, []]);
     });
 
-    await t.test('reloads while frames stream: none twice, none lost without a gap', async (t) => {
-      const { options, seen, proxy } = await behind(t, startProxy, { drainMs: 100 });
+    await t.test('reloads during a stream: no frame arrives twice, and every loss has a gap', async (t) => {
+      const { options, seen, proxy } = await withProxy(t, startProxy, { drainMs: 100 });
       const feed = follow(t, options);
       for (const connection of [1, 2, 3]) {
         await feed.frames(60, connection);
@@ -92,12 +92,12 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
       assert.deepEqual(bad(seen), []);
     });
 
-    await t.test('lets a stream go on across a reload while it may drain', async (t) => {
-      const { options, seen, proxy } = await behind(t, startProxy, { drainMs: 30_000 });
+    await t.test('keeps a stream open during a reload while connections may drain', async (t) => {
+      const { options, seen, proxy } = await withProxy(t, startProxy, { drainMs: 30_000 });
       const feed = follow(t, options);
       await feed.frames(60);
       await proxy.reload({ ticketPort: await freePort() });
-      // The new settings are in force, and the stream is as it was.
+      // The new settings are active, and the stream is unchanged.
       while ((await statusOf(options)) !== startProxy.down.status);
       await feed.frames(feed.of('frame').length + 200);
       assert.deepEqual([feed.failures(), wrongFrames(feed.events), handshakes(seen)], [[], [], 1]);
@@ -106,9 +106,9 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
     const { status, ticket, handshake } = startProxy.down;
 
     await t.test(
-      `answers a handshake with ${status} where nobody listens: tried again until somebody does`,
+      `answers a handshake with ${status} while the port is closed: the feed retries until it is open`,
       async (t) => {
-        const { options, seen, proxy, port } = await behind(t, startProxy, { streamPort: await freePort() });
+        const { options, seen, proxy, port } = await withProxy(t, startProxy, { streamPort: await freePort() });
         const feed = follow(t, options);
         await feed.when(() => feed.of('disconnected').length === 3);
         await proxy.reload({ streamPort: port });
@@ -120,14 +120,14 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
       },
     );
 
-    await t.test(`answers for a service that is down with ${status}: tried again until it is back`, async (t) => {
-      const { options, service, port, apiKey } = await behind(t, startProxy);
+    await t.test(`answers with ${status} while the service is down: the feed retries until it is back`, async (t) => {
+      const { options, service, port, apiKey } = await withProxy(t, startProxy);
       let key = Promise.resolve(apiKey);
       const feed = follow(t, { ...options, apiKey: () => key });
       await feed.frames(60);
       await service.shutdown();
       const failed = () => feed.of('disconnected').filter(({ failure }) => failure.code === ticket);
-      // In the wait, so that no request with the old key is under way.
+      // During the delay, so that no request with the old key is in progress.
       await feed.when(() => failed().length >= 3 && feed.events.at(-1).type === 'reconnecting');
       key = startService(t, { port, publicUrl: options.baseUrl }).then((next) => next.apiKey);
       await feed.frames(60, 2);
@@ -135,7 +135,7 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
       assert.equal(feed.failures()[0], 'server-shutdown, backoff');
       for (const { failure } of failed()) assert.deepEqual([failure.status, failure.verdict], [status, 'backoff']);
       assert.equal(feed.of('gap').length, 1);
-      // The service counts from 0 again.
+      // The new service starts at 0.
       assert.deepEqual(wrongFrames(feed.events.slice(feed.events.indexOf(feed.of('gap')[0]))), []);
     });
   });

@@ -1,4 +1,4 @@
-// The feed of a server that others wrote: python3-websockets of Debian, with the HTTP server of Python for tickets.
+// The feed with an independent server: python3-websockets of Debian, and the HTTP server of Python for tickets.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
@@ -11,18 +11,18 @@ import { start } from './program.mjs';
 install();
 
 test('python3-websockets', { timeout: 60_000 }, async (t) => {
-  // Opened here: whoever runs it may not be allowed to read this folder.
+  // Opened here, because the unprivileged user may not have access to this folder.
   const program = openSync(new URL('server.py', import.meta.url));
   const { child } = start(t, python, ['-'], { stdio: [program, 'pipe', 'pipe'] });
   closeSync(program);
   const [line] = await once(child.stdout, 'data');
   const baseUrl = `http://127.0.0.1:${String(line).trim()}`;
   const seen = async () => (await fetch(`${baseUrl}/seen`)).json();
-  const meet = (t, apiKey, options) => follow(t, { baseUrl, apiKey, ...options });
+  const connect = (t, apiKey, options) => follow(t, { baseUrl, apiKey, ...options });
   const texts = (feed) => feed.of('frame').map((frame) => frame.text());
 
   await t.test('sends frames of all sizes, text and binary', async (t) => {
-    const feed = meet(t, 'sizes');
+    const feed = connect(t, 'sizes');
     const sizes = [0, 1, 125, 126, 127, 65_535, 65_536, 1_000_000];
     await feed.frames(2 * sizes.length);
     const frames = feed.of('frame');
@@ -40,41 +40,41 @@ test('python3-websockets', { timeout: 60_000 }, async (t) => {
   });
 
   await t.test('sends messages in fragments, with pings between them', async (t) => {
-    const feed = meet(t, 'fragments');
+    const feed = connect(t, 'fragments');
     await feed.frames(3);
     const [text, slow, bytes] = feed.of('frame');
     assert.deepEqual([text.text(), slow.text()], ['naïve — 漢字 🙂', 'one two three']);
     assert.deepEqual([bytes.isBinary, bytes.data], [true, Buffer.from('00ff'.repeat(1_000), 'hex')]);
   });
 
-  await t.test('pings, and is answered', async (t) => {
-    const feed = meet(t, 'pings');
+  await t.test('pings, and receives pongs', async (t) => {
+    const feed = connect(t, 'pings');
     await feed.frames(1);
     assert.deepEqual(texts(feed), ['20 pongs']);
   });
 
-  await t.test('is pinged, and answers: a quiet stream is not given up', async (t) => {
-    const feed = meet(t, 'quiet', { idleTimeoutMs: 400 });
+  await t.test('answers pings: a quiet stream stays open', async (t) => {
+    const feed = connect(t, 'quiet', { idleTimeoutMs: 400 });
     await feed.frames(1);
-    // Longer than the silence and the wait for an answer together, some times.
+    // Several times longer than the idle timeout and the ping timeout together.
     await delay(2_500);
     assert.deepEqual([feed.of('opened').length, feed.failures()], [1, []]);
   });
 
-  await t.test('would compress, and is not asked to', async (t) => {
-    const feed = meet(t, 'compressible');
+  await t.test('supports compression, but the client does not request it', async (t) => {
+    const feed = connect(t, 'compressible');
     await feed.frames(10);
     assert.deepEqual(new Set(texts(feed)), new Set(['the same again '.repeat(1_000)]));
     const { headers } = (await seen()).handshakes.at(-1);
     assert.equal(headers['sec-websocket-extensions'], undefined);
   });
 
-  await t.test('compresses without being asked, which is no answer to this handshake', async (t) => {
-    const { stage, code, verdict } = await meet(t, 'unasked').stopped();
+  await t.test('selects compression that the client did not request: the handshake fails', async (t) => {
+    const { stage, code, verdict } = await connect(t, 'unrequested').stopped();
     assert.deepEqual([stage, code, verdict], ['handshake', 'handshake-failed', 'stop']);
   });
 
-  // The failure table: what each code and reason means.
+  // The failure table: the meaning of each code and reason.
   const closes = [
     [1000, '', 'connection-closed', 'backoff'],
     [1001, 'server shutdown', 'server-shutdown', 'backoff'],
@@ -92,7 +92,7 @@ test('python3-websockets', { timeout: 60_000 }, async (t) => {
   ];
   for (const [closeCode, reason, code, verdict] of closes) {
     await t.test(`closes with ${closeCode} ${reason.slice(0, 20)}`, async (t) => {
-      const feed = meet(t, `close:${closeCode}:${reason.replaceAll(' ', '_')}`);
+      const feed = connect(t, `close:${closeCode}:${reason.replaceAll(' ', '_')}`);
       const failure = await firstFailure(feed, verdict);
       assert.deepEqual([failure.stage, failure.code, failure.verdict], ['stream', code, verdict]);
       assert.deepEqual([failure.closeCode, failure.reason], [closeCode, reason]);
@@ -100,8 +100,8 @@ test('python3-websockets', { timeout: 60_000 }, async (t) => {
     });
   }
 
-  await t.test('breaks the connection off', async (t) => {
-    const feed = meet(t, 'abort');
+  await t.test('aborts the connection', async (t) => {
+    const feed = connect(t, 'abort');
     const { code, verdict, framesReceived } = await firstFailure(feed, 'renew');
     assert.deepEqual([code, verdict, framesReceived], ['connection-lost', 'renew', 1]);
   });
@@ -116,7 +116,7 @@ test('python3-websockets', { timeout: 60_000 }, async (t) => {
   ];
   for (const [how, code, verdict] of refusals) {
     await t.test(`refuses the handshake: ${how}`, async (t) => {
-      const failure = await firstFailure(meet(t, `refuse:${how}`), verdict);
+      const failure = await firstFailure(connect(t, `refuse:${how}`), verdict);
       const status = Number(how.slice(0, 3));
       assert.deepEqual(
         [failure.stage, failure.status, failure.code, failure.verdict],
@@ -125,8 +125,8 @@ test('python3-websockets', { timeout: 60_000 }, async (t) => {
     });
   }
 
-  await t.test('refuses the handshake for as long as it says', async (t) => {
-    const { code, retryAfterMs } = await firstFailure(meet(t, 'refuse:503:Retry-After=7'), 'backoff');
+  await t.test('refuses the handshake with Retry-After', async (t) => {
+    const { code, retryAfterMs } = await firstFailure(connect(t, 'refuse:503:Retry-After=7'), 'backoff');
     assert.deepEqual([code, retryAfterMs], ['capacity-full', 7_000]);
   });
 
@@ -135,7 +135,7 @@ test('python3-websockets', { timeout: 60_000 }, async (t) => {
     ['another.v1', 'another subprotocol'],
   ]) {
     await t.test(`chooses ${what}`, async (t) => {
-      const { stage, code, verdict } = await meet(t, `subprotocol:${chosen}`).stopped();
+      const { stage, code, verdict } = await connect(t, `subprotocol:${chosen}`).stopped();
       assert.deepEqual([stage, code, verdict], ['handshake', 'subprotocol-mismatch', 'stop']);
     });
   }
@@ -151,13 +151,13 @@ test('python3-websockets', { timeout: 60_000 }, async (t) => {
   ];
   for (const [how, code, verdict, retryAfterMs] of refusedTickets) {
     await t.test(`refuses the ticket: ${how}`, async (t) => {
-      const failure = await firstFailure(meet(t, `ticket:${how}`), verdict);
+      const failure = await firstFailure(connect(t, `ticket:${how}`), verdict);
       assert.deepEqual([failure.stage, failure.code, failure.verdict], ['ticket', code, verdict]);
       assert.equal(failure.retryAfterMs, retryAfterMs);
     });
   }
 
-  await t.test('saw each ticket once, in its place, and never a message', async () => {
+  await t.test('received each ticket once, in the right header, and no message', async () => {
     const { handshakes, messages, tickets } = await seen();
     const used = handshakes.map(({ headers }) => headers.authorization);
     assert.ok(used.length > closes.length + refusals.length && used.length <= tickets);
@@ -170,7 +170,7 @@ test('python3-websockets', { timeout: 60_000 }, async (t) => {
   });
 });
 
-/** How the first attempt failed. */
+/** Returns the failure of the first attempt. */
 const firstFailure = async (feed, verdict) => {
   if (verdict === 'stop') return feed.stopped();
   await feed.when(() => feed.of('disconnected').length > 0);

@@ -1,4 +1,4 @@
-"""A service by python3-websockets. The API key says what a client meets; all that the client did is told by GET /seen."""
+"""A service with python3-websockets. The API key selects the scenario; GET /seen returns everything that the client sent."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ async def close(socket, how):
 
 async def abort(socket, _):
     await socket.send("last")
-    # What is written leaves before the connection breaks.
+    # The frame is sent before the connection is aborted.
     await asyncio.sleep(0.02)
     socket.transport.abort()
 
@@ -86,7 +86,7 @@ class Connection(WebSocketServerProtocol):
         return None
 
     def process_extensions(self, headers, available):
-        if self.scenario == "unasked":
+        if self.scenario == "unrequested":
             return "permessage-deflate", []
         return super().process_extensions(headers, available)
 

@@ -36,7 +36,11 @@ describe('nextSnapshot', () => {
     ['there were frames', [...started, opened(3), frameOf('a', 4)], [opened(3)]],
     ['there was a gap', [opened(3), gapOf(1, 3)], [opened(3)]],
     ['the feed waits', [opened(3), out, again], [out, again]],
-    ['the feed tries again', [opened(3), out, again, requested(14), issued(15)], [out, again, requested(14), issued(15)]],
+    [
+      'the feed tries again',
+      [opened(3), out, again, requested(14), issued(15)],
+      [out, again, requested(14), issued(15)],
+    ],
     [
       'two attempts failed since the feed was open',
       [opened(3), out, again, requested(14), refused(15), reconnecting(15, 10, 2)],

@@ -1,589 +1,461 @@
-import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
-import { asapScheduler, VirtualTimeScheduler } from 'rxjs';
-import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
-import type { Stage, Verdict } from '../../src/protocol/failures/failure-code.js';
-import { copyFailure, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { describe, expect, it, jest } from '@jest/globals';
 import {
-  type BackoffPolicy,
-  defaultBackoff,
-  nextReconnect,
-  type Reconnect,
-  resolveBackoff,
-  type Stop,
-} from '../../src/reconnect/backoff.js';
+  defer,
+  EMPTY,
+  map,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  retry,
+  retryWhen,
+  Subject,
+  throwError,
+  VirtualTimeScheduler,
+} from 'rxjs';
+import { type RunHelpers, TestScheduler } from 'rxjs/testing';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import { copyFailure, type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import type { BackoffPolicy, Reconnect } from '../../src/reconnect/policy.js';
+import { backoff, retryDelay } from '../../src/reconnect/backoff.js';
 
-const MAX_TIMER_MS = 2_147_483_647;
+type Policy = Partial<BackoffPolicy>;
 
-interface Ended {
-  readonly stage: Stage;
-  readonly verdict: Verdict;
-  readonly uptimeMs?: number;
-  readonly retryAfterMs?: number | undefined;
-}
+// Both ways to put the policy to work. Each makes its state at subscription.
+const ways: readonly [string, (policy: Policy) => MonoTypeOperatorFunction<string>][] = [
+  ['retryWhen(backoff(policy))', (policy) => retryWhen(backoff(policy))],
+  [
+    'retry({ delay: retryDelay(policy) })',
+    (policy) => (source$) => defer(() => source$.pipe(retry({ delay: retryDelay(policy) }))),
+  ],
+];
 
-let made = 0;
-const failureOf = ({ stage, verdict, uptimeMs = 0, retryAfterMs }: Ended): TradeFeedError => {
-  made += 1;
-  return copyFailure(createTradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: made }), {
-    verdict,
-  });
-};
+const failureOf = (facts: FailureFacts) => createTradeFeedError({ endedAt: 1_000, ...facts });
+const uptimeMs = 60_000;
 
-// The failures that the rows below are made of; a stable connection lived for 5 s.
-const stable = (verdict: Verdict) => failureOf({ stage: 'stream', verdict, uptimeMs: 5_000 });
-const dropped = (verdict: Verdict, uptimeMs = 4_999) => failureOf({ stage: 'stream', verdict, uptimeMs });
-const refused = (verdict: Verdict, retryAfterMs?: number) => failureOf({ stage: 'ticket', verdict, retryAfterMs });
-const turnedAway = (verdict: Verdict, retryAfterMs?: number) =>
-  failureOf({ stage: 'handshake', verdict, retryAfterMs });
+// What an attempt ends with: `x` opened and dropped at once, the capital ones were stable.
+const x = failureOf({ stage: 'stream', closeCode: 1006 });
+const R = failureOf({ stage: 'stream', closeCode: 1006, uptimeMs });
+const B = failureOf({ stage: 'stream', closeCode: 1001, uptimeMs });
+const handshake401 = failureOf({ stage: 'handshake', status: 401 });
+const limited = failureOf({ stage: 'ticket', status: 429, retryAfterMs: 25 });
+const busy = failureOf({ stage: 'handshake', status: 503, retryAfterMs: 25 });
+const replaced = failureOf({ stage: 'stream', closeCode: 4001, uptimeMs });
 
-const fold = (policy: BackoffPolicy, failures: readonly unknown[]): (Reconnect | Stop)[] => {
-  const decisions: (Reconnect | Stop)[] = [];
-  let last: Reconnect | undefined;
-  for (const failure of failures) {
-    const next = nextReconnect(policy, last, failure);
-    decisions.push(next);
-    if ('stop' in next) break;
-    last = next;
-  }
-  return decisions;
-};
-
-const reconnectsOf = (decisions: readonly (Reconnect | Stop)[]): Reconnect[] =>
-  decisions.filter((decision): decision is Reconnect => 'delayMs' in decision);
-const stopOf = (decisions: readonly (Reconnect | Stop)[]): unknown => {
-  const last = decisions.at(-1);
-  return last && 'stop' in last ? last.stop : undefined;
-};
-
-// 100, 200, 400, 800, 1000, 1000, …
-const plain = resolveBackoff({ initialDelayMs: 100, maxDelayMs: 1_000, jitter: 'none' });
-
-describe('nextReconnect', () => {
-  const sequences: [string, readonly TradeFeedError[], readonly number[], readonly number[]][] = [
-    [
-      'waits longer with each failure, up to the longest wait',
-      Array.from({ length: 6 }, () => refused('backoff')),
-      [100, 200, 400, 800, 1_000, 1_000],
-      [1, 2, 3, 4, 5, 6],
-    ],
-    [
-      'waits longer when connections open and drop at once',
-      Array.from({ length: 5 }, () => dropped('renew', 0)),
-      [100, 200, 400, 800, 1_000],
-      [1, 2, 3, 4, 5],
-    ],
-    [
-      'renews at once after each stable connection',
-      [stable('renew'), stable('renew'), stable('renew')],
-      [0, 0, 0],
-      [1, 1, 1],
-    ],
-    [
-      'begins anew after a stable connection',
-      [
-        dropped('renew'),
-        refused('backoff'),
-        stable('backoff'),
-        refused('backoff'),
-        stable('renew'),
-        refused('backoff'),
-      ],
-      [100, 200, 100, 200, 0, 200],
-      [1, 2, 1, 2, 1, 2],
-    ],
-    [
-      'does not renew at once twice without a stable connection in between',
-      [stable('renew'), turnedAway('renew'), turnedAway('renew')],
-      [0, 200, 400],
-      [1, 2, 3],
-    ],
-    [
-      'renews at once at the handshake when the attempt before was a stable connection and did wait',
-      [stable('backoff'), turnedAway('renew'), turnedAway('renew')],
-      [100, 0, 400],
-      [1, 2, 3],
-    ],
-    [
-      'does not renew at once when a stable connection is two attempts ago',
-      [stable('backoff'), refused('backoff'), turnedAway('renew')],
-      [100, 200, 400],
-      [1, 2, 3],
-    ],
-    [
-      'does not renew at once when the connection after a stable one drops',
-      [stable('backoff'), dropped('renew')],
-      [100, 200],
-      [1, 2],
-    ],
-    ['does not renew at once at the first handshake', [turnedAway('renew'), turnedAway('renew')], [100, 200], [1, 2]],
-    ['does not renew at once before the connection was stable', [dropped('renew', 4_999)], [100], [1]],
-    ['renews at once from the very ms on in which it is stable', [dropped('renew', 5_000)], [0], [1]],
-    [
-      'takes no long ticket request or handshake for a stable connection',
-      [
-        failureOf({ stage: 'ticket', verdict: 'renew', uptimeMs: 60_000 }),
-        failureOf({ stage: 'handshake', verdict: 'renew', uptimeMs: 60_000 }),
-      ],
-      [100, 200],
-      [1, 2],
-    ],
-    ['does not back off at once, however stable', [stable('backoff')], [100], [1]],
-    [
-      'waits as long as the service says, and no longer',
-      [refused('wait', 7_000), refused('wait', 1_000), refused('wait', 60_000)],
-      [7_000, 1_000, 60_000],
-      [1, 2, 3],
-    ],
-    [
-      'backs off when it is to wait and is not told for how long',
-      [refused('wait'), refused('wait', 0), refused('wait')],
-      [100, 200, 400],
-      [1, 2, 3],
-    ],
-    [
-      'waits no longer than the service asks where that is shorter than its own wait',
-      [refused('backoff'), refused('backoff'), refused('backoff'), refused('wait', 150)],
-      [100, 200, 400, 150],
-      [1, 2, 3, 4],
-    ],
-    ['counts a wait as an attempt', [refused('wait', 3_000), refused('backoff')], [3_000, 200], [1, 2]],
-    [
-      'takes Retry-After for a floor wherever it is sent',
-      [refused('backoff', 5_000), turnedAway('backoff', 150), turnedAway('renew', 9_000)],
-      [5_000, 200, 9_000],
-      [1, 2, 3],
-    ],
-    [
-      'takes Retry-After for a floor of a renewal that would be at once',
-      [failureOf({ stage: 'stream', verdict: 'renew', uptimeMs: 9_000, retryAfterMs: 30 })],
-      [30],
-      [1],
-    ],
-    [
-      'waits no longer than a timer can',
-      [refused('wait', 2 ** 31), refused('backoff', Infinity)],
-      [MAX_TIMER_MS, MAX_TIMER_MS],
-      [1, 2],
-    ],
-  ];
-
-  it.each(sequences)('%s', (_rule, failures, delays, attempts) => {
-    const reconnects = reconnectsOf(fold(plain, failures));
-    expect(reconnects.map(({ delayMs }) => delayMs)).toEqual(delays);
-    expect(reconnects.map(({ attempt }) => attempt)).toEqual(attempts);
-  });
-
-  it('tells whether the connection had been stable', () => {
-    const failures = [stable('renew'), dropped('renew'), turnedAway('renew')];
-    expect(reconnectsOf(fold(plain, failures)).map(({ afterStable }) => afterStable)).toEqual([true, false, false]);
-  });
-
-  it('hands the first failure on as it is, and later ones with the one before', () => {
-    const failures = [refused('backoff'), turnedAway('backoff'), dropped('backoff')] as const;
-    const [one, two, three] = reconnectsOf(fold(plain, failures)).map(({ failure }) => failure);
-    expect(one).toBe(failures[0]);
-    expect(two?.toJSON()).toEqual({ ...failures[1].toJSON(), previous: failures[0] });
-    expect(two?.previous?.toJSON()).toEqual(failures[0].toJSON());
-    expect(three?.previous?.toJSON()).toEqual(failures[1].toJSON());
-  });
-
-  it('stops at a failure that stops, with the one before it', () => {
-    const [before, last] = [stable('renew'), refused('stop')];
-    const stop = stopOf(fold(plain, [before, last])) as TradeFeedError;
-    expect(stop.toJSON()).toEqual({ ...last.toJSON(), previous: before });
-    expect(stopOf(fold(plain, [last]))).toBe(last);
-  });
-
-  it('leaves a failure its own one before: what stopped a feed behind a relay', () => {
-    const first = stable('renew');
-    const before = refused('backoff');
-    const stop = copyFailure(refused('stop'), { previous: before });
-    expect(stopOf(fold(plain, [first, stop]))).toMatchObject({ previous: { endedAt: before.endedAt } });
-    const again = copyFailure(dropped('backoff'), { previous: before });
-    expect(
-      reconnectsOf(fold(plain, [first, again, dropped('backoff')])).map(({ failure }) => failure.previous?.endedAt),
-    ).toEqual([undefined, before.endedAt, again.endedAt]);
-  });
-
-  it('stops at a failure that stops, however long the service would have it wait', () => {
-    const failure = refused('stop', 5_000);
-    expect(stopOf(fold(plain, [failure]))).toBe(failure);
-  });
-
-  it.each([[new Error('mine')], [new TypeError('mine')], ['text'], [undefined], [null], [0], [{ verdict: 'backoff' }]])(
-    'stops at %p as it is: it is no failure of the feed',
-    (error) => {
-      expect(fold(plain, [error])).toEqual([{ stop: error }]);
-      expect(stopOf(fold(plain, [refused('backoff'), error]))).toBe(error);
-    },
+// Errors are compared with all their fields: jest alone would look at the message.
+const plain = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value, (_key, part: unknown) =>
+      part instanceof TradeFeedError
+        ? { ...part.toJSON(), cause: part.cause }
+        : part instanceof Error
+          ? String(part)
+          : part,
+    ),
   );
 
-  describe('with maxAttempts', () => {
-    const limited = (maxAttempts: number) => resolveBackoff({ ...plain, maxAttempts });
+const marbles = (test: (helpers: RunHelpers, policy: Policy) => void): void => {
+  const scheduler = new TestScheduler((actual, expected) => {
+    expect(plain(actual)).toEqual(plain(expected));
+  });
+  scheduler.run((helpers) => {
+    test(helpers, { initialDelayMs: 10, maxDelayMs: 40, jitter: 'none', scheduler });
+  });
+};
 
-    it('3 makes one first attempt and three more', () => {
-      const failures = Array.from({ length: 9 }, () => refused('backoff'));
-      const decisions = fold(limited(3), failures);
-      expect(reconnectsOf(decisions).map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
-      expect(decisions).toHaveLength(4);
+// Virtual time has no end of its own: where a feed should end by itself, a broken one must not go on for ever.
+const soon = '500ms !';
+
+/** One attempt after the other; the last one again and again. */
+const inTurn = (...attempts: readonly Observable<string>[]): Observable<string> => {
+  let attempt = 0;
+  return defer(() => attempts[Math.min(attempt++, attempts.length - 1)]!);
+};
+
+describe.each(ways)('%s', (_how, reconnect) => {
+  it('passes frames on and stays on one connection while nothing fails', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('  -a--b--');
+      const sub = '          ^-------!';
+      const expected = '     -a--b--';
+      expectObservable(source.pipe(reconnect(policy)), sub).toBe(expected);
+      expectSubscriptions(source.subscriptions).toBe(sub);
     });
+  });
 
-    it('0 makes none, not even after a stable connection', () => {
-      expect(reconnectsOf(fold(limited(0), [stable('renew')]))).toEqual([]);
+  it('renews at once after a stable connection, each time', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('  -a-#      ', undefined, R);
+      const subs = ['        ^--!      ', '---^--!   ', '------^--!', '---------^!'];
+      const expected = '     -a--a--a--';
+      const unsub = '        ----------!';
+      expectObservable(source.pipe(reconnect(policy)), unsub).toBe(expected);
+      expectSubscriptions(source.subscriptions).toBe(subs);
     });
+  });
 
-    it('counts anew after a stable connection', () => {
-      const failures = [
-        refused('backoff'),
-        refused('backoff'),
-        stable('renew'),
-        refused('backoff'),
-        refused('backoff'),
-      ];
-      expect(reconnectsOf(fold(limited(2), failures)).map(({ attempt }) => attempt)).toEqual([1, 2, 1, 2]);
+  it('waits longer after each connection that opens and drops at once, up to the cap', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('a#', undefined, x);
+      const subs = ['^!', '- 10ms ^!', '- 10ms - 20ms ^!', '- 10ms - 20ms - 40ms ^!', '- 10ms - 20ms - 40ms - 40ms ^!'];
+      const expected = 'a 10ms a 20ms a 40ms a 40ms a';
+      const unsub = '   - 10ms - 20ms - 40ms - 40ms -- 39ms !';
+      expectObservable(source.pipe(reconnect(policy)), unsub).toBe(expected);
+      expectSubscriptions(source.subscriptions).toBe(subs);
     });
+  });
 
-    it('ends with an error of its own: the last failure is its cause', () => {
-      const before = refused('backoff');
-      const last = failureOf({ stage: 'stream', verdict: 'renew', uptimeMs: 9 });
-      const error = stopOf(fold(limited(1), [before, last])) as TradeFeedError;
-      expect({ ...error }).toEqual({
-        name: 'TradeFeedError',
-        code: 'retries-exhausted',
-        verdict: 'stop',
-        stage: 'stream',
-        advice: 'See the cause; raise `backoff.maxAttempts` to allow more reconnects.',
-        uptimeMs: 9,
-        framesReceived: 0,
-        endedAt: last.endedAt,
-        meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
-        previous: before,
-      });
-      // The cause does not leave a server: there the last failure takes the place of the one before it.
-      expect(error.toPublic().previous?.toJSON()).toEqual(
-        copyFailure(last, { previous: undefined }).toPublic().toJSON(),
+  it('begins anew after a stable connection', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const unstable = cold('-#', undefined, x);
+      const stable = cold('  -#', undefined, B);
+      const unstableSubs = ['^!', '- 10ms ^!', '- 10ms - 20ms - 10ms ^!'];
+      const stableSubs = '         - 10ms - 20ms ^!';
+      const unsub = '              - 10ms - 20ms - 10ms - 19ms !';
+      expectObservable(inTurn(unstable, unstable, stable, unstable).pipe(reconnect(policy)), unsub).toBe('');
+      expectSubscriptions(unstable.subscriptions).toBe(unstableSubs);
+      expectSubscriptions(stable.subscriptions).toBe(stableSubs);
+    });
+  });
+
+  it('does not renew at once a second time when the attempt after a stable connection is refused', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const stable = cold(' --#', undefined, R);
+      const refused = cold('-#', undefined, handshake401);
+      const stableSub = '   ^-!';
+      const refusedSubs = ['--^!', '--- 20ms ^!'];
+      const unsub = '       --- 20ms - 39ms !';
+      expectObservable(inTurn(stable, refused).pipe(reconnect(policy)), unsub).toBe('');
+      expectSubscriptions(stable.subscriptions).toBe(stableSub);
+      expectSubscriptions(refused.subscriptions).toBe(refusedSubs);
+    });
+  });
+
+  it('renews at once at the handshake when a stable connection had ended before and the wait is behind', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const stable = cold(' --#', undefined, B);
+      const refused = cold('-#', undefined, handshake401);
+      const stableSub = '   ^-!';
+      const refusedSubs = ['-- 10ms ^!', '-- 10ms -^!'];
+      const unsub = '       -- 10ms -- 39ms !';
+      expectObservable(inTurn(stable, refused).pipe(reconnect(policy)), unsub).toBe('');
+      expectSubscriptions(stable.subscriptions).toBe(stableSub);
+      expectSubscriptions(refused.subscriptions).toBe(refusedSubs);
+    });
+  });
+
+  it('waits as long as the service says, not longer', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('-#', undefined, limited);
+      const subs = ['      ^!', '- 25ms ^!', '- 25ms - 25ms ^!'];
+      const unsub = '      - 25ms - 25ms - 24ms !';
+      expectObservable(source.pipe(reconnect(policy)), unsub).toBe('');
+      expectSubscriptions(source.subscriptions).toBe(subs);
+    });
+  });
+
+  it('takes what the service says for a floor where it backs off', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('-#', undefined, busy);
+      const subs = ['      ^!', '- 25ms ^!', '- 25ms - 25ms ^!', '- 25ms - 25ms - 40ms ^!'];
+      const unsub = '      - 25ms - 25ms - 40ms - 39ms !';
+      expectObservable(source.pipe(reconnect(policy)), unsub).toBe('');
+      expectSubscriptions(source.subscriptions).toBe(subs);
+    });
+  });
+
+  it('stops at once at a failure that stops, with that failure', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('-a-#', undefined, replaced);
+      const sub = '        ^--!';
+      const expected = '   -a-#';
+      expectObservable(source.pipe(reconnect(policy)), soon).toBe(expected, undefined, replaced);
+      expectSubscriptions(source.subscriptions).toBe(sub);
+    });
+  });
+
+  it('tells in `previous` what led to the failure that stops', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const revoked = failureOf({ stage: 'stream', closeCode: 4003, reason: 'access revoked', uptimeMs });
+      const forbidden = failureOf({ stage: 'ticket', status: 403 });
+      const stable = cold('-a-#', undefined, revoked);
+      const refused = cold('  --#', undefined, forbidden);
+      const stableSub = '   ^--!';
+      const refusedSub = '  ---^-!';
+      const expected = '    -a---#';
+      expectObservable(inTurn(stable, refused).pipe(reconnect(policy)), soon).toBe(
+        expected,
+        undefined,
+        copyFailure(forbidden, { previous: revoked }),
       );
-      expect(error.message).toContain('(maxAttempts is 1; the last failure was invalid-options).');
-      expect((error.cause as TradeFeedError).toJSON()).toEqual({ ...last.toJSON(), previous: before });
-    });
-
-    it('has no previous failure to tell of after the first attempt', () => {
-      const failure = refused('backoff');
-      const error = stopOf(fold(limited(0), [failure])) as TradeFeedError;
-      expect('previous' in error).toBe(false);
-      expect(error.cause).toBe(failure);
-    });
-  });
-});
-
-describe('jitter', () => {
-  const delayAt = (jitter: BackoffPolicy['jitter'], random: number, attempt: number, more = {}): number => {
-    const policy = resolveBackoff({ initialDelayMs: 100, maxDelayMs: 1_000, jitter, random: () => random, ...more });
-    return reconnectsOf(
-      fold(
-        policy,
-        Array.from({ length: attempt }, () => refused('backoff')),
-      ),
-    ).at(-1)!.delayMs;
-  };
-
-  it.each([
-    ['full', 0, 1, 1],
-    ['full', 0.25, 1, 25],
-    ['full', 0.25, 2, 50],
-    ['full', 0.25, 9, 250],
-    ['full', 0.9999, 9, 1_000],
-    ['equal', 0, 1, 50],
-    ['equal', 0.5, 1, 75],
-    ['equal', 0, 9, 500],
-    ['equal', 0.5, 9, 750],
-    ['none', 0, 1, 100],
-    ['none', 0.5, 9, 1_000],
-  ] as const)('%s with a random %d makes attempt %d wait %d ms', (jitter, random, attempt, delayMs) => {
-    expect(delayAt(jitter, random, attempt)).toBe(delayMs);
-  });
-
-  it('is asked for anew with each wait', () => {
-    const drawn = [0.1, 0.9, 0.5];
-    const policy = resolveBackoff({ initialDelayMs: 1_000, maxDelayMs: 1_000, random: () => drawn.shift() ?? 0 });
-    const delays = reconnectsOf(
-      fold(
-        policy,
-        [1, 2, 3].map(() => refused('backoff')),
-      ),
-    ).map(({ delayMs }) => delayMs);
-    expect(delays).toEqual([100, 900, 500]);
-  });
-
-  it('is not asked for when nothing is drawn', () => {
-    const random = () => {
-      throw new Error('asked');
-    };
-    const policy = resolveBackoff({ ...plain, jitter: 'full', random });
-    expect(reconnectsOf(fold(policy, [stable('renew')]))).toHaveLength(1);
-    expect(
-      reconnectsOf(fold({ ...policy, jitter: 'none' }, [refused('backoff'), refused('wait', 5_000)])),
-    ).toHaveLength(2);
-  });
-
-  it.each([
-    ['full', [1, 200, 400]],
-    ['equal', [200, 300, 400]],
-  ] as const)('spreads those who were told the same Retry-After over a first wait (%s)', (jitter, added) => {
-    const delaysAt = (random: number) =>
-      reconnectsOf(
-        fold(resolveBackoff({ ...plain, jitter, initialDelayMs: 400, random: () => random }), [
-          refused('wait', 5_000),
-          refused('backoff', 5_000),
-          failureOf({ stage: 'stream', verdict: 'renew', uptimeMs: 9_000, retryAfterMs: 5_000 }),
-        ]),
-      ).map(({ delayMs }) => delayMs);
-    expect([0, 0.5, 0.999_999].map(delaysAt)).toEqual(added.map((more) => Array<number>(3).fill(5_000 + more)));
-    // A `random` that is none does not undercut the service.
-    for (const wrong of [-9, NaN, -Infinity]) expect(delaysAt(wrong)).toEqual([5_001, 5_001, 5_001]);
-  });
-
-  it.each(['full', 'equal', 'none'] as const)('never makes a wait of 0 (%s)', (jitter) => {
-    expect(delayAt(jitter, 0, 1, { initialDelayMs: 0 })).toBe(1);
-    expect(delayAt(jitter, 0, 1, { initialDelayMs: 0, maxDelayMs: 0 })).toBe(1);
-  });
-
-  it('lets a first wait of 0 grow all the same', () => {
-    expect([1, 2, 3, 4].map((attempt) => delayAt('none', 0, attempt, { initialDelayMs: 0 }))).toEqual([1, 2, 4, 8]);
-  });
-
-  it.each([NaN, -1, -Infinity])('waits at least 1 ms also when `random` gives %d, which it should not', (random) => {
-    expect(delayAt('full', random, 3)).toBe(1);
-  });
-
-  it('copes with a factor or a growth beyond all numbers', () => {
-    expect(delayAt('none', 0, 2, { factor: Infinity })).toBe(1_000);
-    expect(delayAt('equal', 0.5, 2_000)).toBe(750);
-  });
-
-  it('makes a wait of at least 1 ms also where the longest wait is Infinity', () => {
-    expect(delayAt('full', 0, 1, { initialDelayMs: Infinity, maxDelayMs: Infinity })).toBeGreaterThanOrEqual(1);
-    expect(delayAt('full', 0, 2, { factor: Infinity, maxDelayMs: Infinity })).toBeGreaterThanOrEqual(1);
-  });
-
-  it('holds at the cap also where that is what a timer keeps', () => {
-    const [early, late] = [0.25, 0.75].map((random) => delayAt('full', random, 99, { maxDelayMs: 1e12 }));
-    expect(early).toBeLessThan(late!);
-  });
-});
-
-describe('any policy, after any failures', () => {
-  const draws = fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), {
-    minLength: 1,
-    maxLength: 20,
-  });
-  const policies = fc
-    .record({
-      initialDelayMs: fc.nat(5_000),
-      more: fc.nat(100_000),
-      factor: fc.oneof(fc.double({ min: 1, max: 10, noNaN: true }), fc.constantFrom(1, 2, 1e300, Infinity)),
-      jitter: fc.constantFrom<BackoffPolicy['jitter']>('full', 'equal', 'none'),
-      stableAfterMs: fc.nat(20_000),
-      draws,
-    })
-    .map(({ more, draws: drawn, ...rest }) => {
-      let next = 0;
-      const random = () => drawn[next++ % drawn.length]!;
-      return resolveBackoff({ ...rest, maxDelayMs: rest.initialDelayMs + more, random });
-    });
-
-  const retryAfterMs = fc.oneof(
-    { weight: 3, arbitrary: fc.constant(undefined) },
-    { weight: 2, arbitrary: fc.nat(200).map((s) => s * 1_000) },
-    { weight: 1, arbitrary: fc.constantFrom(2 ** 31 - 1, 2 ** 31, Number.MAX_SAFE_INTEGER, Infinity) },
-  );
-  const goingOn = fc.constantFrom<Verdict>('renew', 'wait', 'backoff');
-  const ended = fc.oneof(
-    fc.record({ stage: fc.constantFrom<Stage>('ticket', 'handshake'), verdict: goingOn, retryAfterMs }),
-    fc.record({ stage: fc.constant<Stage>('stream'), verdict: goingOn, uptimeMs: fc.nat(40_000) }),
-  );
-  const failures = fc.array(ended.map(failureOf), { minLength: 1, maxLength: 15 });
-
-  const holds = (check: (policy: BackoffPolicy, reconnects: readonly Reconnect[], given: TradeFeedError[]) => void) => {
-    fc.assert(
-      fc.property(policies, failures, (policy, given) => {
-        const reconnects = reconnectsOf(fold(policy, given));
-        expect(reconnects).toHaveLength(given.length);
-        check(policy, reconnects, given);
-      }),
-      { numRuns: 60 },
-    );
-  };
-  const isStable = ({ stableAfterMs }: BackoffPolicy, { stage, uptimeMs }: TradeFeedError) =>
-    stage === 'stream' && uptimeMs >= stableAfterMs;
-
-  it('waits within its bounds, never less than the service asks for, never longer than a timer can', () => {
-    holds((policy, reconnects) => {
-      for (const { delayMs, failure } of reconnects) {
-        const floorMs = Math.min(failure.retryAfterMs ?? 0, MAX_TIMER_MS);
-        expect(Number.isInteger(delayMs)).toBe(true);
-        expect(delayMs).toBeGreaterThanOrEqual(floorMs);
-        const spreadMs = floorMs > 0 && policy.jitter !== 'none' ? Math.max(1, policy.initialDelayMs) : 0;
-        expect(delayMs).toBeLessThanOrEqual(Math.max(1, policy.maxDelayMs, floorMs + spreadMs));
-        expect(delayMs).toBeLessThanOrEqual(MAX_TIMER_MS);
-        if (failure.verdict === 'wait' && floorMs > 0) expect(delayMs).toBeLessThanOrEqual(floorMs + spreadMs);
-      }
+      expectSubscriptions(stable.subscriptions).toBe(stableSub);
+      expectSubscriptions(refused.subscriptions).toBe(refusedSub);
     });
   });
 
-  it('waits 0 only to renew, and only for a stable connection that was not used up', () => {
-    holds((policy, reconnects) => {
-      reconnects.forEach(({ delayMs, failure, afterStable }, i) => {
-        expect(afterStable).toBe(isStable(policy, failure));
-        if (delayMs > 0) return;
-        const before = reconnects[i - 1];
-        expect(failure.verdict).toBe('renew');
-        expect(afterStable || (before?.afterStable === true && before.delayMs > 0)).toBe(true);
+  it("never retries what is somebody else's exception", () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const mine = new TypeError('mine');
+      const source = cold('-a-#', undefined, mine);
+      const sub = '        ^--!';
+      const expected = '   -a-#';
+      expectObservable(source.pipe(reconnect(policy)), soon).toBe(expected, undefined, mine);
+      expectSubscriptions(source.subscriptions).toBe(sub);
+    });
+  });
+
+  it('gives up after maxAttempts reconnects in a row', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('-#', undefined, x);
+      const subs = ['      ^!', '- 10ms ^!', '- 10ms - 20ms ^!'];
+      const expected = '   - 10ms - 20ms -#';
+      const last = copyFailure(x, { previous: x });
+      const exhausted = copyFailure(
+        createTradeFeedError({
+          stage: 'stream',
+          code: 'retries-exhausted',
+          endedAt: 1_000,
+          detail: 'maxAttempts is 2; the last failure was connection-lost',
+          cause: last,
+        }),
+        { previous: x },
+      );
+      expectObservable(source.pipe(reconnect({ ...policy, maxAttempts: 2 })), soon).toBe(
+        expected,
+        undefined,
+        exhausted,
+      );
+      expectSubscriptions(source.subscriptions).toBe(subs);
+    });
+  });
+
+  it('gives up at the first failure when maxAttempts is 0', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('-a-#', undefined, R);
+      const sub = '        ^--!';
+      const expected = '   -a-#';
+      const exhausted = createTradeFeedError({
+        stage: 'stream',
+        code: 'retries-exhausted',
+        endedAt: 1_000,
+        uptimeMs,
+        detail: 'maxAttempts is 0; the last failure was connection-lost',
+        cause: R,
       });
+      expectObservable(source.pipe(reconnect({ ...policy, maxAttempts: 0 })), soon).toBe(
+        expected,
+        undefined,
+        exhausted,
+      );
+      expectSubscriptions(source.subscriptions).toBe(sub);
     });
   });
 
-  it('never waits 0 twice in a row without a stable connection in between', () => {
-    holds((policy, reconnects) => {
-      let zeroSinceStable = false;
-      for (const { delayMs, failure } of reconnects) {
-        if (isStable(policy, failure)) zeroSinceStable = false;
-        expect(delayMs === 0 && zeroSinceStable).toBe(false);
-        zeroSinceStable ||= delayMs === 0;
-      }
+  it('does not connect again when the consumer leaves during a wait', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('a#', undefined, x);
+      const sub = '        ^!';
+      const unsub = '      - 9ms !';
+      const expected = '   a';
+      expectObservable(source.pipe(reconnect(policy)), unsub).toBe(expected);
+      expectSubscriptions(source.subscriptions).toBe(sub);
     });
   });
 
-  it('counts the attempts since the last stable connection, and from no other place', () => {
-    holds((policy, reconnects, given) => {
-      let attempt = 0;
-      given.forEach((failure, i) => {
-        attempt = isStable(policy, failure) ? 1 : attempt + 1;
-        expect(reconnects[i]?.attempt).toBe(attempt);
-      });
-    });
-  });
-
-  it('links each failure to the one before it, and to no other', () => {
-    holds((_policy, reconnects, given) => {
-      reconnects.forEach(({ failure }, i) => {
-        expect(failure.endedAt).toBe(given[i]?.endedAt);
-        expect(failure.previous?.endedAt).toBe(given[i - 1]?.endedAt);
-        expect(failure.previous?.previous).toBeUndefined();
-      });
-    });
-  });
-
-  it('draws the jitter from the whole of its range, at the cap as well', () => {
-    fc.assert(
-      fc.property(policies, fc.integer({ min: 1, max: 30 }), (policy, attempts) => {
-        const drawn: number[] = [];
-        const random = () => {
-          drawn.push(policy.random());
-          return drawn.at(-1)!;
-        };
-        const reconnects = reconnectsOf(
-          fold(
-            { ...policy, random },
-            Array.from({ length: attempts }, () => refused('backoff')),
-          ),
-        );
-        const longestMs = Math.min(
-          policy.maxDelayMs,
-          Math.max(1, policy.initialDelayMs) * policy.factor ** (attempts - 1),
-        );
-        const r = drawn.at(-1) ?? 0;
-        const share = { full: r, equal: 0.5 + r / 2, none: 1 }[policy.jitter];
-        expect(Math.abs(reconnects.at(-1)!.delayMs - Math.max(1, share * longestMs))).toBeLessThanOrEqual(0.501);
-        expect(drawn).toHaveLength(policy.jitter === 'none' ? 0 : attempts);
-      }),
-    );
-  });
-
-  it('grows the longest wait when connections open and drop at once', () => {
-    fc.assert(
-      fc.property(policies, fc.integer({ min: 2, max: 30 }), (policy, attempts) => {
-        const steady = { ...policy, jitter: 'none', stableAfterMs: 1 } as const;
-        const drops = Array.from({ length: attempts }, () => dropped('renew', 0));
-        const delays = reconnectsOf(fold(steady, drops)).map(({ delayMs }) => delayMs);
-        delays.slice(1).forEach((delayMs, i) => {
-          expect(delayMs).toBeGreaterThanOrEqual(delays[i]!);
-          if (steady.factor >= 2 && delays[i]! < Math.floor(steady.maxDelayMs))
-            expect(delayMs).toBeGreaterThan(delays[i]!);
-        });
-      }),
-    );
-  });
-
-  it('gives up after maxAttempts exactly', () => {
-    fc.assert(
-      fc.property(policies, failures, fc.nat(6), (policy, given, maxAttempts) => {
-        const decisions = fold({ ...policy, maxAttempts }, given);
-        const attempts = reconnectsOf(fold(policy, given)).map(({ attempt }) => attempt);
-        const tooMany = attempts.findIndex((attempt) => attempt > maxAttempts);
-        expect(reconnectsOf(decisions)).toHaveLength(tooMany === -1 ? given.length : tooMany);
-        expect((stopOf(decisions) as TradeFeedError | undefined)?.code).toBe(
-          tooMany === -1 ? undefined : 'retries-exhausted',
-        );
-      }),
-    );
-  });
-
-  it('changes neither the failures nor the decision before', () => {
-    holds((policy, reconnects, given) => {
-      given.forEach((failure) => {
-        expect('previous' in failure).toBe(false);
-      });
-      const [last, failure] = [Object.freeze({ ...reconnects[0]! }), Object.freeze(given.at(-1)!)];
-      expect(nextReconnect(Object.freeze({ ...policy }), last, failure)).toHaveProperty('delayMs');
-    });
-  });
-});
-
-describe('resolveBackoff', () => {
-  it('fills up with the defaults of the design', () => {
-    expect(resolveBackoff()).toEqual({
-      initialDelayMs: 500,
-      maxDelayMs: 30_000,
-      factor: 2,
-      jitter: 'full',
-      stableAfterMs: 5_000,
-      maxAttempts: Infinity,
-      random: Math.random,
-      scheduler: asapScheduler,
-    });
-    expect(Object.isFrozen(defaultBackoff)).toBe(true);
-  });
-
-  it('lets what is given count, and nothing that is undefined', () => {
+  it('leaves nothing scheduled when the consumer leaves during a wait', () => {
     const scheduler = new VirtualTimeScheduler();
-    const policy = resolveBackoff({ factor: 3, scheduler, jitter: undefined });
-    expect(policy).toEqual({ ...defaultBackoff, factor: 3, scheduler });
-    expect(policy.scheduler).toBe(scheduler);
+    const feed$ = throwError(() => x).pipe(reconnect({ scheduler }));
+    const subscription = feed$.subscribe();
+    expect(scheduler.actions).toHaveLength(1);
+    subscription.unsubscribe();
+    expect(scheduler.actions).toHaveLength(0);
   });
 
-  it('takes its own result again', () => {
-    expect(resolveBackoff(resolveBackoff({ factor: 3 }))).toEqual(resolveBackoff({ factor: 3 }));
+  it('completes when its source does: an end that is no failure is not retried', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('-a-|');
+      const sub = '        ^--!';
+      const expected = '   -a-|';
+      expectObservable(source.pipe(reconnect(policy)), soon).toBe(expected);
+      expectSubscriptions(source.subscriptions).toBe(sub);
+    });
   });
 
-  it.each([
-    [{ factor: 0.5 }, '`backoff.factor` must be a number, 1 or more, got 0.5'],
-    [{ factor: '2' }, '`backoff.factor` must be a number, 1 or more)'],
-    [{ maxAttempts: -1 }, '`backoff.maxAttempts` must be a whole number, 0 or more, or Infinity, got -1'],
-    [{ maxAttempts: 1.5 }, '`backoff.maxAttempts` must be a whole number, 0 or more, or Infinity, got 1.5'],
-    [{ maxAttempts: -Infinity }, '`backoff.maxAttempts` must be a whole number, 0 or more, or Infinity, got -Infinity'],
-    [{ maxAttempts: '3' }, '`backoff.maxAttempts` must be a whole number, 0 or more, or Infinity)'],
-    [{ initialDelayMs: 31_000 }, '`backoff.initialDelayMs` must be at most maxDelayMs (30000), got 31000'],
-    [{ retries: 3 }, '`backoff.retries` must be left out'],
-  ] as [object, string][])('refuses %j', (given, message) => {
-    expect(() => resolveBackoff(given)).toThrow(message);
-    expect(() => resolveBackoff(given)).toThrow(TradeFeedError);
+  it('gives each subscription attempts of its own', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('-#', undefined, x);
+      const feed$ = source.pipe(reconnect(policy));
+      const one = '  ^-- 10ms - 15ms !';
+      const two = '  ----- 10ms ^!';
+      expectObservable(feed$, one).toBe('');
+      expectObservable(feed$, two).toBe('');
+      expectSubscriptions(source.subscriptions).toBe(['^!', '- 10ms ^!', '----- 10ms ^!']);
+    });
+  });
+
+  it('survives failures that come at subscription', () => {
+    marbles(({ cold, expectObservable }, policy) => {
+      const failing$ = throwError(() => x);
+      const source$ = inTurn(failing$, failing$, failing$, cold<string>('(a|)'));
+      const expected = '10ms 20ms 40ms (a|)';
+      expectObservable(source$.pipe(reconnect(policy)), soon).toBe(expected);
+    });
+  });
+
+  it('refuses a policy that is not valid from the call itself', () => {
+    expect(() => backoff({ factor: 0 })).toThrow(TradeFeedError);
+    expect(() => retryDelay({ factor: 0 })).toThrow('`backoff.factor` must be a number, 1 or more, got 0');
   });
 });
 
-it('takes a longest wait that is shorter than the default of the first one, and what it made of it again', () => {
-  const policy = resolveBackoff({ maxDelayMs: 300 });
-  expect(policy).toMatchObject({ initialDelayMs: 300, maxDelayMs: 300 });
-  expect(resolveBackoff(policy)).toEqual(policy);
+describe('backoff', () => {
+  it('tells of each decision before its wait begins, and of none that stops', () => {
+    marbles(({ cold, expectObservable, flush }, policy) => {
+      const told: [number, Reconnect][] = [];
+      const tell = (reconnect: Reconnect) => told.push([policy.scheduler!.now(), reconnect]);
+      const source = inTurn(cold('-#', undefined, x), cold('-#', undefined, B), cold('-#', undefined, replaced));
+      const expected = '     - 10ms - 10ms -#';
+      expectObservable(source.pipe(retryWhen(backoff(policy, tell))), soon).toBe(
+        expected,
+        undefined,
+        copyFailure(replaced, { previous: B }),
+      );
+      flush();
+      expect(told.map(([at, { failure, attempt, delayMs }]) => [at, failure.code, attempt, delayMs])).toEqual([
+        [1, 'connection-lost', 1, 10],
+        [12, 'server-shutdown', 1, 10],
+      ]);
+    });
+  });
+
+  it('gives the error of a listener to the consumer and does not go on', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const mine = new Error('mine');
+      const source = cold('-#', undefined, x);
+      const notifier = backoff(policy, () => {
+        throw mine;
+      });
+      expectObservable(source.pipe(retryWhen(notifier)), soon).toBe('-#', undefined, mine);
+      expectSubscriptions(source.subscriptions).toBe('^!');
+    });
+  });
+
+  it('emits once for each failure, when its wait is over, and never completes by itself', () => {
+    marbles(({ hot, expectObservable, expectSubscriptions }, policy) => {
+      const failures = hot('-x 30ms x--', { x });
+      const sub = '         ^ 60ms !';
+      const expected = '    - 10ms o 40ms o';
+      expectObservable(backoff(policy)(failures).pipe(map(() => 'o')), sub).toBe(expected);
+      expectSubscriptions(failures.subscriptions).toBe(sub);
+    });
+  });
+
+  it('waits with the policy of its defaults when none is given', () => {
+    jest.useFakeTimers();
+    try {
+      let attempts = 0;
+      const source$ = defer(() => {
+        attempts += 1;
+        return attempts === 1 ? throwError(() => x) : EMPTY;
+      });
+      const complete = jest.fn();
+      source$.pipe(retryWhen(backoff())).subscribe({ complete });
+      expect(attempts).toBe(1);
+      jest.advanceTimersByTime(500);
+      expect(attempts).toBe(2);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+});
+
+describe('backoff with wakes$', () => {
+  const floorMs = 25;
+
+  it('ends a wait at once, and subscribes to wakes$ during waits alone', () => {
+    marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('-a#', undefined, x);
+      const wakes = hot('  ---w-------');
+      const wakeSubs = ['  --^!', '-----^----------!'];
+      const subs = ['      ^-!', '---^-!', '----- 20ms ^-!'];
+      const unsub = '      ----------------!';
+      const expected = '   -a--a-------';
+      expectObservable(source.pipe(retryWhen(backoff(policy, undefined, wakes))), unsub).toBe(expected);
+      expectSubscriptions(wakes.subscriptions).toBe(wakeSubs);
+      expectSubscriptions(source.subscriptions).toBe(subs.slice(0, 2));
+    });
+  });
+
+  it('waits as ever where none comes, and takes no notice of one that comes while an attempt goes on', () => {
+    marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('--#', undefined, x);
+      const wakes = hot('  -w----------w');
+      const subs = ['      ^-!', '-- 10ms ^-!', '-- 10ms -- 20ms ^-!'];
+      const wakeSubs = ['  --^---------!', '-- 10ms --^-------------------!'];
+      const unsub = '      -- 10ms -- 20ms --!';
+      expectObservable(source.pipe(retryWhen(backoff(policy, undefined, wakes))), unsub).toBe('');
+      expectSubscriptions(source.subscriptions).toBe(subs);
+      expectSubscriptions(wakes.subscriptions).toBe(
+        [wakeSubs[0]!, '-- 10ms --^ 19ms !', '-- 10ms -- 20ms --^!'].slice(0, 2),
+      );
+    });
+  });
+
+  it('ends a wait once, however many come', () => {
+    marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('---#', undefined, x);
+      const wakes = hot('  ----(www)-www');
+      const subs = ['      ^--!', '----^--!', '---------- ^--!'];
+      const unsub = '      -------------!';
+      expectObservable(
+        source.pipe(retryWhen(backoff({ ...policy, initialDelayMs: 40 }, undefined, wakes))),
+        unsub,
+      ).toBe('');
+      expectSubscriptions(source.subscriptions).toBe([subs[0]!, subs[1]!, '----------^--!']);
+    });
+  });
+
+  it.each([
+    ['during the floor, ends the wait with the floor', 10, floorMs],
+    ['with the floor, ends the wait with it', 25, floorMs],
+    ['after the floor, ends the wait at once', 31, 31],
+    ['never, leaves the wait as it is', 1_000, 160],
+  ])('one that comes %s', (_when, at, waited) => {
+    marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('#', undefined, failureOf({ stage: 'handshake', status: 503, retryAfterMs: floorMs }));
+      const wakes = hot(`${at}ms w`);
+      const subs = ['(^!)', `${waited}ms (^!)`];
+      const slow = { ...policy, initialDelayMs: 160, maxDelayMs: 160 };
+      expectObservable(source.pipe(retryWhen(backoff(slow, undefined, wakes))), `${waited + 1}ms !`).toBe('');
+      expectSubscriptions(source.subscriptions).toBe(subs);
+    });
+  });
+
+  it('counts the attempts on', () => {
+    marbles(({ cold, hot, expectObservable, flush }, policy) => {
+      const told: (readonly [number, number])[] = [];
+      const tell = ({ attempt, delayMs }: Reconnect) => told.push([attempt, delayMs]);
+      const wakes = hot('  -w-w-w-w');
+      expectObservable(cold('#', undefined, x).pipe(retryWhen(backoff(policy, tell, wakes))), '--------!').toBe('');
+      flush();
+      expect(told).toEqual([
+        ...[
+          [1, 10],
+          [2, 20],
+          [3, 40],
+          [4, 40],
+          [5, 40],
+        ],
+      ]);
+    });
+  });
+
+  it('leaves nothing scheduled, and no subscription, when the consumer leaves during a floor that was woken', () => {
+    const scheduler = new VirtualTimeScheduler();
+    const wakes = new Subject<void>();
+    const feed$ = throwError(() => busy).pipe(retryWhen(backoff({ scheduler }, undefined, wakes)));
+    const subscription = feed$.subscribe();
+    wakes.next();
+    expect(scheduler.actions).toHaveLength(2);
+    subscription.unsubscribe();
+    expect([scheduler.actions, wakes.observed]).toEqual([[], false]);
+  });
 });

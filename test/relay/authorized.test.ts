@@ -5,12 +5,13 @@ import type { AddressInfo } from 'node:net';
 import {
   type Authorize,
   createRelay,
-  type RelayEvent,
+  type RelayActivity,
   relayHandler,
   type RelayHandlerOptions,
   type RelayOptions,
 } from '../../src/relay/index.js';
-import { eventually, Raw, Source, Web } from './support.js';
+import { Raw, Source, Web } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -20,20 +21,20 @@ afterEach(async () => {
 const serve = async (options: RelayHandlerOptions, relayOptions: RelayOptions = {}) => {
   const source = new Source();
   const relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0, ...relayOptions });
-  const told: RelayEvent[] = [];
-  relay.events$.subscribe((event) => told.push(event));
+  const reports: RelayActivity[] = [];
+  relay.events$.subscribe((event) => reports.push(event));
   const web = await Web.start(relayHandler(relay, options));
   closing.push(
     () => web[Symbol.asyncDispose](),
     () => relay.close(),
   );
-  return { source, relay, told, web, port: web.port };
+  return { source, relay, reports, web, port: web.port };
 };
 
-/** Asks once; gives the status and what is of interest here. */
+/** Sends one request, and returns the status, `Retry-After` and the body of a refusal. */
 const ask = async (port: number, headers: Readonly<Record<string, string>> = {}) => {
-  const asked = httpRequest({ host: '127.0.0.1', port, path: '/feed', headers, agent: false }).end();
-  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const request = httpRequest({ host: '127.0.0.1', port, path: '/feed', headers, agent: false }).end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
   closing.push(() => response.destroy());
   const { statusCode: status, headers: answer } = response;
   let body = '';
@@ -43,14 +44,14 @@ const ask = async (port: number, headers: Readonly<Record<string, string>> = {})
 
 const byHeader: Authorize = ({ headers }) => ({ id: String(headers['x-user']) });
 
-/** An authorization that the test decides, one after the other. */
+/** An `authorize` whose calls the test resolves one after the other. */
 const decided = () => {
   const waiting: { resolve: (answer: unknown) => void; reject: (error: unknown) => void }[] = [];
   const authorize = () => new Promise((resolve, reject) => waiting.push({ resolve, reject }));
   return { waiting, authorize: authorize as unknown as Authorize };
 };
 
-describe('authorize: who it lets in', () => {
+describe('authorize: results that allow a client', () => {
   it.each<[string, unknown, number]>([
     ['a user', { id: 'u1' }, 200],
     ['a user, later', Promise.resolve({ id: 'u1' }), 200],
@@ -71,7 +72,7 @@ describe('authorize: who it lets in', () => {
     expect(relay.status().authorizing).toBe(0);
   });
 
-  it('answers with 500 when `authorize` throws, or the `id` of its answer does, and gives no reason', async () => {
+  it('answers 500 without a reason when `authorize` or the `id` of its result throws', async () => {
     const throwing = {
       get id(): string {
         throw new Error('private');
@@ -87,7 +88,7 @@ describe('authorize: who it lets in', () => {
     }
   });
 
-  it('refuses an `authorizeTimeoutMs` that is none', () => {
+  it('refuses an invalid `authorizeTimeoutMs`', () => {
     for (const authorizeTimeoutMs of [0, -1, NaN, '5' as unknown as number])
       expect(() =>
         relayHandler(createRelay(new Source().events$), { authorize: () => true, authorizeTimeoutMs }),
@@ -96,21 +97,21 @@ describe('authorize: who it lets in', () => {
 });
 
 describe('authorize: users', () => {
-  it('gives a user as many streams as allowed, then 503 with Retry-After; others are served', async () => {
-    const { port, told } = await serve({ authorize: byHeader }, { maxClientsPerUser: 2 });
+  it('allows a user `maxClientsPerUser` streams, then answers 503 with Retry-After; other users are not affected', async () => {
+    const { port, reports } = await serve({ authorize: byHeader }, { maxClientsPerUser: 2 });
     const ann = { 'x-user': 'ann-7' };
     const [first] = [await ask(port, ann), await ask(port, ann)];
     const third = await ask(port, ann);
     expect([third.status, third.retryAfter]).toEqual([503, '5']);
     expect(third.body).not.toContain('ann-7');
-    expect(told.at(-1)).toEqual({ type: 'client-refused', at: expect.any(Number), reason: 'user' });
+    expect(reports.at(-1)).toEqual({ type: 'client-refused', at: expect.any(Number), reason: 'user' });
     expect((await ask(port, { 'x-user': 'bob' })).status).toBe(200);
     first.response.destroy();
-    await eventually(() => told.some(({ type }) => type === 'client-left'));
+    await waitFor(() => reports.some(({ type }) => type === 'client-left'));
     expect((await ask(port, ann)).status).toBe(200);
   });
 
-  it('ends the streams of a user who is disconnected, in order: what was not sent yet, `connect-again`, the end', async () => {
+  it('ends the streams of a disconnected user: first the remaining events, then `connect-again`, then the end', async () => {
     const { port, relay, source } = await serve({ authorize: byHeader }, { batchMs: 1_000_000 });
     const [ann, bob] = [await Raw.get(port, { 'x-user': 'ann' }), await Raw.get(port, { 'x-user': 'bob' })];
     closing.push(() => bob.socket.destroy());
@@ -124,40 +125,40 @@ describe('authorize: users', () => {
     expect(bob.text).not.toContain('connect-again');
   });
 
-  it('does not let a user in who is disconnected while the authorization is under way', async () => {
+  it('refuses a user who is disconnected during the authorization', async () => {
     const { authorize, waiting } = decided();
-    const { port, relay, told } = await serve({ authorize });
+    const { port, relay, reports } = await serve({ authorize });
     const answer = ask(port);
-    await eventually(() => waiting.length === 1);
+    await waitFor(() => waiting.length === 1);
     expect(relay.disconnect('ann')).toBe(0);
     waiting[0]!.resolve({ id: 'ann' });
     expect(await answer).toMatchObject({ status: 503, retryAfter: '5' });
-    expect(told).toMatchObject([{ type: 'client-refused', reason: 'session-ended' }]);
+    expect(reports).toMatchObject([{ type: 'client-refused', reason: 'session-ended' }]);
   });
 });
 
-describe('an authorization that takes long', () => {
-  it('has a place from the request on, and is answered with 503 after `authorizeTimeoutMs`; the place is free then', async () => {
+describe('a slow authorization', () => {
+  it('counts for `maxClients` from the request on, and is answered with 503 after `authorizeTimeoutMs`, which frees the slot', async () => {
     const { authorize, waiting } = decided();
-    const { port, relay, told } = await serve({ authorize, authorizeTimeoutMs: 50 }, { maxClients: 1 });
+    const { port, relay, reports } = await serve({ authorize, authorizeTimeoutMs: 50 }, { maxClients: 1 });
     const first = ask(port);
-    await eventually(() => waiting.length === 1);
+    await waitFor(() => waiting.length === 1);
     expect(relay.status()).toMatchObject({ clients: [], authorizing: 1 });
     expect((await ask(port)).status).toBe(503);
     expect(waiting).toHaveLength(1);
     expect(await first).toMatchObject({ status: 503, retryAfter: '5' });
-    expect(told).toMatchObject([{ reason: 'full' }, { reason: 'authorize-timeout' }]);
+    expect(reports).toMatchObject([{ reason: 'full' }, { reason: 'authorize-timeout' }]);
     expect(relay.status().authorizing).toBe(0);
     const again = ask(port);
-    await eventually(() => waiting.length === 2);
+    await waitFor(() => waiting.length === 2);
     waiting[1]!.resolve(true);
     expect((await again).status).toBe(200);
   });
 
   it.each([
-    ['gives', (one: ReturnType<typeof decided>['waiting'][0]) => one.resolve(true)],
-    ['throws', (one: ReturnType<typeof decided>['waiting'][0]) => one.reject(new Error('secret-9'))],
-  ])('changes nothing when it %s an answer after that: no client, no unhandled rejection', async (_how, decide) => {
+    ['resolves', (one: ReturnType<typeof decided>['waiting'][0]) => one.resolve(true)],
+    ['rejects', (one: ReturnType<typeof decided>['waiting'][0]) => one.reject(new Error('secret-9'))],
+  ])('has no effect when it %s after that: no client, no unhandled rejection', async (_how, decide) => {
     const unhandled: unknown[] = [];
     const note = (error: unknown) => unhandled.push(error);
     process.on('unhandledRejection', note);
@@ -166,19 +167,19 @@ describe('an authorization that takes long', () => {
     const { port, relay, source } = await serve({ authorize, authorizeTimeoutMs: 20 });
     expect((await ask(port)).status).toBe(503);
     decide(waiting[0]!);
-    // Node reports rejections after the microtasks of a turn.
+    // Node reports unhandled rejections after the microtasks of a turn.
     for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     expect([unhandled, relay.status().clients, source.subscriptions]).toEqual([[], [], 0]);
   });
 
-  it('is answered with 503 at once when the relay is closed, so that the server can close', async () => {
+  it('is answered with 503 at once when the relay closes, so that the server can close', async () => {
     const source = new Source();
     const relay = createRelay(source.events$);
     const { authorize, waiting } = decided();
     const server = createServer(relayHandler(relay, { authorize })).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const answer = ask((server.address() as AddressInfo).port);
-    await eventually(() => waiting.length === 1);
+    await waitFor(() => waiting.length === 1);
     const closed = once(server, 'close');
     relay.close();
     server.close();
@@ -189,15 +190,15 @@ describe('an authorization that takes long', () => {
     expect(source.subscriptions).toBe(0);
   });
 
-  it.each(['before it is decided', 'in the turn in which it is decided', 'after it is decided'])(
-    'leaves no place and no timer when the client goes %s',
+  it.each(['before the decision', 'in the turn of the decision', 'after the decision'])(
+    'leaves no slot and no timer when the client disconnects %s',
     async (when) => {
       const { authorize, waiting } = decided();
       const { port, relay, web, source } = await serve({ authorize, authorizeTimeoutMs: 600_000 }, { maxClients: 1 });
       const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
       const before = timers();
       const raw = await Raw.get(port);
-      await eventually(() => waiting.length === 1);
+      await waitFor(() => waiting.length === 1);
       expect(timers()).toBeGreaterThan(before);
       const [response] = web.responses;
       if (when.startsWith('after')) {
@@ -206,17 +207,17 @@ describe('an authorization that takes long', () => {
       }
       raw.socket.destroy();
       if (when.startsWith('in the turn')) waiting[0]!.resolve(true);
-      await eventually(() => response!.destroyed && relay.status().authorizing + relay.status().clients.length === 0);
+      await waitFor(() => response!.destroyed && relay.status().authorizing + relay.status().clients.length === 0);
       if (when.startsWith('before')) waiting[0]!.resolve(true);
-      await eventually(() => timers() <= before && source.active === 0);
+      await waitFor(() => timers() <= before && source.active === 0);
       const next = ask(port);
-      await eventually(() => waiting.length === 2);
+      await waitFor(() => waiting.length === 2);
       waiting[1]!.resolve(true);
       expect((await next).status).toBe(200);
     },
   );
 
-  it('gives no place to a request whose connection has ended before the handler is called', async () => {
+  it('takes no slot for a request whose connection has ended before the handler is called', async () => {
     const source = new Source();
     const relay = createRelay(source.events$);
     const feed = relayHandler(relay, { authorize: () => true });
@@ -232,9 +233,9 @@ describe('an authorization that takes long', () => {
       () => relay.close(),
     );
     const raw = await Raw.get(web.port);
-    await eventually(() => web.responses.length === 1);
+    await waitFor(() => web.responses.length === 1);
     raw.socket.destroy();
-    await eventually(() => called);
+    await waitFor(() => called);
     expect(relay.status().authorizing).toBe(0);
     await new Promise((resolve) => setImmediate(resolve));
     expect([relay.status().authorizing, relay.status().clients, source.subscriptions]).toEqual([0, [], 0]);
@@ -242,11 +243,11 @@ describe('an authorization that takes long', () => {
 });
 
 describe('pipelined requests', () => {
-  it('take one place, not all: those whose answers have to wait are answered with 400 and ask nobody', async () => {
-    let asked = 0;
+  it('take one slot together: all but the first are answered with 400, without a call of `authorize`', async () => {
+    let calls = 0;
     const { port, relay, web } = await serve({
       authorize: () => {
-        asked += 1;
+        calls += 1;
         return true;
       },
     });
@@ -254,9 +255,9 @@ describe('pipelined requests', () => {
     const raw = await Raw.open(port, 'GET /feed HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(count));
     closing.push(() => raw.socket.destroy());
     await raw.until((text) => text.includes('event: hello'));
-    await eventually(() => web.requests.length > 100);
+    await waitFor(() => web.requests.length > 100);
     const { clients, authorizing } = relay.status();
-    expect([asked, clients.length, authorizing]).toEqual([1, 1, 0]);
+    expect([calls, clients.length, authorizing]).toEqual([1, 1, 0]);
     expect(web.responses.slice(1).every(({ statusCode }) => statusCode === 400)).toBe(true);
   });
 });

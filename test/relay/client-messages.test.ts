@@ -3,11 +3,11 @@ import { interval, Observable, ReplaySubject, share, Subject } from 'rxjs';
 import { clientMessages$ } from '../../src/relay/client-messages.js';
 import type { RelayMessage } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
-import type { SentAway } from '../../src/relay/relay-client.js';
+import type { EndReason } from '../../src/relay/relay-client.js';
 import { opened } from '../operators/stream.js';
 import { Clock, frame, range, Response, watermarkIn } from './support.js';
 
-/** One client of a run, in virtual time: a heartbeat each second. */
+/** One client of a run, in virtual time, with a heartbeat each second. */
 const one = (
   receiver: { readonly response?: Response; readonly lastEventId?: string } = { response: new Response() },
 ) => {
@@ -22,29 +22,29 @@ const one = (
     subscriber.add(() => (beating -= 1));
   });
   const watermarks$ = interval(250, clock.scheduler);
-  const sentAway$ = new Subject<SentAway>();
-  const told: string[] = [];
+  const ended$ = new Subject<EndReason>();
+  const reports: string[] = [];
   const messages: RelayMessage[] = [];
   let end: string | undefined;
-  const subscription = clientMessages$(run$, { heartbeats$, watermarks$ }, receiver, sentAway$, clock.scheduler, {
-    joined: ({ joined }) => told.push(joined),
-    behind: ({ missed }) => told.push(`behind ${missed}`),
-    stuck: () => told.push('stuck'),
+  const subscription = clientMessages$(run$, { heartbeats$, watermarks$ }, receiver, ended$, clock.scheduler, {
+    joined: ({ joined }) => reports.push(joined),
+    behind: ({ missed }) => reports.push(`behind ${missed}`),
+    stuck: () => reports.push('stuck'),
   }).subscribe({
     next: (message) => messages.push(message),
     complete: () => (end = 'complete'),
     error: (error: unknown) => (end = String(error)),
   });
   return {
-    ...{ clock, run, run$, sentAway$, told, subscription },
+    ...{ clock, run, run$, ended$, reports, subscription },
     response: receiver.response ?? new Response(),
     push: (...payloads: readonly (string | number)[]) => {
       for (const payload of payloads) run.append(frame(payload));
       run$.next(run);
     },
-    /** The types of what came since the last time. */
+    /** The types of the messages since the last call. */
     news: () => messages.splice(0).map(({ type }) => type ?? 'events'),
-    /** The watermarks of what came since the last time. */
+    /** The watermarks since the last call. */
     marks: () => messages.splice(0).flatMap((message) => (message.type === undefined ? [watermarkIn(message)] : [])),
     end: () => end,
     beating: () => beating,
@@ -56,11 +56,11 @@ const full = (response: Response): void => {
 };
 
 describe('clientMessages$', () => {
-  it('waits for the run, then greets; sends what is new with each sign of it', () => {
-    const { run, run$, news, push, told } = one();
-    expect([news(), told]).toEqual([[], []]);
+  it('waits for the run, then sends `hello`, and new events each time the run emits', () => {
+    const { run, run$, news, push, reports } = one();
+    expect([news(), reports]).toEqual([[], []]);
     run$.next(run);
-    expect([news(), told]).toEqual([['hello'], ['new']]);
+    expect([news(), reports]).toEqual([['hello'], ['new']]);
     push('a', 'b');
     push('c');
     expect(news()).toEqual(['events', 'events']);
@@ -68,7 +68,7 @@ describe('clientMessages$', () => {
     expect(news()).toEqual([]);
   });
 
-  it('sends a heartbeat now and then, but not into a full response', () => {
+  it('sends heartbeats, except while the response is full', () => {
     const { clock, run, run$, news, response } = one();
     run$.next(run);
     clock.pass(2_500);
@@ -81,7 +81,7 @@ describe('clientMessages$', () => {
     expect(news()).toEqual(['heartbeat']);
   });
 
-  it('sends a watermark four times a second while no event comes, once there was one, and not into a full response', () => {
+  it('sends a watermark four times a second after the first event, except while the response is full', () => {
     const { clock, run, run$, marks, response } = one();
     run$.next(run);
     clock.pass(900);
@@ -96,7 +96,7 @@ describe('clientMessages$', () => {
     expect(marks()).toEqual([]);
   });
 
-  it('sends the watermarks of a source that is late, and not the time of this machine', () => {
+  it('sends the watermarks of a late source, not the local time', () => {
     const { clock, run, run$, marks } = one();
     run$.next(run);
     run.append(opened(clock.now - 500));
@@ -110,7 +110,7 @@ describe('clientMessages$', () => {
     expect(marks()).toEqual([at + 700]);
   });
 
-  it('sends nothing while the response is full; all of it once it has drained', () => {
+  it('sends nothing while the response is full, and all events once it has drained', () => {
     const { run, run$, news, push, response } = one();
     run$.next(run);
     news();
@@ -121,28 +121,28 @@ describe('clientMessages$', () => {
     expect(news()).toEqual(['events']);
   });
 
-  it('tells of what went by when it was full for too long', () => {
-    const { run, run$, news, push, response, told } = one();
+  it('sends a gap when the response was full for too long', () => {
+    const { run, run$, news, push, response, reports } = one();
     run$.next(run);
     full(response);
     for (const n of range(1, 250)) push(n);
     news();
     response.drain();
     expect(news()).toEqual(['events', 'events']);
-    expect(told).toEqual(['new', 'behind 150']);
+    expect(reports).toEqual(['new', 'behind 150']);
   });
 
-  it('gives up a client that reads nothing for four heartbeats', () => {
-    const { beating, clock, end, response, run, run$, told } = one();
+  it('ends the stream of a client that reads nothing for four heartbeats', () => {
+    const { beating, clock, end, response, run, run$, reports } = one();
     run$.next(run);
     clock.pass(500);
     full(response);
     clock.pass(3_500);
-    expect([told, response.isDestroyed, end()]).toEqual([['new', 'stuck'], true, 'complete']);
+    expect([reports, response.isDestroyed, end()]).toEqual([['new', 'stuck'], true, 'complete']);
     expect([beating(), response.listenerCount('drain'), run$.observed]).toEqual([0, 0, false]);
   });
 
-  it('does not give up one that reads now and then', () => {
+  it('continues with a client that reads from time to time', () => {
     const { clock, end, response, run, run$ } = one();
     run$.next(run);
     for (let n = 0; n < 10; n += 1) {
@@ -153,7 +153,7 @@ describe('clientMessages$', () => {
     expect([response.isDestroyed, end()]).toEqual([false, undefined]);
   });
 
-  it('does not give up one that reads slowly: it drains in between, and is full again at once', () => {
+  it('continues with a slow client whose response drains between heartbeats and is full again at once', () => {
     const { clock, end, response, run, run$ } = one();
     run$.next(run);
     full(response);
@@ -168,24 +168,21 @@ describe('clientMessages$', () => {
     expect([response.isDestroyed, end()]).toEqual([true, 'complete']);
   });
 
-  it.each(['connect-again', 'complete'] as const)(
-    'completes behind the message `%s`, once it has been sent',
-    (type) => {
-      const { beating, end, news, response, run, run$, push } = one();
-      run$.next(run);
-      full(response);
-      push('a');
-      if (type === 'connect-again') run.stop(new Error());
-      else run.complete();
-      run$.next(run);
-      expect([news(), end()]).toEqual([['hello'], undefined]);
-      response.drain();
-      expect([news(), end()]).toEqual([['events', type], 'complete']);
-      expect([beating(), response.listenerCount('drain'), run$.observed]).toEqual([0, 0, false]);
-    },
-  );
+  it.each(['connect-again', 'complete'] as const)('completes after the message `%s`, once it was sent', (type) => {
+    const { beating, end, news, response, run, run$, push } = one();
+    run$.next(run);
+    full(response);
+    push('a');
+    if (type === 'connect-again') run.stop(new Error());
+    else run.complete();
+    run$.next(run);
+    expect([news(), end()]).toEqual([['hello'], undefined]);
+    response.drain();
+    expect([news(), end()]).toEqual([['events', type], 'complete']);
+    expect([beating(), response.listenerCount('drain'), run$.observed]).toEqual([0, 0, false]);
+  });
 
-  it('hands out messages as they come when there is no response to look at', () => {
+  it('emits messages at once when there is no response', () => {
     const { clock, news, push, end } = one({});
     push(...range(1, 50));
     expect(news()).toEqual(['hello', 'events']);
@@ -193,7 +190,7 @@ describe('clientMessages$', () => {
     expect([news().filter((type) => type === 'heartbeat').length, end()]).toEqual([9, undefined]);
   });
 
-  it('leaves nothing behind when it is unsubscribed from', () => {
+  it('removes its timers and listeners when it is unsubscribed', () => {
     const { beating, response, run, run$, subscription } = one();
     run$.next(run);
     expect([beating() > 0, response.listenerCount('drain') > 0]).toEqual([true, true]);
@@ -201,9 +198,9 @@ describe('clientMessages$', () => {
     expect([beating(), response.listenerCount('drain'), run$.observed]).toEqual([0, 0, false]);
   });
 
-  it('takes up the place that it is given', () => {
-    const { run, run$, news, told } = one({ lastEventId: 'otherrun.1.1.1' });
+  it('starts at the position of `lastEventId`', () => {
+    const { run, run$, news, reports } = one({ lastEventId: 'otherrun.1.1.1' });
     run$.next(run);
-    expect([news(), told]).toEqual([['hello'], ['behind']]);
+    expect([news(), reports]).toEqual([['hello'], ['behind']]);
   });
 });

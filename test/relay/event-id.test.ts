@@ -1,23 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { eventId, parseEventId } from '../../src/relay/event-id.js';
+import { formatEventId, parseEventId } from '../../src/relay/event-id.js';
 
-describe('eventId', () => {
-  it('is read as it was written', () => {
+describe('formatEventId', () => {
+  it('returns a text that `parseEventId` reads back', () => {
     const count = fc.integer({ min: 0, max: 10 ** 15 });
     fc.assert(
       fc.property(fc.stringMatching(/^[\w-]{8}$/), count, count, count, (epoch, seq, frames, at) => {
-        const text = eventId(epoch, { seq, frames, at });
+        const text = formatEventId(epoch, { seq, frames, at });
         expect(parseEventId(text)).toEqual({ epoch, seq, frames, at });
-        // It goes into a header and a field of Server-Sent Events as it is.
+        // It is written unchanged into a header and into a field of Server-Sent Events.
         expect(text).toMatch(/^[\x21-\x7e]+$/);
       }),
     );
   });
 
-  it('holds whole numbers, whatever a clock says: none is earlier than the last event', () => {
-    expect(eventId('e', { seq: 1, frames: 0, at: 1.75 })).toBe('e.1.0.2');
-    expect(eventId('e', { seq: 1, frames: 0, at: -5 })).toBe('e.1.0.0');
+  it('rounds the time up to a whole number of at least 0', () => {
+    expect(formatEventId('e', { seq: 1, frames: 0, at: 1.75 })).toBe('e.1.0.2');
+    expect(formatEventId('e', { seq: 1, frames: 0, at: -5 })).toBe('e.1.0.0');
   });
 });
 
@@ -50,7 +50,7 @@ describe('parseEventId', () => {
     expect(parseEventId(text)).toBeUndefined();
   });
 
-  it('throws for no text at all, and gives finite numbers when it gives any', () => {
+  it('never throws, and returns finite numbers only', () => {
     const nearly = fc.stringMatching(/^[\w.-]{0,60}$/);
     fc.assert(
       fc.property(fc.oneof(fc.string(), nearly), (text) => {

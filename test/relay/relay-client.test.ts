@@ -5,7 +5,9 @@ import { RelayClient } from '../../src/relay/relay-client.js';
 import type { RelayMessage } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
 import { disconnected, gapOf, opened, reconnecting } from '../operators/stream.js';
-import { eventsIn, frame, range, type Told } from './support.js';
+import { eventsIn, frame, range } from './support.js';
+import { cases } from '../support/cases.js';
+import { type WireEvent } from './support.js';
 
 const runOf = (bounds: { capacity?: number; capacityBytes?: number; maxReplayBytes?: number } = {}) =>
   new RelayRun({ capacity: 1_000, capacityBytes: 1e6, maxReplayBytes: 1e6, ...bounds }, () => 500);
@@ -26,15 +28,15 @@ const fill = (run: RelayRun, from: number, to: number): void => {
   for (const n of range(from, to)) run.append(frame(n, 500 + n));
 };
 
-const told = (messages: readonly RelayMessage[]): Told[] =>
+const eventsOf = (messages: readonly RelayMessage[]): WireEvent[] =>
   messages.filter(({ type }) => type === undefined).flatMap(eventsIn);
 const payloads = (messages: readonly RelayMessage[]): unknown[] =>
-  told(messages).flatMap(({ type, data }) => (type === 'frame' ? [Number(data)] : []));
+  eventsOf(messages).flatMap(({ type, data }) => (type === 'frame' ? [Number(data)] : []));
 const idOf = (run: RelayRun, { seq, frames = seq, at = 500 }: { seq: number; frames?: number; at?: number }): string =>
   `${run.epoch}.${seq}.${frames}.${at}`;
 
 describe('RelayClient', () => {
-  it('greets with the time of the relay, then tells how it stands, then what is new', () => {
+  it('sends the time of the relay, then the state of the feed, then new events', () => {
     const run = runOf();
     run.append(opened(510, 3));
     fill(run, 1, 2);
@@ -51,7 +53,7 @@ describe('RelayClient', () => {
     expect([client.joined, client.sent, client.missed]).toEqual(['new', 2, 0]);
   });
 
-  it('only greets when nothing has happened yet', () => {
+  it('sends only `hello` before the first event', () => {
     expect(
       clientOf(runOf())
         .next()
@@ -62,45 +64,45 @@ describe('RelayClient', () => {
   it.each<[string, readonly LifecycleEvent[]]>([
     ['waits', [disconnected(520), reconnecting(520, 50)]],
     ['has failed twice', [disconnected(520), reconnecting(520, 50), disconnected(580), reconnecting(580, 90, 2)]],
-  ])('tells a newcomer of a feed that %s', (_what, events) => {
+  ])('sends the state of a feed that %s to a new client', (_what, events) => {
     const run = runOf();
     for (const event of [opened(510), ...events]) run.append(event);
-    const types = told(clientOf(run).next());
+    const types = eventsOf(clientOf(run).next());
     expect(types.at(-1)).toEqual(JSON.parse(JSON.stringify(events.at(-1))));
     expect(types[0]).toMatchObject({ type: 'disconnected', at: 520 });
   });
 
-  it('gives who comes back exactly what it missed, and opens the feed at the place where it was', () => {
+  it('sends exactly the missed events to a returning client, after an `opened` with the time of its position', () => {
     const run = runOf();
     run.append(opened(500));
     fill(run, 1, 9);
     const { client, next } = clientOf(run, idOf(run, { seq: 5, frames: 4, at: 504 }));
     const messages = next();
     expect(messages[0]).toMatchObject({ type: 'hello', id: idOf(run, { seq: 5, frames: 4, at: 504 }) });
-    expect(told(messages)[0]).toEqual(opened(504));
+    expect(eventsOf(messages)[0]).toEqual(opened(504));
     expect(payloads(messages)).toEqual([5, 6, 7, 8, 9]);
     expect([client.joined, client.sent, client.missed]).toEqual(['resumed', 5, 0]);
   });
 
-  it('tells who comes back as it was then, when the feed was not open; what follows comes by itself', () => {
+  it('sends a returning client the state at its position when the feed was not open, then the events since', () => {
     const run = runOf();
     const events = [opened(500), disconnected(510), reconnecting(510, 5), opened(520, 2), gapOf(510, 520)];
     for (const event of events) run.append(event);
-    const types = told(clientOf(run, idOf(run, { seq: 3, frames: 0 })).next()).map(({ type }) => type);
+    const types = eventsOf(clientOf(run, idOf(run, { seq: 3, frames: 0 })).next()).map(({ type }) => type);
     expect(types).toEqual(['disconnected', 'reconnecting', 'opened', 'gap']);
   });
 
   it.each<[string, (run: RelayRun) => string, number | undefined, number]>([
-    ['is gone', (run) => idOf(run, { seq: 2, at: 502 }), 8, 502],
-    ['is gone just now', (run) => idOf(run, { seq: 9, frames: 9, at: 509 }), 1, 509],
+    ['was removed', (run) => idOf(run, { seq: 2, at: 502 }), 8, 502],
+    ['was just removed', (run) => idOf(run, { seq: 9, frames: 9, at: 509 }), 1, 509],
     ['is before the first event', (run) => idOf(run, { seq: 0 }), 10, 500],
-    ['is in a log of another run, before all of this one', () => 'otherrun.15.15.505', undefined, 505],
-  ])('tells whose place %s of a gap, and goes on with what there is', (_what, id, missed, from) => {
+    ['is in the log of another run, before all of this one', () => 'otherrun.15.15.505', undefined, 505],
+  ])('sends a gap to a client whose position %s, then the stored events', (_what, id, missed, from) => {
     const run = runOf({ capacity: 10 });
     fill(run, 1, 20);
     const { client, next } = clientOf(run, id(run));
     const messages = next();
-    const [open, gap] = told(messages);
+    const [open, gap] = eventsOf(messages);
     expect([open!.type, gap!.type]).toEqual(['opened', 'gap']);
     expect(gap).toMatchObject({ from, to: 510, durationMs: 510 - from, failure: { code: 'relay-behind' } });
     expect(gap!['missed']).toBe(missed);
@@ -112,69 +114,69 @@ describe('RelayClient', () => {
   it.each<[string, (run: RelayRun) => string]>([
     ['is in the future', (run) => idOf(run, { seq: 999, frames: 999, at: 999_999 })],
     ['is in the far future', (run) => `${run.epoch}.9999999999999999.0.9999999999999999`],
-  ])('takes whose place %s for somebody new', (_what, id) => {
+  ])('treats a client whose position %s as new', (_what, id) => {
     const run = runOf({ capacity: 10 });
     fill(run, 1, 20);
     const { client, next } = clientOf(run, id(run));
-    expect(told(next()).map(({ type }) => type)).toEqual(['opened']);
+    expect(eventsOf(next()).map(({ type }) => type)).toEqual(['opened']);
     expect([client.joined, client.missed]).toEqual(['new', 0]);
   });
 
-  describe('whose place is in another run, in a run that has not been open yet,', () => {
-    const place = 'otherrun.15.15.400';
+  describe('with a position of another run, before the feed was open,', () => {
+    const otherId = 'otherrun.15.15.400';
     const before = [{ type: 'ticket-requested', at: 510, feed: 'market' }] as const;
 
-    it('is told of a gap that ends with the opening, and stands behind it', () => {
+    it('sends a gap that ends with `opened` and follows it', () => {
       const run = runOf();
-      const { next } = clientOf(run, place);
-      expect(told(next())).toEqual([]);
+      const { next } = clientOf(run, otherId);
+      expect(eventsOf(next())).toEqual([]);
       for (const event of [...before, opened(700, 1), frame(1, 710)]) run.append(event);
       const messages = next();
-      expect(told(messages).map(({ type }) => type)).toEqual(['ticket-requested', 'opened', 'gap', 'frame']);
-      expect(told(messages)[2]).toMatchObject({ from: 400, to: 700, durationMs: 300 });
-      // Nobody knows how many.
-      expect(told(messages)[2]).not.toHaveProperty('missed');
-      expect(messages.map(({ id }) => id === place)).toEqual([true, false, false]);
+      expect(eventsOf(messages).map(({ type }) => type)).toEqual(['ticket-requested', 'opened', 'gap', 'frame']);
+      expect(eventsOf(messages)[2]).toMatchObject({ from: 400, to: 700, durationMs: 300 });
+      // The number is unknown.
+      expect(eventsOf(messages)[2]).not.toHaveProperty('missed');
+      expect(messages.map(({ id }) => id === otherId)).toEqual([true, false, false]);
     });
 
-    it('is told of it also when it comes after the first events, and when it is lost before the opening', () => {
+    it('sends the gap also when the client joins after the first events, and when its connection is lost before `opened`', () => {
       const run = runOf();
       run.append(before[0]);
-      const [hello, requested] = clientOf(run, place).next();
-      expect([hello!.id, requested!.id]).toEqual([place, place]);
+      const [hello, requested] = clientOf(run, otherId).next();
+      expect([hello!.id, requested!.id]).toEqual([otherId, otherId]);
       for (const event of [
         disconnected(520, { stage: 'handshake', code: 'handshake-unreachable', closeCode: undefined }),
         reconnecting(520, 50),
         opened(700, 1),
       ])
         run.append(event);
-      expect(told(clientOf(run, requested!.id).next()).map(({ type }) => type)).toEqual([
+      expect(eventsOf(clientOf(run, requested!.id).next()).map(({ type }) => type)).toEqual([
         ...['ticket-requested', 'disconnected', 'reconnecting', 'opened', 'gap'],
       ]);
     });
 
-    it('is told of it before the first frame of a source without events', () => {
+    it('sends the gap before the first frame of a source without lifecycle events', () => {
       const run = runOf();
-      const { next } = clientOf(run, place);
+      const { next } = clientOf(run, otherId);
       next();
       fill(run, 1, 2);
-      expect(told(next()).map(({ type }) => type)).toEqual(['gap', 'frame', 'frame']);
+      expect(eventsOf(next()).map(({ type }) => type)).toEqual(['gap', 'frame', 'frame']);
     });
   });
 
-  it('does not hide that gap from the next connection, when this one is lost right behind the greeting', () => {
+  it('sends that gap on the next connection when this one is lost after `hello`', () => {
     const run = runOf({ capacity: 10 });
     fill(run, 1, 20);
     const id = idOf(run, { seq: 2, at: 502 });
     const [hello, gap] = clientOf(run, id).next();
     expect(hello).toMatchObject({ type: 'hello', id });
-    expect(told(clientOf(run, hello!.id).next())[1]).toMatchObject({ type: 'gap', missed: 8 });
-    // Behind the gap the place is a new one.
-    expect(told(clientOf(run, gap!.id).next()).map(({ type }) => type)[1]).toBe('frame');
+    expect(eventsOf(clientOf(run, hello!.id).next())[1]).toMatchObject({ type: 'gap', missed: 8 });
+    // After the gap the position is a new one.
+    expect(eventsOf(clientOf(run, gap!.id).next()).map(({ type }) => type)[1]).toBe('frame');
   });
 
   it.each(['', '1', 'e.1', '../../etc', 'a.1.1.1\r\nset-cookie: x=1', '__proto__', '-.-.-.-'])(
-    'takes whose place nobody can read for somebody new: %j',
+    'treats a client with an unreadable id as new: %j',
     (id) => {
       const run = runOf();
       fill(run, 1, 3);
@@ -184,7 +186,7 @@ describe('RelayClient', () => {
     },
   );
 
-  it('tells who has fallen out of the log of one gap with the number of frames, and goes on with what there is', () => {
+  it('sends one gap with the number of frames to a client that fell out of the log, then the stored events', () => {
     const run = runOf({ capacity: 10 });
     const { client, behind, next } = clientOf(run);
     next();
@@ -192,21 +194,21 @@ describe('RelayClient', () => {
     next();
     fill(run, 5, 30);
     const messages = next();
-    const [gap, first] = told(messages);
+    const [gap, first] = eventsOf(messages);
     expect(gap).toMatchObject({ type: 'gap', from: 504, to: 520, missed: 16, failure: { code: 'relay-behind' } });
     expect(first).toMatchObject({ type: 'frame', data: '21' });
-    expect(told(messages)).toHaveLength(11);
+    expect(eventsOf(messages)).toHaveLength(11);
     expect([client.sent, client.missed, behind]).toEqual([14, 16, [16]]);
   });
 
-  it('tells it how the feed stands as well, when that has changed in between', () => {
+  it('also sends the state of the feed if it has changed in between', () => {
     const run = runOf({ capacity: 2 });
     const { next } = clientOf(run);
     for (const event of [opened(501), frame(1, 502)]) run.append(event);
     next();
     for (const event of [disconnected(510), opened(520, 2), gapOf(510, 520), frame(2, 521, 2), frame(3, 522, 2)])
       run.append(event);
-    expect(told(next())).toEqual([
+    expect(eventsOf(next())).toEqual([
       opened(520, 2),
       expect.objectContaining({ type: 'gap', from: 502, to: 520, missed: 0 }),
       expect.objectContaining({ type: 'frame', data: '2' }),
@@ -214,22 +216,22 @@ describe('RelayClient', () => {
     ]);
     for (const event of [frame(4, 523, 2), disconnected(530), reconnecting(530, 5), reconnecting(531, 5)])
       run.append(event);
-    expect(told(next()).map(({ type }) => type)).toEqual(['gap', 'disconnected', 'reconnecting', 'reconnecting']);
+    expect(eventsOf(next()).map(({ type }) => type)).toEqual(['gap', 'disconnected', 'reconnecting', 'reconnecting']);
   });
 
-  it('gives nothing more while the response is full, and goes on behind it', () => {
+  it('stops while the response is full, and continues after that', () => {
     const run = runOf();
     const { next } = clientOf(run);
     expect(next(() => true).map(({ type }) => type)).toEqual(['hello']);
     fill(run, 1, 300);
     for (const n of range(301, 310)) run.append(frame(String(n).padEnd(30_000), 500));
-    let asked = 0;
-    const some = next(() => (asked += 1) > 2);
+    let calls = 0;
+    const some = next(() => (calls += 1) > 2);
     expect(some).toHaveLength(2);
     expect([...payloads(some), ...payloads(next())]).toEqual(range(1, 310));
   });
 
-  it('says again and again that the source has ended, behind everything else', () => {
+  it('sends the end of the source after all events', () => {
     const run = runOf();
     const { next } = clientOf(run);
     fill(run, 1, 2);
@@ -243,7 +245,7 @@ describe('RelayClient', () => {
     expect(next(() => true).at(-1)?.type).not.toBe('complete');
   });
 
-  it('gives a heartbeat that changes no place', () => {
+  it('returns a heartbeat that changes no position', () => {
     const run = runOf();
     const { client, next } = clientOf(run);
     fill(run, 1, 2);
@@ -252,7 +254,7 @@ describe('RelayClient', () => {
     expect(client.heartbeat()).toEqual({ id: idOf(run, { seq: 2, at: 502 }), type: 'heartbeat', data: '' });
   });
 
-  it('resumes anywhere in what is held, and tells of a gap anywhere else: each frame is sent or missed, once', () => {
+  it('resumes at each stored position, and sends a gap otherwise: each frame is sent or missed, once', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 40 }),
@@ -269,9 +271,9 @@ describe('RelayClient', () => {
             if (returns) ({ next } = clientOf(run, seen.at(-1)!.id));
             if (reads) seen.push(...next());
           }
-          // With each gap the frames go on behind as many as it says.
+          // After each gap the numbers continue after the missed ones.
           let expected = 1;
-          for (const event of told(seen)) {
+          for (const event of eventsOf(seen)) {
             if (event.type === 'gap') expected += event['missed'] as number;
             if (event.type === 'frame') {
               expect(Number(event['data'])).toBe(expected);
@@ -281,7 +283,7 @@ describe('RelayClient', () => {
           expect(expected - 1).toBe(emitted);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 });

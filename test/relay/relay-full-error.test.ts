@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { RelayFullError } from '../../src/relay/index.js';
 
-it('says what happened and when to come back', () => {
+it('has a message, a reason and the time until a retry', () => {
   const error = new RelayFullError('There are 2 clients. Come back later.');
   expect(error).toBeInstanceOf(Error);
   expect(error.message).toBe('There are 2 clients. Come back later.');

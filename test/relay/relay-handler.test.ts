@@ -7,7 +7,7 @@ import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js'
 import {
   createRelay,
   type Relay,
-  type RelayEvent,
+  type RelayActivity,
   relayHandler,
   type RelayHandlerOptions,
   type RelayOptions,
@@ -15,7 +15,8 @@ import {
 } from '../../src/relay/index.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { lost } from '../operators/stream.js';
-import { eventually, frame, range, Raw, Source, Web } from './support.js';
+import { frame, range, Raw, Source, Web } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const app = 'https://app.example.com';
 const open = { authorize: () => true };
@@ -25,7 +26,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** A relay on loopback. */
+/** Starts a relay on loopback. */
 const serve = async (
   options: RelayHandlerOptions = open,
   relayOptions: RelayOptions = {},
@@ -33,20 +34,20 @@ const serve = async (
 ) => {
   const source = new Source();
   const relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0, ...relayOptions });
-  const told: RelayEvent[] = [];
-  relay.events$.subscribe((event) => told.push(event));
+  const reports: RelayActivity[] = [];
+  relay.events$.subscribe((event) => reports.push(event));
   const web = await Web.start(around(relayHandler(relay, options)));
   closing.push(
     () => web[Symbol.asyncDispose](),
     () => relay.close(),
   );
-  return { source, relay, told, web, port: web.port };
+  return { source, relay, reports, web, port: web.port };
 };
 
-/** Asks once, and reads the answer as far as it is complete. */
+/** Sends one request, and reads the answer, or the first part of a stream. */
 const ask = async (port: number, method = 'GET', headers: Readonly<Record<string, string | string[]>> = {}) => {
-  const asked = httpRequest({ host: '127.0.0.1', port, path: '/feed', method, headers, agent: false }).end();
-  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const request = httpRequest({ host: '127.0.0.1', port, path: '/feed', method, headers, agent: false }).end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
   response.setEncoding('utf8');
   const isStream = response.headers['content-type']?.startsWith('text/event-stream') === true;
   let body = '';
@@ -86,17 +87,17 @@ describe('relayHandler: the options', () => {
   });
 });
 
-describe('relayHandler: who is let in', () => {
+describe('relayHandler: authorize', () => {
   const decisions: readonly (readonly [string, () => unknown, number])[] = [
-    ['says yes', () => true, 200],
-    ['says yes later', () => Promise.resolve(true), 200],
-    ['says no', () => false, 403],
-    ['says no later', () => Promise.resolve(false), 403],
-    ['says a text', () => 'no', 403],
-    ['says 1', () => 1, 403],
-    ['says 1 later', () => Promise.resolve(1), 403],
-    ['gives an object', () => ({}), 403],
-    ['says nothing', () => undefined, 403],
+    ['returns true', () => true, 200],
+    ['resolves to true', () => Promise.resolve(true), 200],
+    ['returns false', () => false, 403],
+    ['resolves to false', () => Promise.resolve(false), 403],
+    ['returns a text', () => 'no', 403],
+    ['returns 1', () => 1, 403],
+    ['resolves to 1', () => Promise.resolve(1), 403],
+    ['returns an object', () => ({}), 403],
+    ['returns undefined', () => undefined, 403],
     [
       'throws',
       () => {
@@ -118,7 +119,7 @@ describe('relayHandler: who is let in', () => {
     expect(JSON.parse(answer.body)).toEqual({ error: { status, message: expect.any(String) } });
   });
 
-  it('asks with the request as it came', async () => {
+  it('calls authorize with the request', async () => {
     const { port } = await serve({
       authorize: ({ headers, url }) => headers.authorization === 'Bearer t' && url === '/feed',
     });
@@ -131,7 +132,7 @@ describe('relayHandler: select', () => {
   const even: RelayTopic = (events$) =>
     events$.pipe(filter((event) => event.type !== 'frame' || Number(event.text()) % 2 === 0));
 
-  it('gives each client what its request asks for', async () => {
+  it('sends each client the topic that its request selects', async () => {
     const { port, source } = await serve({
       ...open,
       select: ({ headers }) => (headers['x-only'] === 'even' ? even : undefined),
@@ -149,28 +150,28 @@ describe('relayHandler: select', () => {
         throw new Error('secret-3');
       },
     ],
-    ['gives no function', () => 'even'],
-    ['gives null', () => null],
-    ['gives a promise', () => Promise.resolve(even)],
-  ])('answers 500 when select %s, and says no more', async (_what, select) => {
+    ['returns a text', () => 'even'],
+    ['returns null', () => null],
+    ['returns a promise', () => Promise.resolve(even)],
+  ])('answers 500 without a reason when select %s', async (_what, select) => {
     const { port, source, relay } = await serve({ ...open, select: select as () => undefined });
     const { status, body } = await ask(port);
     expect([status, body.includes('secret-3'), source.subscriptions]).toEqual([500, false, 0]);
     expect(relay.status()).toMatchObject({ clients: [], topics: 0 });
   });
 
-  it('is not called for a client that is not let in', async () => {
+  it('is not called for a client that is not authorized', async () => {
     let calls = 0;
     const { port } = await serve({ authorize: () => false, select: () => void (calls += 1) });
     expect([(await ask(port)).status, calls]).toEqual([403, 0]);
   });
 
   it('answers 503 with Retry-After when there are maxTopics', async () => {
-    const { port, told } = await serve({ ...open, select: () => (events$) => events$ }, { maxTopics: 1 });
+    const { port, reports } = await serve({ ...open, select: () => (events$) => events$ }, { maxTopics: 1 });
     await openStream(port);
     const { status, headers } = await ask(port);
     expect([status, headers['retry-after']]).toEqual([503, '5']);
-    expect(told.at(-1)).toMatchObject({ type: 'client-refused', reason: 'topics' });
+    expect(reports.at(-1)).toMatchObject({ type: 'client-refused', reason: 'topics' });
   });
 });
 
@@ -181,10 +182,10 @@ describe('relayHandler: methods and origins', () => {
     expect([status, headers.allow, source.subscriptions]).toEqual([405, 'GET, OPTIONS', 0]);
   });
 
-  it('answers a preflight without asking who it is: browsers send no credentials with it', async () => {
+  it('answers a preflight without a call of authorize, because browsers send no credentials with it', async () => {
     const { port } = await serve({ authorize: () => false, allowOrigins: [app] });
-    const asked = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };
-    const { status, headers, body } = await ask(port, 'OPTIONS', { origin: app, ...asked });
+    const requested = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };
+    const { status, headers, body } = await ask(port, 'OPTIONS', { origin: app, ...requested });
     expect([status, body]).toEqual([204, '']);
     expect(headers).toMatchObject({
       'access-control-allow-origin': app,
@@ -198,7 +199,7 @@ describe('relayHandler: methods and origins', () => {
   });
 
   it.each(['GET', 'OPTIONS', 'POST'])(
-    'refuses %s of an origin that is not allowed, and lets it read nothing',
+    'refuses %s of an origin that is not allowed, so that the page can read nothing',
     async (method) => {
       const { port, source } = await serve({ ...open, allowOrigins: [app] });
       const { status, headers } = await ask(port, method, { origin: 'https://evil.example' });
@@ -221,7 +222,7 @@ describe('relayHandler: methods and origins', () => {
 });
 
 describe('relayHandler: the stream', () => {
-  it('has headers that keep caches, compressors and proxies off', async () => {
+  it('has headers against caches, compression and buffering proxies', async () => {
     const { port } = await serve();
     const { status, headers, body } = await ask(port);
     expect(status).toBe(200);
@@ -235,7 +236,7 @@ describe('relayHandler: the stream', () => {
     expect(body).toMatch(/^event: hello\nid: [\w-]{8}\.0\.0\.\d+\ndata: \{"at":\d+\}\n\n$/);
   });
 
-  it('says hello before there is an upstream event, and sends heartbeats as comments', async () => {
+  it('sends hello before the first event of the source, and heartbeats as comments', async () => {
     const { port } = await serve(open, { heartbeatMs: 1 });
     const raw = await openStream(port);
     await raw.until((text) => text.split(': heartbeat\n\n').length > 3);
@@ -247,15 +248,15 @@ describe('relayHandler: the stream', () => {
     ['a huge one', ['9'.repeat(8_000)]],
     ['two', ['x.1.1.1', 'y.1.1.1']],
     ['none', []],
-  ])('takes a Last-Event-ID as it comes: %s', async (_what, ids) => {
-    const { port, told } = await serve();
+  ])('accepts any Last-Event-ID: %s', async (_what, ids) => {
+    const { port, reports } = await serve();
     const { status, body, headers } = await ask(port, 'GET', ids.length ? { 'last-event-id': ids } : {});
     expect([status, headers['set-cookie']]).toEqual([200, undefined]);
     expect(body).toContain('event: hello\n');
-    expect(told[0]).toMatchObject({ joined: ids.join() === 'x.1.1.1' ? 'behind' : 'new' });
+    expect(reports[0]).toMatchObject({ joined: ids.join() === 'x.1.1.1' ? 'behind' : 'new' });
   });
 
-  it('encodes what goes to everyone once', async () => {
+  it('encodes a message for all clients once', async () => {
     const { port, source, web } = await serve();
     const clients = [await openStream(port), await openStream(port)];
     const written: unknown[] = [];
@@ -272,7 +273,7 @@ describe('relayHandler: the stream', () => {
     expect(written[1]).toBe(written[0]);
   });
 
-  it('tells a client to connect again after a stop, and ends', async () => {
+  it('sends connect-again after a stop, and ends', async () => {
     const { port, source } = await serve();
     const raw = await openStream(port);
     source.frames('a');
@@ -282,8 +283,8 @@ describe('relayHandler: the stream', () => {
     expect(text).toContain('"code":"connection-replaced"');
   });
 
-  it('gives 503 with Retry-After when there is no room, readable for allowed pages', async () => {
-    const { port, told, relay } = await serve({ ...open, allowOrigins: [app] }, { maxClients: 1 });
+  it('answers 503 with Retry-After when there is no room, readable for allowed pages', async () => {
+    const { port, reports, relay } = await serve({ ...open, allowOrigins: [app] }, { maxClients: 1 });
     const first = await openStream(port);
     const { status, headers, body } = await ask(port, 'GET', { origin: app });
     expect([status, headers['retry-after'], headers['access-control-expose-headers']]).toEqual([
@@ -294,12 +295,12 @@ describe('relayHandler: the stream', () => {
     expect(headers['access-control-allow-origin']).toBe(app);
     expect(JSON.parse(body)).toEqual({ error: { status: 503, message: 'The relay has no room. Come back later.' } });
     first.socket.destroy();
-    await eventually(() => relay.status().clients.length === 0);
+    await waitFor(() => relay.status().clients.length === 0);
     expect((await ask(port)).status).toBe(200);
-    expect(told.map(({ type }) => type).slice(0, 2)).toEqual(['client-joined', 'client-refused']);
+    expect(reports.map(({ type }) => type).slice(0, 2)).toEqual(['client-joined', 'client-refused']);
   });
 
-  it('gives 503 once the relay is closed', async () => {
+  it('answers 503 once the relay is closed', async () => {
     const { port, relay } = await serve();
     const raw = await openStream(port);
     relay.close();
@@ -307,37 +308,37 @@ describe('relayHandler: the stream', () => {
     expect((await ask(port)).status).toBe(503);
   });
 
-  it('lets a client go that has gone: the source as well, when it was the last', async () => {
+  it('releases a client that has disconnected, and the source after the last one', async () => {
     const { port, source, relay } = await serve();
     const raw = await openStream(port);
     expect([source.active, relay.status().clients.length]).toEqual([1, 1]);
     raw.socket.destroy();
-    await eventually(() => source.active === 0);
+    await waitFor(() => source.active === 0);
     expect(relay.status().clients).toEqual([]);
   });
 
-  it.each([true, false])('forgets a client that has gone while it was being authorized (%s)', async (isIn) => {
+  it.each([true, false])('ignores a client that disconnected during its authorization (%s)', async (isIn) => {
     const decided = new Subject<boolean>();
-    const { port, source, told, web } = await serve({
+    const { port, source, reports, web } = await serve({
       authorize: () => new Promise((resolve) => decided.subscribe((is) => resolve(is))),
     });
     const raw = await Raw.get(port);
-    await eventually(() => decided.observed);
+    await waitFor(() => decided.observed);
     raw.socket.destroy();
-    await eventually(() => web.responses[0]!.destroyed);
+    await waitFor(() => web.responses[0]!.destroyed);
     decided.next(isIn);
     await new Promise((resolve) => setImmediate(resolve));
-    expect([source.subscriptions, told]).toEqual([0, []]);
+    expect([source.subscriptions, reports]).toEqual([0, []]);
   });
 
-  it('ends a response that something else destroys: no client is left', async () => {
+  it('releases the client when other code destroys the response', async () => {
     const { port, web, relay } = await serve();
     await openStream(port);
     web.responses[0]!.destroy();
-    await eventually(() => relay.status().clients.length === 0);
+    await waitFor(() => relay.status().clients.length === 0);
   });
 
-  it('keeps the headers of a middleware before it', async () => {
+  it('preserves the headers of an earlier middleware', async () => {
     const { port } = await serve(open, {}, (feed) => (request, response) => {
       response.setHeader('x-frame-options', 'DENY');
       feed(request, response);
@@ -345,8 +346,8 @@ describe('relayHandler: the stream', () => {
     expect((await ask(port)).headers['x-frame-options']).toBe('DENY');
   });
 
-  it.each([true, false])('does nothing more when somebody has answered while it was asking (%s)', async (isIn) => {
-    const { port, told } = await serve(
+  it.each([true, false])('does nothing when other code has answered during the authorization (%s)', async (isIn) => {
+    const { port, reports } = await serve(
       { authorize: () => Promise.resolve(isIn) },
       {},
       (feed) => (request, response) => {
@@ -355,25 +356,25 @@ describe('relayHandler: the stream', () => {
       },
     );
     expect((await ask(port)).status).toBe(418);
-    expect(told).toEqual([]);
+    expect(reports).toEqual([]);
   });
 
-  it('writes nothing behind the end that somebody else has put to the answer', async () => {
+  it('writes nothing after other code has ended the response', async () => {
     const { port, web, source, relay } = await serve();
     const raw = await openStream(port, { connection: 'close' });
     raw.socket.pause();
-    // More than the kernel takes, so that the answer is not over with its end.
+    // More than the socket buffers take, so that the response is not sent completely when it ends.
     source.frames('x'.repeat(16_000_000));
-    await eventually(() => web.responses[0]!.writableNeedDrain);
+    await waitFor(() => web.responses[0]!.writableNeedDrain);
     web.responses[0]!.end();
-    source.frames('behind');
+    source.frames('after the end');
     raw.socket.resume();
     const text = await raw.closed();
-    expect([text.endsWith('\r\n0\r\n\r\n'), text.includes('"data":"behind"')]).toEqual([true, false]);
+    expect([text.endsWith('\r\n0\r\n\r\n'), text.includes('"data":"after the end"')]).toEqual([true, false]);
     expect(relay.status().clients).toEqual([]);
   });
 
-  it('closes the connection of a client when its stream fails in a way of its own', async () => {
+  it('closes the connection of a client when its stream fails with an unknown error', async () => {
     const { port } = await serve(open, {}, () => {
       const broken = { messages$: () => NEVER } as unknown as Relay;
       const failing = new Subject<never>();
@@ -391,14 +392,14 @@ describe('relayHandler: the stream', () => {
 });
 
 describe('relayHandler: a client that does not read', () => {
-  it('costs nobody anything: the others get everything, in bounded memory; it gets one gap, and goes on', async () => {
-    const { port, source, relay, told } = await serve(open, { capacity: 100, batchMs: 0 });
+  it('receives one gap and continues; other clients receive every frame, in bounded memory', async () => {
+    const { port, source, relay, reports } = await serve(open, { capacity: 100, batchMs: 0 });
     const stuck = await openStream(port);
     const reader = await openStream(port);
     stuck.socket.pause();
     const total = 1_500;
     for (const n of range(1, total)) {
-      // 24 MB in all: more than the sockets of the kernel take.
+      // 24 MB in all: more than the socket buffers of the kernel.
       source.frames(`<${n}>`.padEnd(16_000));
       if (n % 10 > 0) continue;
       await reader.until((text) => text.includes(`<${n}>`));
@@ -409,25 +410,25 @@ describe('relayHandler: a client that does not read', () => {
     expect((slow as { sent: number }).sent).toBeLessThan(total - 100);
     expect(relay.status().held.events).toBe(100);
     stuck.socket.resume();
-    await eventually(() => {
-      const [its] = relay.status().clients;
-      return its!.sent + its!.missed === total;
+    await waitFor(() => {
+      const [client] = relay.status().clients;
+      return client!.sent + client!.missed === total;
     });
     const text = await stuck.until((so) => so.includes(`<${total}>`));
     const { missed } = relay.status().clients[0]!;
     expect(text.split('"type":"gap"')).toHaveLength(2);
     expect(text).toContain(`"missed":${missed}}`);
-    expect(told.filter(({ type }) => type === 'client-behind')).toHaveLength(1);
+    expect(reports.filter(({ type }) => type === 'client-behind')).toHaveLength(1);
   });
 
-  it('is let go after four heartbeats, and its connection closed', async () => {
-    const { port, source, relay, told } = await serve(open, { capacity: 10, heartbeatMs: 30 });
+  it('is disconnected after four heartbeats', async () => {
+    const { port, source, relay, reports } = await serve(open, { capacity: 10, heartbeatMs: 30 });
     const stuck = await openStream(port);
     stuck.socket.pause();
     const pushing = setInterval(() => source.frames('x'.repeat(1_000_000)), 2);
     closing.push(() => clearInterval(pushing));
-    await eventually(() => relay.status().clients.length === 0);
-    expect(told.map(({ type }) => type)).toEqual(
+    await waitFor(() => relay.status().clients.length === 0);
+    expect(reports.map(({ type }) => type)).toEqual(
       expect.arrayContaining(['client-joined', 'client-stuck', 'client-left']),
     );
     stuck.socket.resume();
@@ -438,7 +439,7 @@ describe('relayHandler: a client that does not read', () => {
 describe('relayHandler: a feed that has stopped', () => {
   const replaced = lost(5, { closeCode: 4001 });
 
-  it('answers 503 with Retry-After and the reason to a client that has everything, so that a balancer may ask another replica', async () => {
+  it('answers 503 with Retry-After and the reason to a client that has every event, so that a load balancer can try another replica', async () => {
     const { port, source } = await serve(open, { batchMs: 0 });
     const first = await openStream(port);
     source.frames('a');
@@ -456,7 +457,7 @@ describe('relayHandler: a feed that has stopped', () => {
     }
   });
 
-  it('gives a client what it has missed first', async () => {
+  it('first sends the events that the client has missed', async () => {
     const { port, source } = await serve(open, { batchMs: 0 });
     const first = await openStream(port);
     source.frames('a');

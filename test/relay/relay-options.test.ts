@@ -19,18 +19,18 @@ const defaults = {
 };
 
 describe('resolveRelayOptions', () => {
-  it('fills up what is not given', () => {
+  it('adds the defaults', () => {
     expect(resolveRelayOptions()).toEqual(defaults);
     expect(resolveRelayOptions({ capacity: undefined, batchMs: 0 })).toEqual({ ...defaults, batchMs: 0 });
   });
 
-  it('takes what is given, and leaves it alone', () => {
-    const given = Object.freeze({
+  it('uses the options, and does not change the object', () => {
+    const options = Object.freeze({
       ...{ capacity: 1, capacityBytes: 1, maxReplayBytes: 1, batchMs: 0, heartbeatMs: 1, maxClients: 1, lingerMs: 0 },
       ...{ maxClientsPerUser: 1, maxAgeMs: 1, maxTopics: 1 },
       scheduler: queueScheduler,
     });
-    expect(resolveRelayOptions(given)).toEqual(given);
+    expect(resolveRelayOptions(options)).toEqual(options);
   });
 });
 
@@ -48,7 +48,7 @@ describe('createRelay', () => {
     ...[-1, NaN, '5'].map((value): [string, unknown] => ['lingerMs', value]),
     ['scheduler', {}],
     ['batch', 1],
-  ])('refuses %s: %p at once, and names it', (name, value) => {
+  ])('refuses %s: %p at once, and names the option', (name, value) => {
     const make = () => createRelay(NEVER, { [name]: value });
     expect(make).toThrow(TradeFeedError);
     expect(make).toThrow(

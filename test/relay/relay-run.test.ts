@@ -6,13 +6,13 @@ import { frame } from './support.js';
 const bounds = { capacity: 10, capacityBytes: 1e6, maxReplayBytes: 1e6 };
 
 describe('RelayRun', () => {
-  it('has a word of its own', () => {
+  it('has a unique epoch', () => {
     const epochs = Array.from({ length: 50 }, () => new RelayRun(bounds, () => 5).epoch);
     expect(new Set(epochs).size).toBe(50);
     for (const epoch of epochs) expect(epoch).toMatch(/^[\w-]{8}$/);
   });
 
-  it('gives the same message of a batch to everyone', () => {
+  it('returns the same message for the same batch', () => {
     const run = new RelayRun(bounds, () => 5);
     run.append(frame('a', 7));
     const batch = run.log.read(run.log.oldest)!;
@@ -38,7 +38,7 @@ describe('RelayRun', () => {
     expect(run.log.newest.present).toEqual([{ type: 'disconnected', at: 8, failure: failure.toPublic() }]);
   });
 
-  it('ends with what the source ended with', () => {
+  it('ends as the source ended', () => {
     const run = new RelayRun(bounds, () => 5);
     run.complete();
     expect(run.end).toEqual({ type: 'complete', data: '{}' });
@@ -48,7 +48,7 @@ describe('RelayRun', () => {
   });
 
   it.each([new Error('secret'), 'secret', { message: 'secret', code: 'secret' }, undefined, null])(
-    'never shows an error that is none of the feed: %p',
+    'does not send the text of an error that is not a TradeFeedError: %p',
     (error) => {
       const run = new RelayRun(bounds, () => 5);
       run.stop(error);
@@ -61,9 +61,11 @@ describe('RelayRun', () => {
     },
   );
 
-  it('does not show what caused the failure of a feed', () => {
+  it('does not send the cause of a failure', () => {
     const run = new RelayRun(bounds, () => 5);
-    run.stop(createTradeFeedError({ stage: 'ticket', code: 'ticket-endpoint-unreachable', cause: new Error('secret') }));
+    run.stop(
+      createTradeFeedError({ stage: 'ticket', code: 'ticket-endpoint-unreachable', cause: new Error('secret') }),
+    );
     expect(run.end?.data).not.toContain('secret');
     expect(run.end?.data).not.toContain('stack');
   });

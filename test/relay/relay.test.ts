@@ -6,11 +6,12 @@ import { feedStats } from '../../src/operators/feed-stats.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
-import { admission, type AskingReceiver } from '../../src/relay/client-messages.js';
 import { createRelay, RelayFullError } from '../../src/relay/index.js';
-import { publicEvent } from '../../src/relay/public-event.js';
+import { publicEvent } from '../../src/relay/public-json.js';
+import { admission, type PendingReceiver } from '../../src/relay/relay-receiver.js';
 import { disconnected, opened, reconnecting } from '../operators/stream.js';
 import { Client, eventsIn, frame, range, Response, virtualRelay } from './support.js';
+import { cases } from '../support/cases.js';
 
 const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
 
@@ -29,7 +30,7 @@ describe('createRelay: the source', () => {
     expect([source.subscriptions, source.active]).toEqual([2, 1]);
   });
 
-  it('goes on for a client that comes back in that time, and gets what it missed', () => {
+  it('stays open for a client that returns in that time, and receives the events since then', () => {
     const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
     const first = join();
     source.frames('a', 'b');
@@ -46,7 +47,7 @@ describe('createRelay: the source', () => {
     expect(source.subscriptions).toBe(1);
   });
 
-  it('lets a client that comes back too late know that nobody knows how many frames it missed', () => {
+  it('sends a gap without a number of frames to a client that returns too late', () => {
     const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
     const first = join();
     source.frames('a');
@@ -57,39 +58,39 @@ describe('createRelay: the source', () => {
     clock.pass(1_000);
     source.emit(opened(clock.now));
     clock.pass(16);
-    // It ends with the opening: nobody has told of what was lost until then.
+    // The gap ends with `opened`: frames before it may be missing.
     const [open, gap] = second.events;
     expect(open).toMatchObject({ type: 'opened' });
     expect(gap).toMatchObject({ type: 'gap', to: clock.now - 16, durationMs: clock.now - 16 - 1_000_000 });
     expect(gap).not.toHaveProperty('missed');
   });
 
-  it('is let go in the next turn when it lingers for no time', () => {
+  it('is released in the next turn when lingerMs is 0', () => {
     const { clock, source, join } = virtualRelay({ lingerMs: 0 });
     join().leave();
     clock.pass(0);
     expect(source.active).toBe(0);
   });
 
-  it('lingers for 24.8 days at most, and not for none, when it is told to for longer', () => {
+  it('stays open for 24.8 days at most with a greater lingerMs', () => {
     const { clock, source, join } = virtualRelay({ lingerMs: Infinity, heartbeatMs: Infinity });
     join().leave();
     clock.pass(2 ** 31 - 2);
     expect(source.active).toBe(1);
   });
 
-  it('may emit at once, and end: the first client gets it all', async () => {
+  it('may emit and complete synchronously: the first client receives every event', async () => {
     const relay = createRelay(of(opened(5), frame('a'), frame('b')), { batchMs: 0 });
     const messages = await firstValueFrom(relay.messages$().pipe(toArray()));
     expect(messages.map(({ type }) => type)).toEqual(['hello', undefined, 'complete']);
     expect(eventsIn(messages[1]!).map(({ type }) => type)).toEqual(['opened', 'frame', 'frame']);
-    // Whoever comes after it has missed nothing that he was there for.
+    // A later client has missed nothing since it joined.
     const late = new Client(relay);
     expect([late.types, late.isComplete]).toEqual([['hello', 'events', 'complete'], true]);
     expect(late.events.map(({ type }) => type)).toEqual(['opened']);
   });
 
-  it('may hold frames alone: a newcomer is told that the feed is open', () => {
+  it('may emit frames only: a later client first receives `opened`', () => {
     const { clock, source, join } = virtualRelay();
     join();
     source.emit(frame('a', 900_000, 7));
@@ -98,7 +99,7 @@ describe('createRelay: the source', () => {
 });
 
 describe('createRelay: a source that has ended', () => {
-  it('tells everyone of the stop, and everyone who comes later at once; the source is left alone', () => {
+  it('sends the stop to current and later clients, and does not subscribe again', () => {
     const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
     const clients = [join(), join()];
     source.frames('a');
@@ -115,14 +116,14 @@ describe('createRelay: a source that has ended', () => {
       });
       expect(client.isComplete).toBe(true);
     }
-    // It has nothing to receive, and is asked to wait.
+    // There are no events for it, so it is refused, with a delay.
     expect(clients[2]!.types).toEqual(['connect-again']);
     const waits = clients.map(({ messages }) => (JSON.parse(messages.at(-1)!.data) as TradeFeedError).retryAfterMs);
     expect(waits).toEqual([undefined, undefined, 5_000]);
     expect(source.subscriptions).toBe(1);
   });
 
-  it.each(['stops', 'completes'] as const)('is left alone as well when it %s while nobody is there', (how) => {
+  it.each(['stops', 'completes'] as const)('is not subscribed again when it %s while there are no clients', (how) => {
     const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
     const first = join();
     source.frames('a');
@@ -139,7 +140,7 @@ describe('createRelay: a source that has ended', () => {
     expect(source.subscriptions).toBe(1);
   });
 
-  it('brings what came before the end to everyone first', () => {
+  it('first sends every event before the end', () => {
     const { clock, source, join } = virtualRelay();
     const response = new Response();
     const slow = join({ response });
@@ -153,7 +154,7 @@ describe('createRelay: a source that has ended', () => {
   });
 
   it.each([new Error('secret-1'), 'secret-1', { toString: () => 'secret-1' }])(
-    'never shows an error of its own: %p',
+    'does not send the text of an unknown error: %p',
     (error) => {
       const { clock, source, join } = virtualRelay();
       const client = join();
@@ -164,7 +165,7 @@ describe('createRelay: a source that has ended', () => {
     },
   );
 
-  it('stops with a frame that was made by hand, and cannot be written', () => {
+  it('stops at a frame that cannot be written as JSON', () => {
     const { clock, source, join } = virtualRelay();
     const client = join();
     source.emit(new Frame('market', Buffer.from('x'), false, NaN, 1));
@@ -173,7 +174,7 @@ describe('createRelay: a source that has ended', () => {
     expect(source.active).toBe(0);
   });
 
-  it('may stop before the first client knows what it is', () => {
+  it('may error synchronously', () => {
     const relay = createRelay(
       throwError(() => replaced),
       { batchMs: 0 },
@@ -185,7 +186,7 @@ describe('createRelay: a source that has ended', () => {
 });
 
 describe('createRelay: batches', () => {
-  it('sends what comes within batchMs together, the same object to everyone', () => {
+  it('sends the events of batchMs together, as the same object to all clients', () => {
     const { clock, source, join } = virtualRelay({ batchMs: 20 });
     const [one, two] = [join(), join()];
     for (let ms = 0; ms < 100; ms += 1) {
@@ -198,7 +199,7 @@ describe('createRelay: batches', () => {
     for (const [n, message] of one.batches.entries()) expect(two.batches[n]).toBe(message);
   });
 
-  it('keeps nothing back for longer than batchMs, also under a steady load', () => {
+  it('delays no event for longer than batchMs, even under a steady load', () => {
     const { clock, source, join } = virtualRelay({ batchMs: 20 });
     const client = join();
     for (let ms = 1; ms <= 200; ms += 1) {
@@ -208,7 +209,7 @@ describe('createRelay: batches', () => {
     }
   });
 
-  it('sends what comes in one turn together when batchMs is 0', () => {
+  it('sends the events of one turn together when batchMs is 0', () => {
     const { clock, source, join } = virtualRelay({ batchMs: 0 });
     const client = join();
     source.frames('a', 'b');
@@ -219,7 +220,7 @@ describe('createRelay: batches', () => {
     expect(client.payloads).toEqual(['a', 'b', 'c']);
   });
 
-  it('gives a client that joins amid a batch what it does not know, once', () => {
+  it('sends a client that joins during a batch only the later events, once', () => {
     const { clock, source, join } = virtualRelay({ batchMs: 20 });
     const early = join();
     source.frames('a');
@@ -232,8 +233,8 @@ describe('createRelay: batches', () => {
 });
 
 describe('createRelay: slow clients', () => {
-  it('cost nobody anything: one gap with the number of frames for them, everything for the others', () => {
-    const { clock, source, told, relay, join } = virtualRelay({ capacity: 50 });
+  it('receive one gap with the number of frames; other clients receive every frame', () => {
+    const { clock, source, reports, relay, join } = virtualRelay({ capacity: 50 });
     const response = new Response();
     const slow = join({ response });
     const fast = join({ response: new Response() });
@@ -248,7 +249,7 @@ describe('createRelay: slow clients', () => {
     expect(slow.events.map(({ type }) => type).slice(0, 3)).toEqual(['opened', 'gap', 'frame']);
     expect(slow.events[1]).toMatchObject({ missed: 150, failure: { code: 'relay-behind' } });
     expect(slow.payloads).toEqual(range(151, 200).map(String));
-    expect(told.filter(({ type }) => type === 'client-behind')).toEqual([
+    expect(reports.filter(({ type }) => type === 'client-behind')).toEqual([
       { type: 'client-behind', at: clock.now, client: 1, missed: 150 },
     ]);
     expect(relay.status().clients).toEqual([
@@ -257,7 +258,7 @@ describe('createRelay: slow clients', () => {
     ]);
   });
 
-  it('are sent no more than one batch while their response is full, and the next one when it has drained', () => {
+  it('receive at most one batch while their response is full, and the next one after it has drained', () => {
     const { clock, source, join } = virtualRelay();
     const response = new Response();
     const client = join({ response });
@@ -266,7 +267,7 @@ describe('createRelay: slow clients', () => {
       source.frames(String(n).padEnd(60_000));
       clock.pass(16);
     }
-    // It fills up with each message.
+    // Each message fills the response.
     client.messages.push = (...messages) => {
       response.writableNeedDrain = true;
       return Array.prototype.push.apply(client.messages, messages);
@@ -278,19 +279,19 @@ describe('createRelay: slow clients', () => {
     expect(client.payloads.map((text) => text.trim())).toEqual(range(1, 10).map(String));
   });
 
-  it('are let go when they read nothing for four heartbeats: the place is free again', () => {
-    const { clock, relay, told, join } = virtualRelay({ heartbeatMs: 1_000, maxClients: 1 });
+  it('are disconnected when they read nothing for four heartbeats, which frees the slot', () => {
+    const { clock, relay, reports, join } = virtualRelay({ heartbeatMs: 1_000, maxClients: 1 });
     const response = new Response();
     const stuck = join({ response });
     response.writableNeedDrain = true;
     expect(join().error).toBeInstanceOf(RelayFullError);
     clock.pass(4_000);
     expect([response.isDestroyed, stuck.isComplete, relay.status().clients]).toEqual([true, true, []]);
-    expect(told.map(({ type }) => type)).toEqual(['client-joined', 'client-refused', 'client-stuck', 'client-left']);
+    expect(reports.map(({ type }) => type)).toEqual(['client-joined', 'client-refused', 'client-stuck', 'client-left']);
     expect(join().error).toBeUndefined();
   });
 
-  it('add up: sent and missed are all the frames since the place where they came in, whatever they do', () => {
+  it('have figures that add up: `sent` plus `missed` are all frames since they joined', () => {
     const act = fc.oneof(
       fc.record({ frames: fc.integer({ min: 1, max: 60 }) }),
       fc.record({ client: fc.nat(3), does: fc.constantFrom('fills', 'drains', 'returns') }),
@@ -325,7 +326,7 @@ describe('createRelay: slow clients', () => {
           response.drain();
           const { sent, missed } = relay.status().clients.find((each) => each.client === n)!;
           expect([sent, sent + missed]).toEqual([client.payloads.length, emitted - from]);
-          // And what it was told says the same, in order.
+          // The received events match these figures, in order.
           let next = from + 1;
           for (const event of client.events) {
             if (event.type === 'gap') next += event['missed'] as number;
@@ -337,11 +338,12 @@ describe('createRelay: slow clients', () => {
           expect(next).toBe(emitted + 1);
         }
       }),
+      { numRuns: cases(100) },
     );
   });
 });
 
-describe('createRelay: the present', () => {
+describe('createRelay: the current state', () => {
   const failedOnce = [disconnected(1_000_010), reconnecting(1_000_010, 50)];
   const failedTwice = [
     ...failedOnce,
@@ -358,25 +360,26 @@ describe('createRelay: the present', () => {
     ['reconnecting', [opened(1_000_000), ...failedOnce]],
     ['reconnecting for the second time', [opened(1_000_000), ...failedTwice]],
     ['reconnecting, and never live', failedTwice],
-  ])('is told to who comes while the feed is %s', async (_state, events) => {
+  ])('is sent to a client that joins while the feed is %s', async (_state, events) => {
     const { source, join } = virtualRelay();
     join();
     source.emit(...events);
-    const statusBy = (told: readonly unknown[]) => firstValueFrom(from(told).pipe(connectionStatus(), toArray()));
+    const statusBy = (received: readonly unknown[]) =>
+      firstValueFrom(from(received).pipe(connectionStatus(), toArray()));
     const [seen, newcomer] = [await statusBy(events.map(publicEvent)), await statusBy(join().events)];
     expect(newcomer.at(-1)).toEqual(JSON.parse(JSON.stringify(seen.at(-1))));
   });
 });
 
 describe('createRelay: the limit', () => {
-  it('refuses who has no room, and tells of it; a place is free again when somebody leaves', () => {
-    const { clock, relay, source, told, join } = virtualRelay({ maxClients: 2 });
+  it('refuses further clients and reports it; a slot is free again when a client leaves', () => {
+    const { clock, relay, source, reports, join } = virtualRelay({ maxClients: 2 });
     const [one, , three] = [join(), join(), join()];
     expect(three.error).toBeInstanceOf(RelayFullError);
     expect((three.error as Error).message).toBe('There are 2 clients. Come back later.');
     one.leave();
     expect(join().error).toBeUndefined();
-    expect(told.map((event) => [event.type, 'client' in event ? event.client : 0])).toEqual([
+    expect(reports.map((event) => [event.type, 'client' in event ? event.client : 0])).toEqual([
       ['client-joined', 1],
       ['client-joined', 2],
       ['client-refused', 0],
@@ -388,8 +391,8 @@ describe('createRelay: the limit', () => {
   });
 });
 
-describe('createRelay: what it tells', () => {
-  it('counts what is held, and what each client was sent', () => {
+describe('createRelay: status and events', () => {
+  it('counts the stored events, and the frames of each client', () => {
     const { clock, relay, source, join } = virtualRelay();
     expect(relay.status()).toEqual({ held: { events: 0, bytes: 0 }, clients: [], topics: 0, authorizing: 0 });
     join();
@@ -401,15 +404,15 @@ describe('createRelay: what it tells', () => {
     expect(clients).toEqual([{ client: 1, since: 1_000_000, sent: 2, missed: 0 }]);
   });
 
-  it('says how a client came, and what it has had when it leaves', () => {
-    const { clock, source, told, join } = virtualRelay({ capacity: 2 });
+  it('reports how a client joined, and its figures when it leaves', () => {
+    const { clock, source, reports, join } = virtualRelay({ capacity: 2 });
     const first = join();
     source.frames(1, 2, 3, 4);
     clock.pass(16);
     first.leave();
     join({ lastEventId: first.lastEventId }).leave();
     join({ lastEventId: `${first.lastEventId.split('.')[0]}.1.1.5` }).leave();
-    expect(told.slice(1)).toEqual([
+    expect(reports.slice(1)).toEqual([
       { type: 'client-behind', at: clock.now, client: 1, missed: 2 },
       { type: 'client-left', at: clock.now, client: 1, sent: 2, missed: 2 },
       { type: 'client-joined', at: clock.now, client: 2, joined: 'resumed' },
@@ -419,38 +422,44 @@ describe('createRelay: what it tells', () => {
     ]);
   });
 
-  it.each(['closes', 'loses them'])('says of each client that it has left, then that is all: when it %s', (how) => {
-    const { clock, relay, source } = virtualRelay({ batchMs: 0 });
-    const told: string[] = [];
-    relay.events$.subscribe({
-      next: (event) => {
-        if (event.type !== 'client-left') return;
-        told.push(`${event.client}: ${event.sent} sent`);
-        expect(relay.status().clients.map(({ client }) => client)).not.toContain(event.client);
-      },
-      complete: () => told.push('complete'),
-    });
-    // Over HTTP the answer to `authorize` comes later than the request.
-    const response = new Response();
-    const receiver: AskingReceiver = { response, [admission]: timer(10, clock.scheduler).pipe(map(() => undefined)) };
-    const clients = range(1, 3).map(() => new Client(relay, receiver));
-    clock.pass(10);
-    source.frames('a');
-    clock.pass(0);
-    response.writableNeedDrain = how === 'loses them';
-    relay.close();
-    for (const client of clients) client.leave();
-    expect(told).toEqual(['1: 1 sent', '2: 1 sent', '3: 1 sent', 'complete']);
-  });
+  it.each(['ends the streams', 'loses the clients'])(
+    'reports that each client has left, then completes, when the closing relay %s',
+    (how) => {
+      const { clock, relay, source } = virtualRelay({ batchMs: 0 });
+      const reports: string[] = [];
+      relay.events$.subscribe({
+        next: (event) => {
+          if (event.type !== 'client-left') return;
+          reports.push(`${event.client}: ${event.sent} sent`);
+          expect(relay.status().clients.map(({ client }) => client)).not.toContain(event.client);
+        },
+        complete: () => reports.push('complete'),
+      });
+      // Over HTTP `authorize` resolves after the request.
+      const response = new Response();
+      const receiver: PendingReceiver = {
+        response,
+        [admission]: timer(10, clock.scheduler).pipe(map(() => undefined)),
+      };
+      const clients = range(1, 3).map(() => new Client(relay, receiver));
+      clock.pass(10);
+      source.frames('a');
+      clock.pass(0);
+      response.writableNeedDrain = how === 'loses the clients';
+      relay.close();
+      for (const client of clients) client.leave();
+      expect(reports).toEqual(['1: 1 sent', '2: 1 sent', '3: 1 sent', 'complete']);
+    },
+  );
 
-  it('says nothing of a client that leaves before it is let in', () => {
-    const { relay, told } = virtualRelay();
-    const receiver: AskingReceiver = { [admission]: NEVER };
+  it('reports nothing about a client that leaves before it is authorized', () => {
+    const { relay, reports } = virtualRelay();
+    const receiver: PendingReceiver = { [admission]: NEVER };
     new Client(relay, receiver).leave();
-    expect([told, relay.status().authorizing]).toEqual([[], 0]);
+    expect([reports, relay.status().authorizing]).toEqual([[], 0]);
   });
 
-  it('has the gaps of clients that were behind in the figures of a feed', async () => {
+  it('sends gaps that feedStats counts', async () => {
     const { clock, source, join } = virtualRelay({ capacity: 10 });
     const response = new Response();
     const slow = join({ response });
@@ -464,16 +473,16 @@ describe('createRelay: what it tells', () => {
 });
 
 describe('createRelay: a source that errs', () => {
-  it.each([replaced, new Error('db is down')])('is told of with the error itself, for a log: %s', (error) => {
-    const { source, told, join } = virtualRelay();
+  it.each([replaced, new Error('db is down')])('is reported with the error itself, for a log: %s', (error) => {
+    const { source, reports, join } = virtualRelay();
     join();
     source.subject.error(error);
-    expect(told.at(-1)).toMatchObject({ type: 'source-stopped', error });
+    expect(reports.at(-1)).toMatchObject({ type: 'source-stopped', error });
   });
 });
 
 describe('createRelay: the age of a stream', () => {
-  it('ends it within the last tenth of maxAgeMs, not for all at once; a client that comes back misses nothing', () => {
+  it('ends at random times within the last tenth of maxAgeMs; a returning client misses nothing', () => {
     const { clock, source, join } = virtualRelay({ maxAgeMs: 100_000 });
     const clients = range(1, 50).map(() => join());
     clock.pass(89_999);
@@ -492,7 +501,7 @@ describe('createRelay: the age of a stream', () => {
     expect(join({ lastEventId: first.lastEventId }).payloads).toEqual(['b']);
   });
 
-  it('has no limit without it', () => {
+  it('has no limit by default', () => {
     const { clock, join } = virtualRelay({ heartbeatMs: 1e9 });
     const client = join();
     clock.pass(1e7);
@@ -500,8 +509,8 @@ describe('createRelay: the age of a stream', () => {
   });
 });
 
-describe('createRelay: a client that is sent away', () => {
-  it('gets what is held for it while it reads, then `connect-again` with its place', () => {
+describe('createRelay: a client whose stream the relay ends', () => {
+  it('receives the remaining events while it reads, then `connect-again` with its position', () => {
     const { clock, relay, source, join } = virtualRelay();
     const response = new Response();
     const slow = join({ response, user: 'u' });
@@ -524,9 +533,9 @@ describe('createRelay: a client that is sent away', () => {
   });
 
   it.each([
-    ['not at all', 500, 0],
-    ['a little, for five seconds', 5_000, 400],
-  ])('is not waited for when it reads %s', (_how, mostMs, everyMs) => {
+    ['nothing', 500, 0],
+    ['slowly for five seconds', 5_000, 400],
+  ])('is ended without the rest when it reads %s', (_how, mostMs, everyMs) => {
     const { clock, relay, source, join } = virtualRelay();
     const response = new Response();
     const slow = join({ response });
@@ -547,12 +556,12 @@ describe('createRelay: a client that is sent away', () => {
     expect(slow.isComplete).toBe(false);
     clock.pass(1);
     expect([slow.types.at(-1), slow.isComplete]).toEqual(['connect-again', true]);
-    // With the place that it has reached, for the next one.
+    // The id is the position that it has reached.
     expect(Number(slow.lastEventId.split('.')[2])).toBe(slow.payloads.length);
   });
 });
 
-describe('createRelay: a client that is sent away twice', () => {
+describe('createRelay: a client whose stream is ended twice', () => {
   const startSlow = () => {
     const virtual = virtualRelay();
     const response = new Response();
@@ -565,7 +574,7 @@ describe('createRelay: a client that is sent away twice', () => {
   };
   const codeOf = ({ messages }: Client): unknown => (JSON.parse(messages.at(-1)!.data) as { code: unknown }).code;
 
-  it.each([true, false])('is told of the close, whichever came first (the close was last: %s)', (isCloseLast) => {
+  it.each([true, false])('receives `relay-closing` in any order (the close was last: %s)', (isCloseLast) => {
     const { clock, relay, slow } = startSlow();
     if (!isCloseLast) relay.close();
     relay.disconnect('u');
@@ -576,7 +585,7 @@ describe('createRelay: a client that is sent away twice', () => {
     expect(slow.types.filter((type) => type === 'connect-again')).toHaveLength(1);
   });
 
-  it('gets what is held for it once', () => {
+  it('receives the remaining events once', () => {
     const { relay, response, slow } = startSlow();
     relay.disconnect('u');
     relay.close();
@@ -584,7 +593,7 @@ describe('createRelay: a client that is sent away twice', () => {
     expect([slow.payloads, slow.types.at(-1), codeOf(slow)]).toEqual([['a', 'b'], 'connect-again', 'relay-closing']);
   });
 
-  it('is waited for no longer, however often its session is ended', () => {
+  it('does not get more time when its session is ended again', () => {
     const { clock, relay, slow } = startSlow();
     for (let ms = 0; ms < 500; ms += 100) {
       relay.disconnect('u');
@@ -596,8 +605,8 @@ describe('createRelay: a client that is sent away twice', () => {
 });
 
 describe('createRelay: close', () => {
-  it('ends everything: the streams, the source, what it tells; for good', () => {
-    const { clock, relay, source, told, join } = virtualRelay();
+  it('permanently ends the streams, the source and the events', () => {
+    const { clock, relay, source, reports, join } = virtualRelay();
     let isOver = false;
     relay.events$.subscribe({ complete: () => (isOver = true) });
     const response = new Response();
@@ -616,7 +625,7 @@ describe('createRelay: close', () => {
       ['hello', 'connect-again'],
     ]);
     expect([source.active, relay.status().clients, isOver]).toEqual([0, [], true]);
-    expect(told.filter(({ type }) => type === 'client-left')).toHaveLength(3);
+    expect(reports.filter(({ type }) => type === 'client-left')).toHaveLength(3);
     expect(response.listenerCount('drain')).toBe(0);
     expect(join().error).toBeInstanceOf(RelayFullError);
     expect(source.subscriptions).toBe(1);
@@ -625,7 +634,7 @@ describe('createRelay: close', () => {
     expect(clock.scheduler.actions).toEqual([]);
   });
 
-  it('ends a source that lingers, and leaves no timer', () => {
+  it('ends a source without clients, and leaves no timer', () => {
     const { clock, relay, source, join } = virtualRelay();
     join().leave();
     expect(source.active).toBe(1);
@@ -635,14 +644,14 @@ describe('createRelay: close', () => {
     expect(clock.scheduler.actions).toEqual([]);
   });
 
-  it('may come before anybody has come', () => {
+  it('may be called before the first client', () => {
     const { relay, source, join } = virtualRelay();
     relay.close();
     expect(join().error).toBeInstanceOf(RelayFullError);
     expect(source.subscriptions).toBe(0);
   });
 
-  it('may come from within: a client, or who is told of one', () => {
+  it('may be called by a listener of the events', () => {
     const { relay, source, join } = virtualRelay();
     relay.events$.subscribe(({ type }) => type === 'client-joined' && relay.close());
     expect(join().isComplete).toBe(true);
@@ -651,7 +660,7 @@ describe('createRelay: close', () => {
 });
 
 describe('createRelay: two relays', () => {
-  it('know nothing of each other', () => {
+  it('are independent', () => {
     const [one, two] = [virtualRelay(), virtualRelay()];
     const client = one.join();
     one.source.frames('a');

@@ -5,20 +5,21 @@ import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
 import { Receiver } from '../browser/support.js';
 import { opened } from '../operators/stream.js';
-import { eventually, frame, range, Raw, Source, Web } from './support.js';
+import { frame, range, Raw, Source, Web } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** A relay that receives from now on, and a function that starts an HTTP server of it. */
+/** Creates a relay with one client, and a function that starts its HTTP server. */
 const replica = (source: Source, options: RelayOptions = {}) => {
   const relay = createRelay(source.events$, { batchMs: 0, ...options });
-  const kept = relay.messages$().subscribe();
+  const stream = relay.messages$().subscribe();
   closing.push(
     () => relay.close(),
-    () => kept.unsubscribe(),
+    () => stream.unsubscribe(),
   );
   const serve = async (): Promise<Web> => {
     const web = await Web.start(relayHandler(relay, { authorize: () => true }));
@@ -28,17 +29,17 @@ const replica = (source: Source, options: RelayOptions = {}) => {
   return { relay, serve };
 };
 
-/** One address for two servers, as a load balancer has it: the port of a server that was closed may be taken by another program. */
+/** One address for two servers, like a load balancer. Another program may take the port of a closed server, so it is not reused. */
 const balancer = async (target: Web) => {
   let { port } = target;
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
-    const onward = connect({ port, host: '127.0.0.1' });
-    for (const each of [socket, onward]) {
+    const upstream = connect({ port, host: '127.0.0.1' });
+    for (const each of [socket, upstream]) {
       sockets.add(each);
-      each.on('error', () => undefined).on('close', () => [socket, onward].forEach((one) => one.destroy()));
+      each.on('error', () => undefined).on('close', () => [socket, upstream].forEach((one) => one.destroy()));
     }
-    socket.pipe(onward).pipe(socket);
+    socket.pipe(upstream).pipe(socket);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   closing.push(() => {
@@ -47,7 +48,7 @@ const balancer = async (target: Web) => {
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/feed`,
-    turnTo: (web: Web) => ({ port } = web),
+    switchTo: (web: Web) => ({ port } = web),
   };
 };
 
@@ -63,7 +64,7 @@ describe('a page whose server is replaced', () => {
   it.each([
     ['a relay of the same source', 1],
     ['a relay of another source', 2],
-  ])('goes on at %s: no frame twice, times that never go back, one gap', async (_what, sources) => {
+  ])('resumes at %s: each frame once, times that never decrease, one gap', async (_what, sources) => {
     const source = new Source();
     const other = sources === 1 ? source : new Source();
     const [first, second] = [replica(source), replica(other)];
@@ -73,12 +74,12 @@ describe('a page whose server is replaced', () => {
     const front = await balancer(web);
     const page = new Receiver(front.url);
     closing.push(() => page.subscription.unsubscribe());
-    await eventually(() => first.relay.status().clients.length === 2);
+    await waitFor(() => first.relay.status().clients.length === 2);
     emitBoth(1, 500);
     await page.until(({ frames }) => frames.length === 500);
     await web[Symbol.asyncDispose]();
     emitBoth(501, 700);
-    front.turnTo(await second.serve());
+    front.switchTo(await second.serve());
     await page.until(({ types }) => types.includes('gap'));
     emitBoth(701, 800);
     await page.until(({ texts }) => texts.at(-1) === '800');
@@ -87,7 +88,7 @@ describe('a page whose server is replaced', () => {
     const ofFeed = page.events.filter(({ type }) => type === 'frame' || type === 'gap').map(timeOf);
     expect(ofFeed).toEqual(ofFeed.toSorted((a, b) => a - b));
     expect(page.types.slice(1)).toEqual(['relay-lost', ...page.types.slice(2, -2), 'opened', 'gap']);
-    const gaps = page.told.filter(({ type }) => type === 'gap');
+    const gaps = page.lifecycle.filter(({ type }) => type === 'gap');
     expect(gaps).toEqual([
       expect.objectContaining({ from: begin + 500, failure: expect.objectContaining({ code: 'relay-behind' }) }),
     ]);

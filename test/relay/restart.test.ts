@@ -22,7 +22,7 @@ const opened = { type: 'opened', at: 1, feed: 'market', connection: 1 } as const
 
 const scheduler = new VirtualTimeScheduler(undefined, 1_000);
 
-/** A relay whose source is another one each time. */
+/** A relay with a new source for each subscription. */
 const restartable = () => {
   const clock = new Clock();
   const sources: Source[] = [];
@@ -35,7 +35,7 @@ const restartable = () => {
   return { clock, sources, relay, join, source: () => sources.at(-1)! };
 };
 
-/** What a client is told in its first second, by type; it leaves then. */
+/** The message types that a client receives in its first second. */
 const typesFor = (relay: Relay): readonly (string | undefined)[] => {
   const types: (string | undefined)[] = [];
   const client = relay.messages$().subscribe(({ type }) => types.push(type));
@@ -49,26 +49,29 @@ describe('restart', () => {
   it.each([
     ['stopped', throwError(() => replaced), 'connect-again'],
     ['completed', of(), 'complete'],
-  ] as const)('lets the next client subscribe to a source that has %s, and nobody before', (_how, over$, last) => {
-    let subscriptions = 0;
-    const source$: Observable<RelayedEvent> = defer(() => {
-      subscriptions += 1;
-      return subscriptions === 1 ? over$ : concat(of(opened), NEVER);
-    });
-    const relay = createRelay(source$, { scheduler });
-    expect(typesFor(relay)).toEqual(['hello', last]);
-    // Who comes after a stop gets no stream.
-    expect(typesFor(relay)).toEqual(last === 'complete' ? ['hello', last] : [last]);
-    expect(subscriptions).toBe(1);
+  ] as const)(
+    'makes the next client subscribe again to a source that has %s, and no client before',
+    (_how, over$, last) => {
+      let subscriptions = 0;
+      const source$: Observable<RelayedEvent> = defer(() => {
+        subscriptions += 1;
+        return subscriptions === 1 ? over$ : concat(of(opened), NEVER);
+      });
+      const relay = createRelay(source$, { scheduler });
+      expect(typesFor(relay)).toEqual(['hello', last]);
+      // A client that joins after a stop gets no stream.
+      expect(typesFor(relay)).toEqual(last === 'complete' ? ['hello', last] : [last]);
+      expect(subscriptions).toBe(1);
 
-    relay.restart();
-    expect(subscriptions).toBe(1);
-    expect(typesFor(relay)).not.toContain(last);
-    expect(subscriptions).toBe(2);
-    relay.close();
-  });
+      relay.restart();
+      expect(subscriptions).toBe(1);
+      expect(typesFor(relay)).not.toContain(last);
+      expect(subscriptions).toBe(2);
+      relay.close();
+    },
+  );
 
-  it('changes nothing while the source goes on', () => {
+  it('changes nothing while the source is active', () => {
     const source = new Subject<RelayedEvent>();
     const relay = createRelay(source, { scheduler });
     let isComplete = false;
@@ -83,7 +86,7 @@ describe('restart', () => {
   const end = (how: 'stops' | 'completes', source: Source): void =>
     how === 'stops' ? source.subject.error(replaced) : source.subject.complete();
 
-  it.each(['stops', 'completes'] as const)('after a source that %s lets its clients read to the end first', (how) => {
+  it.each(['stops', 'completes'] as const)('lets current clients read to the end after a source that %s', (how) => {
     for (const select of [undefined, (events$: Observable<RelayedEvent>) => events$]) {
       const { clock, source, relay, join } = restartable();
       const response = new Response();
@@ -97,7 +100,7 @@ describe('restart', () => {
       end(how, source());
       relay.restart();
       expect(relay.status().topics).toBe(select === undefined ? 0 : 1);
-      // The next run does not mix with the one before.
+      // The next run is separate from the previous one.
       const next = join({ select });
       source().frames('e');
       response.drain();
@@ -109,14 +112,14 @@ describe('restart', () => {
       expect([next.payloads, next.isComplete]).toEqual([['e'], false]);
       slow.leave();
       quick.leave();
-      // A topic holds the opening of the feed as well.
-      const heldFirst = select === undefined ? 1 : 2;
-      expect(relay.status().held.events).toBe(heldFirst);
+      // A topic also stores `opened`.
+      const storedFirst = select === undefined ? 1 : 2;
+      expect(relay.status().held.events).toBe(storedFirst);
       const later = join({ select });
       source().frames('f');
       clock.pass(16);
       expect([later.payloads, next.payloads]).toEqual([['f'], ['e', 'f']]);
-      expect(relay.status().held.events).toBe(heldFirst + 1);
+      expect(relay.status().held.events).toBe(storedFirst + 1);
     }
   });
 
@@ -160,7 +163,7 @@ describe('restart', () => {
     }
   });
 
-  it('releases the log of a run that has ended with its last client', () => {
+  it('releases the log of an ended run with its last client', () => {
     const { clock, source, relay, join } = restartable();
     const response = new Response();
     const slow = join({ response });
@@ -174,7 +177,7 @@ describe('restart', () => {
     expect(relay.status().held.events).toBe(0);
   });
 
-  it('does not open a relay that is closed', () => {
+  it('does not reopen a closed relay', () => {
     const relay = createRelay(
       throwError(() => replaced),
       { scheduler },
@@ -189,7 +192,7 @@ describe('restart', () => {
 });
 
 describe('a source that is retried', () => {
-  it('sends its stop to clients at once, as a disconnection: they stay', () => {
+  it('sends its stop to the clients at once as `disconnected`, and they stay', () => {
     const clock = new Clock();
     const { scheduler } = clock;
     const source = new Source();

@@ -4,7 +4,8 @@ import { Agent, get, type IncomingMessage, type Server, createServer } from 'nod
 import { connect, constants, createServer as createHttp2Server, type Http2ServerRequest } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
-import { eventually, Raw, Source } from './support.js';
+import { Raw, Source } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -27,7 +28,7 @@ const replica = async (options: RelayOptions = {}) => {
 
 const portOf = (server: Pick<Server, 'address'>): number => (server.address() as AddressInfo).port;
 
-/** Asks over an agent that keeps connections, as browsers do. */
+/** Sends a request over an agent that reuses connections, like a browser. */
 const ask = async (agent: Agent, port: number): Promise<{ response: IncomingMessage; socket: Socket }> => {
   const request = get({ agent, host: '127.0.0.1', port, path: '/feed' });
   const [response] = (await once(request, 'response')) as [IncomingMessage];
@@ -40,18 +41,18 @@ const textOf = async (response: IncomingMessage): Promise<string> => {
   return text;
 };
 
-const keeping = (): Agent => {
+const keepAliveAgent = (): Agent => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   closing.push(() => agent.destroy());
   return agent;
 };
 
 describe('a relay that is closed', () => {
-  it('sends each client what was not sent yet, then `connect-again` with its place, then the end', async () => {
+  it('sends each client the remaining events, then `connect-again` with its position, then the end', async () => {
     const { source, relay, port } = await replica({ batchMs: 1_000_000 });
-    const { response } = await ask(keeping(), port);
+    const { response } = await ask(keepAliveAgent(), port);
     const text = textOf(response);
-    await eventually(() => source.active === 1);
+    await waitFor(() => source.active === 1);
     source.frames('a', 'b');
     relay.close();
     expect(await text).toMatch(
@@ -61,12 +62,12 @@ describe('a relay that is closed', () => {
     expect(await text).not.toContain('complete');
   });
 
-  it('keeps no connection on which a page would reach it again: neither of a stream nor of a refusal', async () => {
+  it('closes the connection after a stream and after a refusal, so that a page does not reach it again', async () => {
     const { source, relay, port } = await replica();
-    const agent = keeping();
+    const agent = keepAliveAgent();
     const first = await ask(agent, port);
     expect(first.response.headers.connection).toBe('close');
-    await eventually(() => source.active === 1);
+    await waitFor(() => source.active === 1);
     const text = textOf(first.response);
     relay.close();
     await text;
@@ -82,16 +83,16 @@ describe('a relay that is closed', () => {
     expect(await textOf(again.response)).toContain('Come back later.');
   });
 
-  it('lets `server.close()` finish, also when a client does not read', async () => {
+  it('lets `server.close()` finish even if a client does not read', async () => {
     const { source, relay, server, port } = await replica({ capacityBytes: 64 * 1024 * 1024 });
-    const reader = await ask(keeping(), port);
+    const reader = await ask(keepAliveAgent(), port);
     const read = textOf(reader.response);
     const stuck = await Raw.get(port);
     await stuck.until((text) => text.includes('event: hello'));
     stuck.socket.pause();
-    // More than the kernel takes.
+    // More than the socket buffers of the kernel take.
     for (let n = 0; n < 20; n += 1) source.frames('x'.repeat(1_000_000));
-    await eventually(() => relay.status().clients.every(({ sent }) => sent > 0));
+    await waitFor(() => relay.status().clients.every(({ sent }) => sent > 0));
     const closed = once(server, 'close');
     relay.close();
     server.close();
@@ -102,41 +103,38 @@ describe('a relay that is closed', () => {
   });
 
   it.each<[string, RelayOptions, boolean]>([
-    ['after its last second', {}, false],
+    ['after the grace period', {}, false],
     ['when it is stuck', { heartbeatMs: 20 }, true],
-  ])(
-    'lets `server.close()` finish over HTTP/2, also when a client does not read: %s',
-    async (_when, options, isStuck) => {
-      const source = new Source();
-      const relay = createRelay(source.events$, { batchMs: 0, ...options });
-      const types: string[] = [];
-      relay.events$.subscribe(({ type }) => types.push(type));
-      const handler = relayHandler(relay, { authorize: () => true });
-      const server = createHttp2Server((request: Http2ServerRequest, response) =>
-        handler(request as never, response as never),
-      ).listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      const session = connect(`http://127.0.0.1:${portOf(server)}`);
-      closing.push(() => session.destroy());
-      const stream = session.request({ ':path': '/feed' });
-      const isOver = once(stream, 'close');
-      await once(stream, 'response');
-      await eventually(() => source.active === 1);
-      // More than the window of the stream takes.
-      for (let n = 0; n < 100; n += 1) source.frames('x'.repeat(5_000));
-      await eventually(() => (isStuck ? types.includes('client-left') : relay.status().clients[0]!.sent > 0));
-      const closed = once(server, 'close');
-      relay.close();
-      session.close();
-      server.close();
-      await closed;
-      await isOver;
-      expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL);
-      expect(types).toEqual(['client-joined', ...(isStuck ? ['client-stuck'] : []), 'client-left']);
-    },
-  );
+  ])('lets `server.close()` finish over HTTP/2 even if a client does not read: %s', async (_when, options, isStuck) => {
+    const source = new Source();
+    const relay = createRelay(source.events$, { batchMs: 0, ...options });
+    const types: string[] = [];
+    relay.events$.subscribe(({ type }) => types.push(type));
+    const handler = relayHandler(relay, { authorize: () => true });
+    const server = createHttp2Server((request: Http2ServerRequest, response) =>
+      handler(request as never, response as never),
+    ).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const session = connect(`http://127.0.0.1:${portOf(server)}`);
+    closing.push(() => session.destroy());
+    const stream = session.request({ ':path': '/feed' });
+    const isOver = once(stream, 'close');
+    await once(stream, 'response');
+    await waitFor(() => source.active === 1);
+    // More than the flow-control window of the stream.
+    for (let n = 0; n < 100; n += 1) source.frames('x'.repeat(5_000));
+    await waitFor(() => (isStuck ? types.includes('client-left') : relay.status().clients[0]!.sent > 0));
+    const closed = once(server, 'close');
+    relay.close();
+    session.close();
+    server.close();
+    await closed;
+    await isOver;
+    expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL);
+    expect(types).toEqual(['client-joined', ...(isStuck ? ['client-stuck'] : []), 'client-left']);
+  });
 
-  it('over HTTP/2 lets a client open no further stream on the connection', async () => {
+  it('over HTTP/2 allows no further stream on the connection', async () => {
     const source = new Source();
     const relay = createRelay(source.events$, { batchMs: 0 });
     const handler = relayHandler(relay, { authorize: () => true });
@@ -155,7 +153,7 @@ describe('a relay that is closed', () => {
     });
     const stream = session.request({ ':path': '/feed' });
     await once(stream, 'response');
-    await eventually(() => source.active === 1);
+    await waitFor(() => source.active === 1);
     let text = '';
     stream.setEncoding('utf8').on('data', (part: string) => (text += part));
     const isOver = Promise.all([once(stream, 'close'), once(session, 'close')]);
@@ -175,9 +173,9 @@ describe('a relay that is closed', () => {
 });
 
 describe('a deploy', () => {
-  it('lets a page go on at another replica: the connection to the one that closes is not used again', async () => {
+  it('lets a page resume at another replica: it does not reuse the connection to the closed one', async () => {
     const [a, b] = [await replica(), await replica()];
-    // What stands before the replicas: it gives each new connection to the one that is not closing.
+    // A load balancer: each new connection goes to the replica that is not closing.
     let target = a;
     const front = createServer((request, response) => target.server.emit('request', request, response)).listen(
       0,
@@ -191,10 +189,10 @@ describe('a deploy', () => {
     front.on('connection', (socket: Socket & { replica?: typeof a }) => (socket.replica = target));
     const reached: (typeof a | undefined)[] = [];
     front.on('request', ({ socket }) => reached.push((socket as Socket & { replica?: typeof a }).replica));
-    const agent = keeping();
+    const agent = keepAliveAgent();
     const first = await ask(agent, portOf(front));
     const text = textOf(first.response);
-    await eventually(() => a.source.active === 1);
+    await waitFor(() => a.source.active === 1);
     target = b;
     a.relay.close();
     expect(await text).toContain('event: connect-again');

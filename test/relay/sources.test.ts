@@ -10,7 +10,8 @@ import { Receiver } from '../browser/support.js';
 import { gapOf } from '../operators/stream.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
 import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
-import { essence, eventually, frame, range, Raw, Web } from './support.js';
+import { essence, frame, range, Raw, Web } from './support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const folder = tempFolder();
 const closing: (() => unknown)[] = [];
@@ -32,7 +33,7 @@ const serve = async (
 };
 
 const receive = (url: string): Receiver => {
-  // It stops with the feed.
+  // The receiver stops at the first stop of the feed.
   const receiver = new Receiver(url, { maxFeedStops: 1 });
   closing.push(() => receiver.subscription.unsubscribe());
   return receiver;
@@ -49,7 +50,7 @@ const startService = async (): Promise<{
 };
 
 describe('a relay of `tradeFeedEvents$`', () => {
-  it('hands on frames, reconnects, gaps and the stop; one connection for many clients', async () => {
+  it('sends frames, reconnects, gaps and the stop to many clients over one connection', async () => {
     const { service, options } = await startService();
     const { web } = await serve(tradeFeedEvents$('market', options), { lingerMs: 60_000 });
     const clients = [receive(web.url), receive(web.url), receive(web.url)];
@@ -69,11 +70,11 @@ describe('a relay of `tradeFeedEvents$`', () => {
     }
     const late = await receive(web.url).over();
     expect(late.error).toMatchObject({ code: 'connection-replaced' });
-    // It has not taken the connection back.
+    // The relay has not taken the connection back.
     expect(usurper.closed).toBe(false);
   });
 
-  it('tells of an outage with its gap', async () => {
+  it('sends an outage with its gap', async () => {
     const service = await startTradeFeedService({ limits: { ticketsPerWindow: 1_000 } });
     closing.push(() => service.shutdown());
     const account = service.createAccount({ plan: 'developer' });
@@ -84,11 +85,11 @@ describe('a relay of `tradeFeedEvents$`', () => {
     await client.until(({ types }) => types.includes('gap'));
     const tail = client.types.slice(client.types.indexOf('access-expired'));
     expect(tail).toEqual(['access-expired', 'reconnecting', 'ticket-requested', 'ticket-issued', 'opened', 'gap']);
-    expect(client.told.at(-1)).toMatchObject({ failure: { code: 'access-expired' } });
-    expect(client.told.at(-1)).not.toHaveProperty('missed');
+    expect(client.lifecycle.at(-1)).toMatchObject({ failure: { code: 'access-expired' } });
+    expect(client.lifecycle.at(-1)).not.toHaveProperty('missed');
   });
 
-  it('sends nothing of the key or of a ticket, whatever happens', async () => {
+  it('never sends any part of the key or of a ticket', async () => {
     const wire = await startWire({
       ticket: [issue(), refuse(429, { 'retry-after': '0' }, `{"key":"${plantedKey}"}`), issue()],
       handshake: [
@@ -103,7 +104,7 @@ describe('a relay of `tradeFeedEvents$`', () => {
     relay.events$.subscribe((event) => log.push(inspect(event, { depth: 9 })));
     const raw = await Raw.get(web.port);
     await raw.until((all) => all.includes('event: connect-again'));
-    for (const told of [
+    for (const text of [
       '"data":"one"',
       '"data":"two"',
       'access-expired',
@@ -111,25 +112,25 @@ describe('a relay of `tradeFeedEvents$`', () => {
       'capacity-full',
       'connection-replaced',
     ])
-      expect(raw.text).toContain(told);
+      expect(raw.text).toContain(text);
     expect(wire.handshakes.length).toBe(3);
     for (const seen of [raw.text, log.join(), inspect(relay, { depth: 9, showHidden: true })]) {
       expect(seen).not.toMatch(/planted-/);
       expect(seen).not.toMatch(/bearer|x-api-key|authorization/i);
       expect(seen).not.toContain(wire.wssUrl);
     }
-    // Somebody who comes later is told no more.
+    // A client that joins after the stop.
     const late = await receive(web.url).over();
     expect(inspect(late.error, { depth: 9, showHidden: true })).not.toMatch(/planted-/);
   });
 });
 
 describe('a relay of frames alone', () => {
-  it('tells clients of frames, and newcomers that it is open', async () => {
+  it('sends frames to clients, and `opened` first to clients that join later', async () => {
     const { service, options } = await startService();
     const { web } = await serve(tradeFeed$('market', options));
     const client = receive(web.url);
-    await eventually(() => web.requests.length === 1);
+    await waitFor(() => web.requests.length === 1);
     const pushing = setInterval(() => service.push('market', '{"n":1}'), 5);
     closing.push(() => clearInterval(pushing));
     await client.until((each) => each.frames.length > 2);
@@ -140,7 +141,7 @@ describe('a relay of frames alone', () => {
 });
 
 describe('a relay of `replay$`', () => {
-  it('hands a recording on, with its gaps and its end', async () => {
+  it('sends a recording, with its gaps and its end', async () => {
     const path = folder.path('recording');
     const recorded = [
       frame('a', 1_000),
@@ -161,11 +162,11 @@ describe('a relay of `replay$`', () => {
 });
 
 describe('a relay of part of a feed', () => {
-  it('hands on what there is', async () => {
+  it('sends the events of that part', async () => {
     const { service, options } = await startService();
     const { web } = await serve(tradeFeedEvents$('market', options).pipe(frames()));
     const client = receive(web.url);
-    await eventually(() => web.requests.length === 1);
+    await waitFor(() => web.requests.length === 1);
     const pushing = setInterval(() => service.push('market', 'x'), 5);
     closing.push(() => clearInterval(pushing));
     await client.until((each) => each.frames.length > 2);

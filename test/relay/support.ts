@@ -9,13 +9,13 @@ import type { RelayedValue } from '../../src/protocol/relayed-value.js';
 import {
   createRelay,
   type Relay,
-  type RelayEvent,
+  type RelayActivity,
   type RelayMessage,
   type RelayOptions,
   type RelayReceiver,
 } from '../../src/relay/index.js';
 
-/** A clock that stands until it is moved on. */
+/** A virtual clock: `pass` moves it forward. */
 export class Clock {
   readonly scheduler = new VirtualTimeScheduler(undefined, 0);
 
@@ -35,7 +35,7 @@ export class Clock {
   }
 }
 
-/** A response that is full when the test says so. */
+/** A response whose buffer state the test sets. */
 export class Response extends EventEmitter {
   writableNeedDrain = false;
   isDestroyed = false;
@@ -50,7 +50,7 @@ export class Response extends EventEmitter {
   }
 }
 
-/** What one client was sent. */
+/** Records the messages of one client. */
 export class Client {
   readonly messages: RelayMessage[] = [];
   isComplete = false;
@@ -72,13 +72,13 @@ export class Client {
     this.#subscription.unsubscribe();
   }
 
-  /** The messages without those that say nothing of the feed. */
+  /** The messages with events. */
   get batches(): readonly RelayMessage[] {
     return this.messages.filter(({ type }) => type === undefined);
   }
 
-  /** The events, as they stand in the messages. */
-  get events(): readonly Told[] {
+  /** The events in the messages. */
+  get events(): readonly WireEvent[] {
     return this.batches.flatMap(eventsIn);
   }
 
@@ -91,25 +91,26 @@ export class Client {
     return this.messages.map(({ type }) => type ?? 'events');
   }
 
-  /** The place that it has reached. */
+  /** The id of the last message. */
   get lastEventId(): string {
     return this.messages.at(-1)!.id;
   }
 }
 
-/** An event as it stands on the wire. */
-export type Told = Readonly<Record<string, unknown>> & { readonly type: string };
+/** An event in the JSON of a message. */
+export type WireEvent = Readonly<Record<string, unknown>> & { readonly type: string };
 
-/** Reads the lines of a message, without its watermark. */
-export const eventsIn = (message: RelayMessage): Told[] => linesIn(message).filter(({ type }) => type !== 'watermark');
+/** Reads the events of a message, without the watermark. */
+export const eventsIn = (message: RelayMessage): WireEvent[] =>
+  linesIn(message).filter(({ type }) => type !== 'watermark');
 
 /** Reads the watermark of a message. */
 export const watermarkIn = (message: RelayMessage): unknown =>
   linesIn(message).find(({ type }) => type === 'watermark')?.['at'];
 
-const linesIn = ({ data }: RelayMessage): Told[] => data.split('\n').map((line) => JSON.parse(line) as Told);
+const linesIn = ({ data }: RelayMessage): WireEvent[] => data.split('\n').map((line) => JSON.parse(line) as WireEvent);
 
-/** A source that counts who subscribes to it. */
+/** A source that counts its subscriptions. */
 export class Source {
   readonly subject = new Subject<RelayedEvent>();
   subscriptions = 0;
@@ -131,33 +132,33 @@ export class Source {
   }
 }
 
-/** A relay in virtual time, its source, and what it told of its clients. */
+/** Creates a relay in virtual time; `reports` are its `events$`. */
 export const virtualRelay = (options: RelayOptions = {}) => {
   const clock = new Clock();
   const source = new Source();
   const relay = createRelay(source.events$, { ...options, scheduler: clock.scheduler });
-  const told: RelayEvent[] = [];
-  relay.events$.subscribe((event) => told.push(event));
+  const reports: RelayActivity[] = [];
+  relay.events$.subscribe((event) => reports.push(event));
   const join = (receiver?: RelayReceiver) => new Client(relay, receiver);
-  return { clock, source, relay, told, join };
+  return { clock, source, relay, reports, join };
 };
 
-/** Makes a text frame. */
+/** Creates a text frame. */
 export const frame = (payload: string | number, receivedAt = 1_000_000, connection = 1): Frame =>
   new Frame('market', Buffer.from(String(payload)), false, receivedAt, connection);
 
-/** Numbers from one up to, and with, another. */
+/** Returns the whole numbers from `from` to `to`, both included. */
 export const range = (from: number, to: number): number[] =>
   Array.from({ length: Math.max(0, to - from + 1) }, (_, n) => from + n);
 
-/** What a frame says, for a comparison of one that was sent with one that was received. */
+/** Returns the fields of a frame, to compare a sent frame with the received one. */
 export const essence = ({ feed, connection, receivedAt, isBinary, data }: AnyFrame) => ({
   ...{ feed, connection, receivedAt, isBinary },
   data: Buffer.from(data).toString('hex'),
 });
 
 export const isFrame = (event: RelayedEvent | RelayedValue<unknown>): event is AnyFrame => event.type === 'frame';
-export const isTold = (event: RelayedEvent): event is LifecycleEvent => event.type !== 'frame';
+export const isLifecycle = (event: RelayedEvent): event is LifecycleEvent => event.type !== 'frame';
 
 /** A server on loopback. */
 export class Web implements AsyncDisposable {
@@ -192,7 +193,7 @@ export class Web implements AsyncDisposable {
     return `http://127.0.0.1:${this.port}/feed`;
   }
 
-  /** Breaks every connection. */
+  /** Resets every connection. */
   reset(): void {
     for (const socket of this.sockets) socket.resetAndDestroy();
   }
@@ -206,7 +207,7 @@ export class Web implements AsyncDisposable {
   }
 }
 
-/** A client of one request, whose reading the test decides. */
+/** A TCP client that sends one request. The test can pause its reads. */
 export class Raw {
   readonly socket: Socket;
   text = '';
@@ -229,16 +230,16 @@ export class Raw {
     return raw;
   }
 
-  /** Asks for the stream. */
+  /** Requests the stream. */
   static get(port: number, headers: Readonly<Record<string, string>> = {}): Promise<Raw> {
     const lines = Object.entries({ host: `127.0.0.1:${port}`, ...headers }).map(([k, v]) => `${k}: ${v}\r\n`);
     return Raw.open(port, `GET /feed HTTP/1.1\r\n${lines.join('')}\r\n`);
   }
 
-  /** Waits until what has come matches. */
+  /** Waits until the received text matches. */
   async until(isThere: (text: string) => boolean): Promise<string> {
     while (!isThere(this.text)) {
-      if (this.socket.destroyed) throw new Error(`The connection was closed behind: ${this.text.slice(-500)}`);
+      if (this.socket.destroyed) throw new Error(`The connection closed after: ${this.text.slice(-500)}`);
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
     return this.text;
@@ -255,8 +256,3 @@ export class Raw {
     for (const resolve of waiting) resolve();
   }
 }
-
-/** Waits until something holds, turn by turn of the event loop. */
-export const eventually = async (holds: () => boolean): Promise<void> => {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-};

@@ -23,7 +23,7 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import type { RelayOptions, RelayReceiver, RelayTopic } from '../../src/relay/index.js';
 import { disconnected, gapOf, opened, reconnecting, stopped } from '../operators/stream.js';
-import { type Client, frame, range, type Told, virtualRelay, watermarkIn } from './support.js';
+import { type Client, frame, range, type WireEvent, virtualRelay, watermarkIn } from './support.js';
 
 const begin = 1_000_000;
 const Numbered = t.type({ n: t.number });
@@ -36,7 +36,7 @@ const start = (options: RelayOptions = {}) => {
   return {
     ...virtual,
     of: (select: RelayTopic, receiver: RelayReceiver = {}) => join({ select, ...receiver }),
-    /** Emits at the time of each event. */
+    /** Emits each event at its time. */
     emit: (...events: readonly RelayedEvent[]) => {
       for (const event of events) {
         const at = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
@@ -48,7 +48,7 @@ const start = (options: RelayOptions = {}) => {
   };
 };
 
-const timeIn = (event: Told): number => (event['receivedAt'] ?? event['to'] ?? event['at']) as number;
+const timeIn = (event: WireEvent): number => (event['receivedAt'] ?? event['to'] ?? event['at']) as number;
 const valuesOf = (client: Client): unknown[] =>
   client.events.flatMap(({ type, value }) => (type === 'value' ? [value] : []));
 const marksOf = (client: Client): number[] =>
@@ -57,7 +57,7 @@ const typesOf = (client: Client): string[] => client.events.map(({ type }) => ty
 const inOrder = (times: readonly number[]): void => expect(times).toEqual(times.toSorted((a, b) => a - b));
 
 describe('a topic', () => {
-  it('gives clients what its operator emits, and the lifecycle events of the feed once', () => {
+  it('sends the outputs of its operator, and each lifecycle event of the feed once', () => {
     const { of: join, emit } = start();
     const client = join(isEven);
     emit(opened(begin), ...range(1, 4).map((n) => frame(n, begin + n)));
@@ -69,7 +69,7 @@ describe('a topic', () => {
     expect(client.payloads).toEqual(['2', '4', '6']);
   });
 
-  it('emits lifecycle events also where the operator leaves them out, after what it emits for them', () => {
+  it('emits lifecycle events that the operator drops, after the outputs for them', () => {
     const { of: join, emit } = start();
     const client = join((events$) =>
       events$.pipe(
@@ -84,16 +84,16 @@ describe('a topic', () => {
     inOrder(client.events.map(timeIn));
   });
 
-  it('hands on events that the operator makes', () => {
+  it('sends events that the operator creates', () => {
     const { of: join, emit } = start();
-    const made = gapOf(begin + 1, begin + 5);
-    const client = join((events$) => events$.pipe(map((event) => (event.type === 'frame' ? made : event))));
+    const created = gapOf(begin + 1, begin + 5);
+    const client = join((events$) => events$.pipe(map((event) => (event.type === 'frame' ? created : event))));
     emit(opened(begin), frame('a', begin + 5));
-    const handedOn = { ...made, failure: made.failure.toPublic() };
-    expect(client.events).toEqual([opened(begin), JSON.parse(JSON.stringify(handedOn))]);
+    const sent = { ...created, failure: created.failure.toPublic() };
+    expect(client.events).toEqual([opened(begin), JSON.parse(JSON.stringify(sent))]);
   });
 
-  it('runs an operator once for all clients that get the same function, beside the whole feed, over one subscription', () => {
+  it('runs an operator once for all clients with the same function, and shares one subscription with the whole feed', () => {
     let runs = 0;
     const counted: RelayTopic = (events$) => {
       runs += 1;
@@ -112,7 +112,7 @@ describe('a topic', () => {
     expect([runs, source.subscriptions]).toEqual([2, 2]);
   });
 
-  it('that begins later is told how the feed is', () => {
+  it('that starts later receives the current state of the feed', () => {
     const { of: join, join: joinAll, emit } = start();
     joinAll();
     emit(opened(begin), frame(1, begin + 1), disconnected(begin + 5), reconnecting(begin + 5, 50));
@@ -121,14 +121,14 @@ describe('a topic', () => {
     expect(typesOf(client)).toEqual(['disconnected', 'reconnecting', 'opened', 'frame']);
   });
 
-  it('of frames alone is opened by the first one', () => {
+  it('of a source without lifecycle events emits `opened` before the first frame', () => {
     const { of: join, emit } = start();
     const client = join(decodeWith(Numbered));
     emit(json(1), json(2));
     expect(typesOf(client)).toEqual(['opened', 'value', 'value']);
   });
 
-  it('goes on for a client that comes back, and takes the id of another topic for that of another relay', () => {
+  it('resumes for a returning client, and treats the id of another topic like that of another relay', () => {
     const { of: join, join: joinAll, emit } = start();
     const whole = joinAll();
     const client = join(isEven);
@@ -145,7 +145,7 @@ describe('a topic', () => {
     expect(join(isEven, { lastEventId: whole.lastEventId }).payloads).toEqual([]);
   });
 
-  it('counts values among what a slow client has missed', () => {
+  it('counts missed values for a slow client', () => {
     const { of: join, emit } = start({ capacity: 2 });
     const client = join(decodeWith(Numbered));
     emit(opened(begin), json(1));
@@ -163,7 +163,7 @@ describe('a topic', () => {
     expect(valuesOf(again)).toEqual([{ n: 14 }, { n: 15 }]);
   });
 
-  it('completes when its operator does, and the others go on', () => {
+  it('completes with its operator, and other topics continue', () => {
     const { of: join, join: joinAll, emit } = start();
     const [first, whole] = [join((events$) => events$.pipe(frames(), take(1))), joinAll()];
     emit(opened(begin), frame(1, begin + 1), frame(2, begin + 2));
@@ -173,14 +173,14 @@ describe('a topic', () => {
 });
 
 describe('a topic of values', () => {
-  it('gives a decoded frame as its value, with the time of the frame', () => {
+  it('sends a decoded frame as its value, with the time of the frame', () => {
     const { of: join, emit } = start();
     const client = join(decodeWith(Numbered));
     emit(opened(begin), json(7));
     expect(client.events[1]).toEqual({ type: 'value', at: begin + 7, value: { n: 7 } });
   });
 
-  it('gives conflated values with their key and count; times do not go back, and watermarks wait with the values', () => {
+  it('sends conflated values with key and count; times do not decrease, and watermarks wait with the values', () => {
     const { of: join, emit, clock } = start();
     const select: RelayTopic = (events$) =>
       events$.pipe(
@@ -202,7 +202,7 @@ describe('a topic of values', () => {
     inOrder(marksOf(client));
   });
 
-  it('gives conflated frames as the objects of their lines', () => {
+  it('sends conflated frames as the objects of their lines', () => {
     const { of: join, emit, clock } = start();
     const client = join((events$) => events$.pipe(conflate(() => 'k', 100, { scheduler: clock.scheduler })));
     emit(opened(begin), frame('a', begin + 1), frame('b', begin + 2));
@@ -212,7 +212,7 @@ describe('a topic of values', () => {
     ]);
   });
 
-  it('gives windows at their ends, with their gaps', () => {
+  it('sends windows with the time of their end, and with their gaps', () => {
     const { of: join, emit, clock } = start();
     const select: RelayTopic = (events$) =>
       events$.pipe(
@@ -239,22 +239,22 @@ describe('a topic of values', () => {
         value: expect.objectContaining({ value: 3, complete: true, gaps: [] }),
       }),
     ]);
-    const [{ gaps }] = valuesOf(client) as [{ gaps: Told[] }];
+    const [{ gaps }] = valuesOf(client) as [{ gaps: WireEvent[] }];
     expect(gaps).toEqual([expect.objectContaining({ type: 'gap', from: begin + 500, to: begin + 700 })]);
     inOrder(client.events.map(timeIn));
   });
 
-  it('does not give the window that the end of the feed cuts a time in the future', () => {
+  it('limits the time of a window that the end of the feed cuts, so that it is not in the future', () => {
     const { of: join, emit, source, clock } = start();
     const client = join((events$) => events$.pipe(tumblingWindow({ lengthMs: 60_000, scheduler: clock.scheduler })));
     emit(opened(begin), frame('a', begin + 1), frame('b', begin + 50));
     source.subject.complete();
     clock.pass(0);
     expect(client.events.at(-1)).toMatchObject({ type: 'value', at: begin + 50 });
-    expect((valuesOf(client)[0] as { frames: Told[] }).frames).toMatchObject([{ data: 'a' }, { data: 'b' }]);
+    expect((valuesOf(client)[0] as { frames: WireEvent[] }).frames).toMatchObject([{ data: 'a' }, { data: 'b' }]);
   });
 
-  it('gives any other value the time of the event that made it', () => {
+  it('sends any other value with the time of the event before it', () => {
     const { of: join, emit } = start();
     const client = join((events$) =>
       events$.pipe(
@@ -269,7 +269,7 @@ describe('a topic of values', () => {
     ]);
   });
 
-  it('lets no time go back when the operator delays', () => {
+  it('keeps times in order when the operator delays', () => {
     const { of: join, emit, clock } = start();
     const clients = [
       join((events$) => events$.pipe(frames(), delay(100, clock.scheduler))),
@@ -292,7 +292,7 @@ describe('a topic of values', () => {
     }
   });
 
-  it('gives a status as it is: the failure in it is an object', () => {
+  it('sends a status unchanged, with the failure as an object', () => {
     const { of: join, emit } = start();
     const client = join((events$) => events$.pipe(connectionStatus()));
     emit(opened(begin), disconnected(begin + 5), reconnecting(begin + 5, 9));
@@ -302,7 +302,7 @@ describe('a topic of values', () => {
     ]);
   });
 
-  it('closes the windows of clients on a quiet feed, where the operator lets watermarks through', () => {
+  it('sends watermarks on a quiet feed if the operator forwards them, so that clients close their windows', () => {
     const { of: join, emit, clock } = start();
     const client = join(decodeWith(Numbered));
     emit(opened(begin), json(1));
@@ -312,7 +312,7 @@ describe('a topic of values', () => {
   });
 });
 
-describe('what an operator emits before the first event', () => {
+describe('an output before the first event', () => {
   const counting: RelayTopic = (events$) =>
     events$.pipe(
       frames(),
@@ -324,7 +324,7 @@ describe('what an operator emits before the first event', () => {
     ['in time', 0],
     ['late', -500_000],
     ['ahead', 3_000],
-  ])('waits for it, and has its time, when the source is %s', (_what, shift) => {
+  ])('waits for the event, and has its time, when the source is %s', (_what, shift) => {
     const { of: join, source, clock } = start();
     const client = join(counting);
     clock.pass(100);
@@ -340,21 +340,21 @@ describe('what an operator emits before the first event', () => {
     inOrder(marksOf(client));
   });
 
-  it('stands before what the first event makes, whatever the order of the subscriptions', () => {
+  it('precedes the outputs for the first event, in any order of the subscriptions', () => {
     const { of: join, emit } = start();
     const client = join((events$) => merge(events$.pipe(map(({ type }) => type)), of('at once', 'and more')));
     emit(opened(begin));
     expect(valuesOf(client).slice(0, 3)).toEqual(['at once', 'and more', 'watermark']);
   });
 
-  it('is the newest 1,000 values', () => {
+  it('is stored up to 1,000 values, the newest ones', () => {
     const { of: join, emit } = start();
     const client = join((events$) => events$.pipe(frames(), startWith(...range(1, 1_003))));
     emit(opened(begin));
     expect(valuesOf(client)).toEqual(range(4, 1_003));
   });
 
-  it('has the time of the clock when the operator completes without one', () => {
+  it('has the time of the clock when the operator completes before the first event', () => {
     const { of: join, clock } = start();
     const client = join(() => numbers(1, 2));
     clock.pass(0);
@@ -362,7 +362,7 @@ describe('what an operator emits before the first event', () => {
     expect(client.isComplete).toBe(true);
   });
 
-  it('is not needed for its failure: clients receive that with the time of the clock', () => {
+  it('may be an error, which clients receive with the time of the clock', () => {
     const { of: join, clock } = start();
     const client = join(() => throwError(() => new Error('private text')));
     clock.pass(0);
@@ -397,7 +397,7 @@ describe('a value that looks like an event', () => {
   ];
 
   it.each(payloads.map((payload) => [JSON.stringify(payload), payload]))(
-    'is a value, and does not move the clock: %s',
+    'is sent as a value, and does not change the time: %s',
     (text, payload) => {
       const { of: join, emit, clock } = start();
       const client = join(parsed);
@@ -416,7 +416,7 @@ describe('a value that looks like an event', () => {
     },
   );
 
-  it('has the time of the frame that it was read in', () => {
+  it('has the time of its frame', () => {
     const { of: join, emit } = start();
     const client = join(parsed);
     emit(opened(begin), frame('{"type":"opened","at":1}', begin + 50));
@@ -439,7 +439,7 @@ describe('a topic that fails', () => {
         ),
     ],
     [
-      'a failure of a feed that an operator made up',
+      'an operator that errors with a TradeFeedError',
       () => throwError(() => createTradeFeedError({ stage: 'ticket', status: 401 })),
     ],
     [
@@ -448,12 +448,12 @@ describe('a topic that fails', () => {
         throw new Error('private text');
       },
     ],
-    ['an operator that gives no Observable', () => 5 as never],
+    ['an operator that does not return an Observable', () => 5 as never],
     ['a BigInt', map(() => 5n)],
     ['a cycle', map(() => cyclic)],
     ['undefined', map(() => undefined)],
-  ])('by %s is a stop of this topic alone', (_what, topic) => {
-    const { of: join, join: joinAll, emit, told, source, clock } = start({ lingerMs: 1_000 });
+  ])('by %s stops this topic alone', (_what, topic) => {
+    const { of: join, join: joinAll, emit, reports, source, clock } = start({ lingerMs: 1_000 });
     const whole = joinAll();
     const client = join(topic);
     emit(opened(begin), frame('a', begin + 1));
@@ -461,22 +461,22 @@ describe('a topic that fails', () => {
     expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({ code: 'relay-source-failed', verdict: 'stop' });
     expect(JSON.stringify(client.messages)).not.toContain('private text');
     expect(client.events.at(-1)).toMatchObject({ type: 'disconnected', failure: { code: 'relay-source-failed' } });
-    expect(told.filter(({ type }) => type.endsWith('stopped'))).toEqual([
+    expect(reports.filter(({ type }) => type.endsWith('stopped'))).toEqual([
       { type: 'topic-stopped', at: expect.any(Number), error: expect.any(Error) },
     ]);
     emit(frame('b', begin + 2));
     expect([whole.payloads, whole.isComplete, source.subscriptions]).toEqual([['a', 'b'], false, 1]);
-    // Whoever comes soon is told the same; later the operator is tried again.
+    // A client that joins within `lingerMs` receives the same end. After that the operator runs again.
     const soon = join(topic);
     expect([soon.types.at(-1), typesOf(soon).includes('opened')]).toEqual(['connect-again', false]);
     clock.pass(1_000);
     join(topic);
     emit(frame('c', begin + 2_000));
-    expect(told.filter(({ type }) => type === 'topic-stopped')).toHaveLength(2);
+    expect(reports.filter(({ type }) => type === 'topic-stopped')).toHaveLength(2);
   });
 
-  it('is tried again lingerMs after its end, also while clients come all the time', () => {
-    const { of: join, join: joinAll, emit, told, source, clock } = start({ lingerMs: 1_000 });
+  it('runs again lingerMs after its end, even if clients keep joining', () => {
+    const { of: join, join: joinAll, emit, reports, source, clock } = start({ lingerMs: 1_000 });
     const numbers: RelayTopic = map((event) =>
       event.type === 'frame' ? (JSON.parse(event.text()) as unknown) : event,
     );
@@ -491,11 +491,11 @@ describe('a topic that fails', () => {
     const client = join(numbers);
     emit(frame('5', begin + 2_000));
     expect([valuesOf(client), client.isComplete, source.subscriptions]).toEqual([[5], false, 1]);
-    expect(told.filter(({ type }) => type === 'topic-stopped')).toHaveLength(1);
+    expect(reports.filter(({ type }) => type === 'topic-stopped')).toHaveLength(1);
   });
 
-  it('with the feed tells its clients so, and the relay reports the error once', () => {
-    const { of: join, join: joinAll, emit, told, source, clock, relay } = start();
+  it('with the feed sends the failure of the feed, and the relay reports the error once', () => {
+    const { of: join, join: joinAll, emit, reports, source, clock, relay } = start();
     const failure = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
     const clients = [join(isEven), join(decodeWith(Numbered)), joinAll()];
     emit(opened(begin), { ...stopped(begin + 5), failure });
@@ -507,7 +507,7 @@ describe('a topic that fails', () => {
       expect(typesOf(client).at(-1)).toBe('disconnected');
       expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({ code: 'connection-replaced' });
     }
-    expect(told.filter(({ type }) => type.endsWith('stopped')).map(({ type }) => type)).toEqual(['source-stopped']);
+    expect(reports.filter(({ type }) => type.endsWith('stopped')).map(({ type }) => type)).toEqual(['source-stopped']);
     expect(source.subscriptions).toBe(1);
     relay.restart();
     expect(join(isEven).isComplete).toBe(false);
@@ -516,12 +516,12 @@ describe('a topic that fails', () => {
 });
 
 describe('maxTopics', () => {
-  it('is the most operators at a time: clients of further ones are refused, those of the feed are not', () => {
-    const { of: join, join: joinAll, relay, told, clock } = start({ maxTopics: 2, lingerMs: 1_000 });
+  it('limits the number of topics: clients of further topics are refused, those of the whole feed are not', () => {
+    const { of: join, join: joinAll, relay, reports, clock } = start({ maxTopics: 2, lingerMs: 1_000 });
     const topics = range(1, 3).map((): RelayTopic => (events$) => events$);
     const [first, , third] = topics.map((topic) => join(topic));
     expect(third!.error).toMatchObject({ name: 'RelayFullError', reason: 'topics' });
-    expect(told.at(-1)).toMatchObject({ type: 'client-refused', reason: 'topics' });
+    expect(reports.at(-1)).toMatchObject({ type: 'client-refused', reason: 'topics' });
     expect([joinAll().error, join(topics[0]!).error, relay.status().topics]).toEqual([undefined, undefined, 2]);
     expect(relay.status().clients).toHaveLength(4);
     first!.leave();
@@ -529,7 +529,7 @@ describe('maxTopics', () => {
     expect(join(topics[2]!).error).toMatchObject({ reason: 'topics' });
   });
 
-  it('is free again when a topic was released', () => {
+  it('allows a new topic after one was released', () => {
     const { of: join, clock } = start({ maxTopics: 1, lingerMs: 1_000 });
     join(() => NEVER).leave();
     expect(join(() => of(1)).error).toMatchObject({ reason: 'topics' });

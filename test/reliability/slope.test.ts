@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { reliabilityModule } from './library.js';
+import { cases } from '../support/cases.js';
 
 interface Slope {
   readonly slope: number;
@@ -35,7 +36,7 @@ describe('the slope', () => {
       expect(high + wide).toBeGreaterThanOrEqual(slope);
       if (slope !== 0) expect(Math.sign(low)).toBe(Math.sign(high));
     });
-    fc.assert(property, { numRuns: 200 });
+    fc.assert(property, { numRuns: cases(200) });
   });
 
   it('has bounds that hold the truth in about 99 of 100', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { nextReconnect, type Reconnect, resolveBackoff } from '../../src/reconnect/backoff.js';
+import { nextReconnect, type Reconnect, resolveBackoff } from '../../src/reconnect/policy.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { type Goal, reliabilityModule } from './library.js';
 

@@ -28,6 +28,7 @@ import { openSse, startApp, when } from '../nestjs/support.js';
 import { optionsFor } from '../support/feed.js';
 import { issue, startWire, type Wire } from '../support/wire.js';
 import { frame, Raw, Source, Web } from '../relay/support.js';
+import { cases } from '../support/cases.js';
 
 const folder = tempFolder();
 const closing: (() => unknown)[] = [];
@@ -35,7 +36,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** What stands in every text that only the log may have. */
+/** A part of every text that only the log may contain. */
 const mark = 'hvs.private';
 const vault = `GET https://vault.corp.example/v1/kv: 403, token ${mark}, from 10.1.2.3:8200`;
 const isPrivate = /hvs\.|vault|10\.1\.2\.3/;
@@ -48,7 +49,7 @@ const rows: readonly Meaning[] = [
   ...Object.values(workerMeanings),
 ];
 
-/** A failure of any code and of any origin, with private text wherever it can have one. */
+/** A failure of any code and origin, with private text in every field that can contain text. */
 const anyFailure = (): fc.Arbitrary<TradeFeedError> => {
   const texts = fc.constantFrom(vault, mark, `\n${vault}\n`, `"${mark}"`);
   const made = fc.record({
@@ -114,7 +115,7 @@ const bytesUntil = async (web: Web, awaited: string): Promise<string> => {
   return raw.until((all) => all.includes(awaited));
 };
 
-describe('what a page receives has no text but the fixed words of the library', () => {
+describe('a page receives only the fixed texts of the library', () => {
   it('of a random failure in every event and in the end of the stream, early and late', async () => {
     await fc.assert(
       fc.asyncProperty(anyFailure(), async (failure) => {
@@ -131,7 +132,7 @@ describe('what a page receives has no text but the fixed words of the library', 
         }
         for (const close of closing.splice(0).reverse()) await close();
       }),
-      { numRuns: 60 },
+      { numRuns: cases(60) },
     );
   });
 
@@ -147,11 +148,12 @@ describe('what a page receives has no text but the fixed words of the library', 
           expect(answer['trade-feed'].code).toBe(failure.code);
         }
       }),
+      { numRuns: cases(100) },
     );
   });
 
   it.each([new Error(vault), vault, { message: vault }, [vault]])(
-    'of an error that is none of the feed: %#',
+    'of an error that is not a TradeFeedError: %#',
     async (failure) => {
       const source = new Source();
       const web = await relayed(source.events$);
@@ -166,7 +168,7 @@ describe('what a page receives has no text but the fixed words of the library', 
     },
   );
 
-  it('of a verdict that `classify` has changed, which says so', async () => {
+  it('of a verdict that `classify` has changed, with advice that says so', async () => {
     await using wire = await startWire();
     const web = await relayed(tradeFeedEvents$('market', { ...throwingKey(wire), classify: () => 'stop' }));
     const bytes = await bytesUntil(web, 'event: connect-again');
@@ -188,7 +190,7 @@ describe('what a page receives has no text but the fixed words of the library', 
   });
 });
 
-/** Options of a feed whose key function throws what it has seen. */
+/** Options of a feed whose key function throws private text. */
 const throwingKey = (wire: { readonly baseUrl: string }): TradeFeedOptions => {
   const apiKey = (): string => {
     throw new Error(vault);
@@ -196,7 +198,7 @@ const throwingKey = (wire: { readonly baseUrl: string }): TradeFeedOptions => {
   return optionsFor(wire, { apiKey });
 };
 
-/** Options of a feed whose proxy, or whose service, refuses the connection: the system names the address. */
+/** Options of a feed whose proxy or service refuses the connection. The error of the system contains the address. */
 const refusedAt = (port: number): Readonly<Record<string, Troubled>> => ({
   'a proxy that refuses the ticket request': {
     options: (wire) => optionsFor(wire, { dispatcher: new ProxyAgent(`http://127.0.0.1:${port}`) }),
@@ -213,13 +215,13 @@ const refusedAt = (port: number): Readonly<Record<string, Troubled>> => ({
 interface Troubled {
   readonly options: (wire: Wire) => TradeFeedOptions;
   readonly code: string;
-  /** What the log of the server has, and a page has not. */
+  /** The text that the log of the server contains, and a page must not receive. */
   readonly text: string;
 }
 
 const vaultThrows: Troubled = { options: throwingKey, code: 'api-key-unavailable', text: vault };
 
-/** A port at which nothing listens. */
+/** A port without a server. */
 const closedPort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -229,7 +231,7 @@ const closedPort = async (): Promise<number> => {
   return port;
 };
 
-/** Runs a feed in trouble through some hops to a page, and compares what the log of the server has with what the page receives. */
+/** Runs a failing feed through some relays to a page, and compares the log of the server with the bytes of the page. */
 const compare = async (wire: Wire, { options, code, text }: Troubled, more: TradeFeedOptions, hops: 1 | 2) => {
   const log: string[] = [];
   const source = tradeFeedEvents$('market', { ...options(wire), ...more }).pipe(
@@ -262,7 +264,7 @@ class AppController {
   }
 }
 
-describe('what an `apiKey` function throws, and addresses, stay on the server', () => {
+describe('errors of an `apiKey` function, and addresses, stay on the server', () => {
   it.each<[string, TradeFeedOptions, 1 | 2]>([
     ['over a relay', {}, 1],
     ['over a relay of a feed that a worker receives', { receiveIn: 'worker' }, 1],
@@ -283,9 +285,12 @@ describe('what an `apiKey` function throws, and addresses, stay on the server', 
 
   it('over a relay of a recording that is replayed', async () => {
     const path = folder.path('recording');
-    const failure = copyFailure(createTradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }), {
-      previous: createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', detail: vault }),
-    });
+    const failure = copyFailure(
+      createTradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }),
+      {
+        previous: createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', detail: vault }),
+      },
+    );
     const own = copyFailure(failure, { advice: vault });
     const gaps = [failure, own].map((each) => gapLine({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));
     writeFileSync(path, [frameLine(frame('one', 1)), ...gaps, frameLine(frame('two', 3))].join(''));
@@ -295,7 +300,7 @@ describe('what an `apiKey` function throws, and addresses, stay on the server', 
     expect(bytes).not.toMatch(isPrivate);
   });
 
-  it('over NestJS: the log says all of it, pages and the health answer do not', async () => {
+  it('over NestJS: only the log contains the text, not pages and the health answer', async () => {
     await using wire = await startWire();
     const { app, url, log } = await startApp({
       imports: [TradeFeedModule.forRoot({ ...throwingKey(wire), relay: { batchMs: 0 } })],
@@ -312,7 +317,7 @@ describe('what an `apiKey` function throws, and addresses, stay on the server', 
   });
 });
 
-it('how many clients there may be is not in the answer to one that there is no room for', async () => {
+it('the answer of a full relay does not contain the number of clients', async () => {
   const relay = createRelay(NEVER, { maxClients: 7 });
   await using web = await Web.start(relayHandler(relay, { authorize: () => true }));
   closing.push(() => relay.close());

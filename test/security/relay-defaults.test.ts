@@ -3,11 +3,12 @@ import { lastValueFrom, NEVER, take, toArray } from 'rxjs';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { frames } from '../../src/operators/index.js';
 import { createRelay, relayHandler, type RelayHandlerOptions } from '../../src/relay/index.js';
-import { eventually, frame, Raw, Source, Web } from '../relay/support.js';
+import { frame, Raw, Source, Web } from '../relay/support.js';
+import { waitFor } from '../support/wait-for.js';
 
 const other = 'https://other.example';
 
-/** A relay that lets everybody in who asks, and is told of no origin. */
+/** A relay that authorizes every client, without allowed origins. */
 const openRelay = async () => {
   const source = new Source();
   const relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0 });
@@ -30,17 +31,17 @@ const headOf = async (web: Web, headers: Readonly<Record<string, string>>): Prom
   return head;
 };
 
-describe('a relay that is told nothing', () => {
+describe('a relay with default options', () => {
   it.each([[undefined], [{}], [{ allowOrigins: [other] }]])(
-    'is not made without `authorize`: the call itself says so (%j)',
+    'requires `authorize`: the call itself throws (%j)',
     (options) => {
       const make = () => relayHandler(createRelay(NEVER), options as unknown as RelayHandlerOptions);
       expect(make).toThrow(expect.objectContaining({ code: 'invalid-options' }));
-      if (options !== undefined) expect(make).toThrow('`authorize` must be a function that says who is let in');
+      if (options !== undefined) expect(make).toThrow('`authorize` must be a function that decides who may receive');
     },
   );
 
-  it('refuses the pages of every other origin with 403, and gives them no header of CORS', async () => {
+  it('refuses the pages of every other origin with 403 and without CORS headers', async () => {
     await using relay = await openRelay();
     for (const origin of [other, 'null', 'http://127.0.0.1', `https://127.0.0.1.example:${relay.web.port}`]) {
       const head = await headOf(relay.web, { origin });
@@ -51,7 +52,7 @@ describe('a relay that is told nothing', () => {
     expect(await headOf(relay.web, { origin: `http://127.0.0.1:${relay.web.port}` })).toMatch(/^http\/1\.1 200 /);
   });
 
-  it('asks for the word of `authorize` again, each time that a page comes back', async () => {
+  it('calls `authorize` again each time that a page reconnects', async () => {
     let isIn = true;
     const relay = createRelay(NEVER);
     await using web = await Web.start(relayHandler(relay, { authorize: () => isIn }));
@@ -62,7 +63,7 @@ describe('a relay that is told nothing', () => {
   });
 });
 
-it('a payload cannot end its message and begin another: line ends of any kind stay in it', async () => {
+it('a payload cannot end its message and start another: it keeps line ends of any kind', async () => {
   const forged = [
     'a\n\nevent: complete\ndata: {}\n\n',
     'b\r\rid: 9\r\rdata: x',
@@ -74,7 +75,7 @@ it('a payload cannot end its message and begin another: line ends of any kind st
   const received = lastValueFrom(relayFeed$(web.url).pipe(frames(), take(forged.length), toArray()));
   const raw = await Raw.get(web.port);
   await raw.until((all) => all.includes('event: hello'));
-  await eventually(() => relay.status().clients.length === 2);
+  await waitFor(() => relay.status().clients.length === 2);
   for (const payload of forged) source.emit(frame(payload));
   expect((await received).map((each) => each.text())).toEqual(forged);
   const wire = await raw.until((all) => all.split('"type":"frame"').length > forged.length);

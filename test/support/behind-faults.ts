@@ -5,16 +5,16 @@ import type { Certificate } from './certificate.js';
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from './fault-proxy.js';
 import { optionsFor } from './feed.js';
 
-/** A service that counts, with a bad network before it. */
+/** A service that sends numbered payloads, reached through a faulty network. */
 export interface BehindFaults extends AsyncDisposable {
   readonly proxy: FaultProxy;
-  /** Of a feed that waits little for anything. */
+  /** The options of a feed with short timeouts. */
   readonly options: TradeFeedOptions;
-  /** What the service saw. */
+  /** The events of the service. */
   readonly seen: readonly ServiceEvent[];
 }
 
-/** Starts a service whose n-th payload begins with n, and the proxy that all its clients go through. */
+/** Starts a service whose n-th payload begins with n, and the proxy that every client connects through. */
 export const behindFaults = async (
   { tls, ...network }: FaultProxyOptions & { readonly tls?: Certificate },
   options: TradeFeedOptions = {},
@@ -46,11 +46,11 @@ export const behindFaults = async (
   };
 };
 
-// Of many sizes: from a few bytes to more than one read.
+// Many sizes: from a few bytes to more than one read.
 const fillingOf = (n: number): number => (n % 100 === 99 ? 70_000 : n % 100);
 const counted$: Observable<string> = timer(0, 1).pipe(map((n) => `${n} ${'x'.repeat(fillingOf(n))}`));
 
-/** What is wrong with the frames of a feed: one that is not whole, not in its place, or missing without a gap to tell it. */
+/** Returns what is wrong with the frames of a feed: truncated frames, frames out of order, and losses without a gap. */
 export const faultsIn = (events: readonly FeedEvent[]): string[] => {
   const wrong: string[] = [];
   let last: number | undefined;

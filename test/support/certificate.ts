@@ -1,12 +1,12 @@
 import { generate } from 'selfsigned';
 
-/** A certificate that is its own CA, and its key, in PEM. */
+/** A self-signed certificate and its key, in PEM. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Makes a certificate for a host name, or for 127.0.0.1 and localhost. */
+/** Creates a certificate for a host name, or for 127.0.0.1 and localhost. */
 export const certificateFor = async (name?: string): Promise<Certificate> => {
   const altNames = name
     ? [{ type: 2 as const, value: name }]
@@ -14,9 +14,9 @@ export const certificateFor = async (name?: string): Promise<Certificate> => {
         { type: 7 as const, ip: '127.0.0.1' },
         { type: 2 as const, value: 'localhost' },
       ];
-  const made = await generate([{ name: 'commonName', value: name ?? 'localhost' }], {
+  const pems = await generate([{ name: 'commonName', value: name ?? 'localhost' }], {
     keyType: 'ec',
     extensions: [{ name: 'subjectAltName', altNames }],
   });
-  return { cert: made.cert, key: made.private };
+  return { cert: pems.cert, key: pems.private };
 };

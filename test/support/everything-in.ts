@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** Everything that can be reached from a value: own properties of any kind, prototypes excepted, and how it prints itself. */
+/** Returns as text everything that a value references: all own properties, without prototypes, and every way to print it. */
 export const everythingIn = (value: unknown, seen = new Set<unknown>()): string => {
   if (typeof value === 'string') return value;
   if (Buffer.isBuffer(value)) return value.toString('latin1');

@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net';
 
-/** What has been received and not passed on yet, in its order. */
+/** Received chunks that are not forwarded yet, in order. */
 export interface Arrivals extends Disposable {
   /** Waits for the next chunk; `undefined` at the end of the source. Rejects when the signal aborts. */
   next(): Promise<{ readonly bytes: Buffer; readonly dueMs: number } | undefined>;
-  /** Takes all chunks that are there now. */
+  /** Removes and returns all chunks that have arrived. */
   all(): readonly Buffer[];
 }
 
-/** More than this waits in the source's own buffers, as it would on a slow network. */
+/** Above this size the source is paused, so that its own buffers fill up, as on a slow network. */
 const mostBytes = 1024 * 1024;
 
-/** Reads a socket, and says of each chunk when it is due. Stops to read when disposed. */
+/** Reads a socket and returns each chunk with the time when it is due. Stops reading when disposed. */
 export const holdArrivals = (from: Socket, holdMs: () => number, signal: AbortSignal): Arrivals => {
   const held: { readonly bytes: Buffer; readonly dueMs: number }[] = [];
   let size = 0;
@@ -30,7 +30,7 @@ export const holdArrivals = (from: Socket, holdMs: () => number, signal: AbortSi
   from.on('data', onData).on('end', onEnd).on('close', onEnd).resume();
   signal.addEventListener('abort', onAbort, { once: true });
 
-  const taken = (bytes: Buffer): Buffer => {
+  const release = (bytes: Buffer): Buffer => {
     size -= bytes.length;
     if (size <= mostBytes) from.resume();
     return bytes;
@@ -42,10 +42,10 @@ export const holdArrivals = (from: Socket, holdMs: () => number, signal: AbortSi
       }
       signal.throwIfAborted();
       const first = held.shift();
-      if (first) taken(first.bytes);
+      if (first) release(first.bytes);
       return first;
     },
-    all: () => held.splice(0).map(({ bytes }) => taken(bytes)),
+    all: () => held.splice(0).map(({ bytes }) => release(bytes)),
     [Symbol.dispose]: () => {
       from.off('data', onData).off('end', onEnd).off('close', onEnd);
       signal.removeEventListener('abort', onAbort);

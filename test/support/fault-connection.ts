@@ -1,34 +1,34 @@
 import { Socket } from 'node:net';
-import { type Flow, type FlowEnd, passOn } from './fault-flow.js';
+import { type Flow, type FlowEnd, forward } from './fault-flow.js';
 
-/** What becomes of one connection; without any of it, all passes through at once. */
+/** The faults of one connection. Without any, all bytes are forwarded at once. */
 export interface Faults {
   readonly toClient?: Flow;
   readonly toServer?: Flow;
   /** Closes the connection at once, with RST. */
   readonly refuse?: boolean;
-  /** Reorder: not joined with the target until the next connection has been, or a bounded time is over. */
+  /** Reorders: connects to the target only after the next connection did, or after a time limit. */
   readonly connectAfter?: 'next';
 }
 
 /** One connection through the proxy. */
 export interface FaultConnection {
-  /** Whether the client has neither ended nor lost it. */
+  /** Whether the client's side is still open. */
   readonly isOpen: boolean;
-  /** Connects to the target and lets the bytes flow; resolves when that is done or has failed. */
+  /** Connects to the target and forwards bytes. Resolves when the connection is established or has failed. */
   join(port: number): Promise<void>;
-  /** Swallows both ways from now on, ends included. */
+  /** From now on discards everything in both directions, FIN included. */
   halfOpen(): void;
   /** Sends RST to both sides. */
   reset(): void;
-  /** Sends FIN to both sides; what was under way is lost. */
+  /** Sends FIN to both sides. Bytes that are not forwarded yet are lost. */
   end(): void;
   destroy(): void;
   /** Resolves when both sockets are closed. */
   readonly gone: Promise<unknown>;
 }
 
-/** Makes a connection of the client's socket, not yet joined with anything. */
+/** Creates a connection from the client's socket. `join` connects it to the target. */
 export const faultConnection = (
   client: Socket,
   { toClient = {}, toServer = {} }: Faults,
@@ -38,7 +38,7 @@ export const faultConnection = (
   const both = [client, service];
   const stop = new AbortController();
 
-  const swallow = (): void => {
+  const discard = (): void => {
     stop.abort();
     for (const socket of both) socket.removeAllListeners('data').resume();
   };
@@ -51,19 +51,19 @@ export const faultConnection = (
     for (const socket of both) socket.destroy();
   };
   const halfOpen = (): void => {
-    swallow();
-    // A side that is gone for good is let go; one that only waits is left to wait.
+    discard();
+    // Keep-alive detects a peer that no longer exists; an idle peer stays connected.
     for (const socket of both) socket.setKeepAlive(true, 1_000);
   };
   const end = (): void => {
-    swallow();
+    discard();
     for (const socket of both) socket.end();
   };
 
-  const flow = (from: Socket, to: Socket, how: Flow, draw: () => number): void => {
+  const flow = (from: Socket, to: Socket, faults: Flow, draw: () => number): void => {
     const ends: Readonly<Record<FlowEnd, () => void>> = {
       'source-ended': () => to.end(),
-      // The other direction goes on.
+      // The other direction continues.
       end: () => {
         from.resume();
         to.end();
@@ -71,8 +71,8 @@ export const faultConnection = (
       reset,
       'half-open': halfOpen,
     };
-    passOn(from, to, how, draw, stop.signal).then(
-      (why) => !stop.signal.aborted && ends[why](),
+    forward(from, to, faults, draw, stop.signal).then(
+      (reason) => !stop.signal.aborted && ends[reason](),
       (error: unknown) => {
         if (!stop.signal.aborted) throw error;
       },
@@ -80,7 +80,7 @@ export const faultConnection = (
   };
 
   for (const socket of both) {
-    // The fault of one side is the fault of the other, while they have to do with each other.
+    // An error on one side resets the other, unless the two are already separated.
     socket.on('error', () => !stop.signal.aborted && reset());
   }
   return {

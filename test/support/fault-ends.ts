@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { type FaultProxyOptions, type Faults, startFaultProxy } from './fault-proxy.js';
 
-/** What one end of a connection sees. */
+/** One end of a connection, and what it received. */
 export interface End {
   readonly socket: Socket;
   readonly chunks: Buffer[];
   readonly arrivedMs: number[];
   text(): string;
-  /** Resolves with how it ended: `FIN`, or the code of an error. */
+  /** Resolves with `FIN` or an error code when the connection ends. */
   readonly ended: Promise<string>;
-  /** Resolves when it has received as many bytes. */
+  /** Resolves when this many bytes have been received. */
   received(bytes: number): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ const watch = (socket: Socket): End => {
   };
 };
 
-/** A service behind a proxy, and clients of it. */
+/** Starts a TCP server, a fault proxy in front of it, and clients on demand. */
 export const through = async (faults: Faults | ((n: number) => Faults), options: Partial<FaultProxyOptions> = {}) => {
   const services: End[] = [];
   const server: Server = createServer({ allowHalfOpen: true }, (socket) => services.push(watch(socket)));
@@ -56,7 +56,7 @@ export const through = async (faults: Faults | ((n: number) => Faults), options:
       clients.push(client);
       return client;
     },
-    /** The service's end of the n-th connection, once it is there. */
+    /** Waits for the n-th connection and returns the server's end of it. */
     service: async (n = 1): Promise<End> => {
       while (services.length < n) await once(server, 'connection');
       return services[n - 1] as End;
@@ -69,6 +69,6 @@ export const through = async (faults: Faults | ((n: number) => Faults), options:
   };
 };
 
-/** Bytes that tell their place. */
+/** Creates bytes whose values show their position. */
 export const kilobytes = (count: number): Buffer =>
   Buffer.from(Array.from({ length: count * 1_024 }, (_, i) => i % 251));

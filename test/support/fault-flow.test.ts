@@ -8,7 +8,7 @@ import { kilobytes, through } from './fault-ends.js';
 import { type Faults, startFaultProxy } from './fault-proxy.js';
 
 describe('the flow of bytes', () => {
-  it('is delayed, in order, without a chunk waiting for the one before', async () => {
+  it('is delayed in order, and the delays of chunks overlap', async () => {
     await using net = await through({ toClient: { delayMs: 60, jitterMs: 40 } });
     const client = net.client();
     const service = await net.service();
@@ -20,11 +20,11 @@ describe('the flow of bytes', () => {
     await client.received(10);
     expect(client.text()).toBe('0123456789');
     expect((client.arrivedMs[0] as number) - sentMs).toBeGreaterThanOrEqual(59);
-    // One after the other they would take 600 ms.
+    // Delays in sequence would take 600 ms.
     expect((client.arrivedMs.at(-1) as number) - sentMs).toBeLessThan(500);
   });
 
-  it('is limited in bytes a second', async () => {
+  it('is limited to a number of bytes per second', async () => {
     await using net = await through({ toServer: { bytesPerSecond: 100_000 } });
     const client = net.client();
     const startedMs = performance.now();
@@ -38,7 +38,7 @@ describe('the flow of bytes', () => {
   it.each([
     ['split', 8],
     ['drip', 800],
-  ] as const)('is cut up small: %s', async (segments, atLeast) => {
+  ] as const)('is split into small pieces: %s', async (segments, atLeast) => {
     await using net = await through({ toClient: { segments } });
     const client = net.client();
     (await net.service()).socket.write(kilobytes(8));
@@ -47,7 +47,7 @@ describe('the flow of bytes', () => {
     expect(Buffer.concat(client.chunks).equals(kilobytes(8))).toBe(true);
   });
 
-  it('is joined', async () => {
+  it('is joined into one chunk', async () => {
     await using net = await through({ toClient: { segments: 'coalesced' } });
     const client = net.client();
     const service = await net.service();
@@ -61,18 +61,18 @@ describe('the flow of bytes', () => {
 });
 
 describe('a cut', () => {
-  it.each([0, 1, 1_000, 70_000])('after %i bytes passes exactly as many, then resets', async (afterBytes) => {
+  it.each([0, 1, 1_000, 70_000])('after %i bytes forwards exactly that many, then resets', async (afterBytes) => {
     await using net = await through({ toClient: { cut: { afterBytes, how: 'reset' } } });
     const client = net.client();
     const service = await net.service();
     service.socket.write(kilobytes(100));
-    // To Node a reset that comes with the last bytes looks like an end.
+    // Node reports a reset that arrives together with the last bytes as an end.
     expect(['ECONNRESET', 'FIN']).toContain(await client.ended);
     expect(Buffer.concat(client.chunks).equals(kilobytes(100).subarray(0, afterBytes))).toBe(true);
     expect(await service.ended).toBe('ECONNRESET');
   });
 
-  it('ends one direction with FIN and leaves the other', async () => {
+  it('ends one direction with FIN and keeps the other open', async () => {
     await using net = await through({ toClient: { cut: { afterBytes: 3, how: 'end' } } });
     const client = net.client();
     const service = await net.service();
@@ -83,20 +83,20 @@ describe('a cut', () => {
     expect(client.text()).toBe('abc');
   });
 
-  it('swallows both ways for ever', async () => {
+  it('discards everything in both directions from then on', async () => {
     await using net = await through({ toServer: { cut: { afterBytes: 3, how: 'half-open' } } });
     const client = net.client();
     client.socket.write('abcdef');
     const service = await net.service();
     await service.received(3);
-    service.socket.end('unheard');
-    client.socket.end('unheard');
+    service.socket.end('discarded');
+    client.socket.end('discarded');
     const ended = Promise.race([client.ended, service.ended]);
     expect(await Promise.race([ended, delay(50, 'silence')])).toBe('silence');
     expect([client.text(), service.text()]).toEqual(['', 'abc']);
   });
 
-  it('within its first bytes breaks a TLS handshake', async () => {
+  it('within the first bytes breaks a TLS handshake', async () => {
     const certificate = await certificateFor();
     let secured = 0;
     const server = createTls(certificate, () => (secured += 1)).on('tlsClientError', () => undefined);
@@ -108,11 +108,11 @@ describe('a cut', () => {
     const attempt = () =>
       new Promise<string>((resolve) => {
         const socket = connectTls({ port: proxy.port, host: '127.0.0.1', ca: certificate.cert });
-        const tell = (what: string) => () => {
+        const report = (outcome: string) => () => {
           socket.destroy();
-          resolve(what);
+          resolve(outcome);
         };
-        socket.once('secureConnect', tell('secure')).once('error', tell('broken'));
+        socket.once('secureConnect', report('secure')).once('error', report('broken'));
       });
     expect([await attempt(), secured]).toEqual(['broken', 0]);
     expect(await attempt()).toBe('secure');

@@ -2,28 +2,28 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { holdArrivals } from './fault-arrivals.js';
 
-/** What becomes of one direction of a connection. */
+/** The faults of one direction of a connection. */
 export interface Flow {
-  /** Each chunk is held this long, and up to `jitterMs` longer; the order is kept. */
+  /** Delays each chunk by this time, plus up to `jitterMs`. The order is kept. */
   readonly delayMs?: number;
   readonly jitterMs?: number;
   readonly bytesPerSecond?: number;
-  /** `split`: random small pieces; `coalesced`: held and joined; `drip`: byte by byte. */
+  /** `split`: random small pieces; `coalesced`: chunks are joined; `drip`: one byte at a time. */
   readonly segments?: 'as-is' | 'split' | 'coalesced' | 'drip';
   readonly cut?: Cut;
 }
 
-/** The end of a connection at a byte: that many pass, and then it is reset, ended, or swallows both ways for ever. */
+/** Ends a connection after a number of bytes: with RST, with FIN, or by discarding everything in both directions. */
 export interface Cut {
   readonly afterBytes: number;
   readonly how: 'reset' | 'end' | 'half-open';
 }
 
-/** How a direction came to its end. */
+/** Why a direction ended. */
 export type FlowEnd = 'source-ended' | Cut['how'];
 
-/** Passes on what one socket receives to another, until it ends, is cut, or the signal aborts it (then it rejects). */
-export const passOn = async (
+/** Forwards from one socket to another until the source ends or is cut. Rejects when the signal aborts. */
+export const forward = async (
   from: Socket,
   to: Socket,
   flow: Flow,
@@ -32,7 +32,7 @@ export const passOn = async (
 ): Promise<FlowEnd> => {
   const { delayMs = 0, jitterMs = 0, segments = 'as-is', cut } = flow;
   using arrivals = holdArrivals(from, () => delayMs + jitterMs * random(), signal);
-  const paced = pacer(flow.bytesPerSecond, signal);
+  const pace = pacer(flow.bytesPerSecond, signal);
   let left = cut?.afterBytes ?? Infinity;
 
   for (;;) {
@@ -43,10 +43,10 @@ export const passOn = async (
     if (segments === 'coalesced') await delay(coalesceMs, undefined, { signal });
     const bytes = segments === 'coalesced' ? Buffer.concat([first.bytes, ...arrivals.all()]) : first.bytes;
     for (const piece of pieces(bytes.subarray(0, Math.min(left, bytes.length)), flow, random)) {
-      await paced(piece.length);
-      await written(to, piece, signal);
+      await pace(piece.length);
+      await write(to, piece, signal);
       left -= piece.length;
-      // Or the kernel would join them again.
+      // Otherwise the kernel joins the pieces again.
       if (segments === 'split' || segments === 'drip') await nextTurn(undefined, { signal });
     }
   }
@@ -54,20 +54,20 @@ export const passOn = async (
 
 const coalesceMs = 20;
 
-/** How many pieces a second a bandwidth limit makes. */
+/** Pieces per second under a bandwidth limit. */
 const ticks = 50;
 
 function* pieces(bytes: Buffer, { segments, bytesPerSecond = Infinity }: Flow, random: () => number) {
   const most = Math.max(1, Math.ceil(bytesPerSecond / ticks));
   for (let at = 0; at < bytes.length;) {
-    const wanted = segments === 'drip' ? 1 : segments === 'split' ? Math.ceil(4_096 ** random()) : Infinity;
-    const end = Math.min(bytes.length, at + Math.min(wanted, most));
+    const size = segments === 'drip' ? 1 : segments === 'split' ? Math.ceil(4_096 ** random()) : Infinity;
+    const end = Math.min(bytes.length, at + Math.min(size, most));
     yield bytes.subarray(at, end);
     at = end;
   }
 }
 
-// Waits before each piece for the time that those before it take; a timer that was late is caught up with.
+// Waits before each piece until the bandwidth allows it. A late timer shortens the next wait.
 const pacer = (bytesPerSecond: number | undefined, signal: AbortSignal) => {
   let freeMs = -Infinity;
   return async (bytes: number): Promise<void> => {
@@ -82,8 +82,8 @@ const until = async (atMs: number, signal: AbortSignal): Promise<void> => {
   if (ms > 0) await delay(ms, undefined, { signal });
 };
 
-// What fails is told by the socket's own events, and aborts the signal.
-const written = (to: Socket, piece: Buffer, signal: AbortSignal): Promise<void> =>
+// A failed write also emits an event of the socket, which aborts the signal.
+const write = (to: Socket, piece: Buffer, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     to.write(piece, () => (signal.aborted ? reject(signal.reason as Error) : resolve()));
   });

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { kilobytes, through } from './fault-ends.js';
 
 describe('without a fault', () => {
-  it('passes all through, both ways, with the ends', async () => {
+  it('forwards all bytes in both directions, and FIN', async () => {
     await using net = await through({});
     const client = net.client();
     client.socket.end('question');
@@ -17,7 +17,7 @@ describe('without a fault', () => {
     expect([net.proxy.connections, net.proxy.open]).toEqual([1, 0]);
   });
 
-  it('passes a reset on, from either side', async () => {
+  it('forwards a reset from either side', async () => {
     await using net = await through({});
     const [one, other] = [net.client(), net.client()];
     const services = [await net.service(1), await net.service(2)] as const;
@@ -29,7 +29,7 @@ describe('without a fault', () => {
 });
 
 describe('connections', () => {
-  it('are refused when told, and without a target', async () => {
+  it('are refused on request, and without a target', async () => {
     await using net = await through((n) => ({ refuse: n === 1 }));
     expect(await net.client().ended).toBe('ECONNRESET');
     const { target } = net.proxy;
@@ -41,7 +41,7 @@ describe('connections', () => {
     expect([net.services.length, net.proxy.connections, net.proxy.open]).toEqual([1, 3, 1]);
   });
 
-  it('are reset when nobody listens on the port of the target', async () => {
+  it('are reset when the port of the target is closed', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -51,7 +51,7 @@ describe('connections', () => {
     expect(await net.client().ended).toBe('ECONNRESET');
   });
 
-  it('are reordered: one is joined after the next', async () => {
+  it('are reordered: one connects to the target after the next', async () => {
     await using net = await through((n) => (n === 1 ? { connectAfter: 'next' } : {}), { holdMs: 5_000 });
     net.client().socket.write('first');
     await once(net.client().socket.setNoDelay(), 'connect');
@@ -60,7 +60,7 @@ describe('connections', () => {
     expect(net.services.map((service) => service.text())).toEqual(['', 'first']);
   });
 
-  it('are joined in the end when no other comes', async () => {
+  it('that wait for the next one connect after a time limit', async () => {
     await using net = await through({ connectAfter: 'next' }, { holdMs: 20 });
     net.client().socket.write('alone');
     await (await net.service()).received(5);
@@ -69,7 +69,7 @@ describe('connections', () => {
   it.each([
     ['reset', 'ECONNRESET'],
     ['end', 'FIN'],
-  ] as const)('that are open are hit by %s()', async (method, seen) => {
+  ] as const)('that are open end with %s()', async (method, seen) => {
     await using net = await through({});
     const clients = [net.client(), net.client()];
     const services = [await net.service(1), await net.service(2)];
@@ -77,15 +77,15 @@ describe('connections', () => {
     for (const { ended } of [...clients, ...services]) expect(await ended).toBe(seen);
   });
 
-  it('that are open are hit by halfOpen(), later ones are not', async () => {
+  it('that are open become half-open with halfOpen(), later ones do not', async () => {
     await using net = await through({});
-    const old = net.client();
+    const before = net.client();
     const service = await net.service(1);
     net.proxy.halfOpen();
-    service.socket.write('unheard');
-    const young = net.client();
-    (await net.service(2)).socket.write('heard');
-    await young.received(5);
-    expect([old.text(), net.proxy.open]).toEqual(['', 2]);
+    service.socket.write('discarded');
+    const later = net.client();
+    (await net.service(2)).socket.write('received');
+    await later.received(5);
+    expect([before.text(), net.proxy.open]).toEqual(['', 2]);
   });
 });

@@ -6,34 +6,34 @@ import { seededRandom } from './fault-random.js';
 export type { Faults } from './fault-connection.js';
 export type { Cut, Flow } from './fault-flow.js';
 
-/** A bad network before a service: a TCP proxy on loopback that does to each connection what it is told to. */
+/** A faulty network in front of a service: a TCP proxy on loopback with configurable faults for each connection. */
 export interface FaultProxy extends AsyncDisposable {
   readonly port: number;
-  /** How many connections there have been. */
+  /** The number of connections so far. */
   readonly connections: number;
-  /** How many there are that the client has neither ended nor lost. */
+  /** The number of connections whose client side is open. */
   readonly open: number;
-  /** The port of the service; without one, connections are refused. */
+  /** The port of the service. Without one, connections are refused. */
   target: number | undefined;
-  /** From now on swallows both ways what is open now. */
+  /** Makes all open connections discard everything in both directions. */
   halfOpen(): void;
-  /** Resets what is open now (RST). */
+  /** Resets all open connections (RST). */
   reset(): void;
-  /** Ends what is open now (FIN), both ways. */
+  /** Ends all open connections (FIN) in both directions. */
   end(): void;
 }
 
 export interface FaultProxyOptions {
   readonly target?: number;
-  /** Says what becomes of the n-th connection (1, 2, …). @defaultValue nothing */
+  /** Returns the faults of the n-th connection (1, 2, …). @defaultValue none */
   readonly faults?: (connection: number) => Faults;
-  /** From 0 up to 1; it is asked twice for each connection, which makes the rest from that. @defaultValue a fixed seed */
+  /** Returns a number from 0 up to 1. Called twice for each connection, to seed its two directions. @defaultValue a fixed seed */
   readonly random?: () => number;
-  /** How long a connection may wait for the next one (`connectAfter`), in ms. @defaultValue 250 */
+  /** How long a connection waits for the next one (`connectAfter`), in ms. @defaultValue 250 */
   readonly holdMs?: number;
 }
 
-/** Starts the proxy. Disposing it closes every socket and timer. */
+/** Starts the proxy. Disposing it closes all sockets and timers. */
 export const startFaultProxy = async ({
   target,
   faults = () => ({}),
@@ -45,21 +45,21 @@ export const startFaultProxy = async ({
   let joinBefore = (): void => undefined;
 
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (client) => {
-    const fate = faults((connections += 1));
+    const own = faults((connections += 1));
     const draws = [random(), random()].map((draw) => seededRandom(draw * 2 ** 32)) as [() => number, () => number];
-    const connection = faultConnection(client, fate, draws);
+    const connection = faultConnection(client, own, draws);
     all.add(connection);
-    const joinThoseBefore = joinBefore;
+    const joinPrevious = joinBefore;
     joinBefore = () => undefined;
 
     const join = async (): Promise<void> => {
       clearTimeout(timer);
-      if (fate.refuse === true || proxy.target === undefined) connection.reset();
+      if (own.refuse === true || proxy.target === undefined) connection.reset();
       else await connection.join(proxy.target);
-      joinThoseBefore();
+      joinPrevious();
     };
     let timer: NodeJS.Timeout | undefined;
-    if (fate.connectAfter === 'next') {
+    if (own.connectAfter === 'next') {
       let isJoined = false;
       joinBefore = () => {
         if (!isJoined) void join();
@@ -75,19 +75,19 @@ export const startFaultProxy = async ({
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 
-  const openOnes = (): FaultConnection[] => [...all].filter(({ isOpen }) => isOpen);
+  const openConnections = (): FaultConnection[] => [...all].filter(({ isOpen }) => isOpen);
   const proxy: FaultProxy = {
     port: (server.address() as AddressInfo).port,
     get connections() {
       return connections;
     },
     get open() {
-      return openOnes().length;
+      return openConnections().length;
     },
     target,
-    halfOpen: () => openOnes().forEach((connection) => connection.halfOpen()),
-    reset: () => openOnes().forEach((connection) => connection.reset()),
-    end: () => openOnes().forEach((connection) => connection.end()),
+    halfOpen: () => openConnections().forEach((connection) => connection.halfOpen()),
+    reset: () => openConnections().forEach((connection) => connection.reset()),
+    end: () => openConnections().forEach((connection) => connection.end()),
     [Symbol.asyncDispose]: async () => {
       const closed = once(server, 'close');
       server.close();

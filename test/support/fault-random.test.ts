@@ -2,9 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { kilobytes, through } from './fault-ends.js';
 import { randomFaults, seededRandom } from './fault-random.js';
+import { cases } from './cases.js';
 
-describe('chance', () => {
-  it('is the same for the same seed', () => {
+describe('random faults', () => {
+  it('are the same for the same seed', () => {
     const drawn = (seed: number) => {
       const random = seededRandom(seed);
       return Array.from({ length: 50 }, () => randomFaults(random));
@@ -13,18 +14,18 @@ describe('chance', () => {
     expect(drawn(7)).not.toEqual(drawn(8));
   });
 
-  it('draws every kind of fault', () => {
+  it('include every kind of fault', () => {
     const random = seededRandom(3);
     const all = JSON.stringify(Array.from({ length: 1_000 }, () => randomFaults(random)));
     const words = ['refuse', 'connectAfter', 'delayMs', 'jitterMs', 'bytesPerSecond', 'split', 'coalesced', 'drip'];
     for (const word of [...words, 'reset', 'end', 'half-open', 'toServer']) expect(all).toContain(`"${word}"`);
   });
 
-  it('never changes, loses or adds a byte before its cut', async () => {
+  it('never change, lose or add a byte before the cut', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const { toClient = {} } = randomFaults(seededRandom(seed));
-        const { bytesPerSecond: _slow, ...faults } = toClient;
+        const { bytesPerSecond: _, ...faults } = toClient;
         await using net = await through({ toClient: faults }, { random: seededRandom(seed) });
         const client = net.client();
         const service = await net.service();
@@ -33,7 +34,7 @@ describe('chance', () => {
         await client.received(expected);
         expect(Buffer.concat(client.chunks).equals(kilobytes(10).subarray(0, expected))).toBe(true);
       }),
-      { numRuns: 20 },
+      { numRuns: cases(20) },
     );
   });
 });

@@ -4,7 +4,7 @@ import { tradeFeedEvents$ } from '../../src/index.js';
 
 export const plantedKey = 'planted-api-key-7f3a';
 
-/** Options for a service on the wire: a planted key, short waits. */
+/** Returns options for a test service: a planted key and short delays. */
 export const optionsFor = (
   { baseUrl }: { readonly baseUrl: string },
   options: TradeFeedOptions = {},
@@ -15,7 +15,7 @@ export const optionsFor = (
   backoff: { initialDelayMs: 1, maxDelayMs: 5, ...options.backoff },
 });
 
-/** How the first attempt ended: its failure, whether the feed goes on, and what was told up to then. */
+/** How the first attempt ended: the failure, whether the feed reconnects, and the events so far. */
 export interface Outcome {
   readonly failure: TradeFeedError;
   readonly goesOn: boolean;
@@ -23,7 +23,7 @@ export interface Outcome {
   readonly events: readonly FeedEvent[];
 }
 
-/** Runs a feed until it stops or says that it reconnects. */
+/** Runs a feed until it stops or reconnects. */
 export const outcomeOf = async (options: TradeFeedOptions): Promise<Outcome> => {
   const events: FeedEvent[] = [];
   return new Promise((resolve) => {
@@ -43,7 +43,7 @@ export const outcomeOf = async (options: TradeFeedOptions): Promise<Outcome> => 
   });
 };
 
-/** Collects until a value satisfies the predicate; that one is included. */
+/** Collects values up to the first one that satisfies the predicate, inclusive. */
 export const until = <T>(source$: Observable<T>, last: (value: T) => boolean): Promise<T[]> =>
   lastValueFrom(
     source$.pipe(
@@ -52,7 +52,7 @@ export const until = <T>(source$: Observable<T>, last: (value: T) => boolean): P
     ),
   );
 
-/** Waits until a socket is closed. */
+/** Resolves when a socket is closed. */
 export const closed = async (socket: { readonly closed: boolean } & NodeJS.EventEmitter): Promise<void> => {
   if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
 };

@@ -1,19 +1,19 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** What becomes of one connection: it goes on to a service, or is reset, ended, answered with something else, or left alone. */
+/** What happens to a connection: it is forwarded to a port, reset, ended, answered with garbage, or never answered. */
 export type Fate = { readonly port: number } | 'reset' | 'end' | 'garbage' | 'silence';
 
-/** A door before services: the n-th connection meets the n-th fate (the last one repeats). */
+/** A TCP server in front of services. The n-th connection receives the n-th fate; the last one repeats. */
 export interface Gate extends AsyncDisposable {
   readonly port: number;
-  /** How many connections there have been. */
+  /** The number of connections so far. */
   readonly connections: number;
-  /** Those that are open now, in the order in which they came. */
+  /** The open connections, in the order of arrival. */
   readonly open: ReadonlySet<Socket>;
 }
 
-/** Opens a gate on loopback. */
+/** Starts a gate on loopback. */
 export const startGate = async (fates: readonly Fate[]): Promise<Gate> => {
   const open = new Set<Socket>();
   let connections = 0;
@@ -22,8 +22,8 @@ export const startGate = async (fates: readonly Fate[]): Promise<Gate> => {
     client.on('close', () => open.delete(client)).on('error', () => undefined);
     const fate = fates[Math.min(connections, fates.length - 1)] as Fate;
     connections += 1;
-    if (typeof fate === 'object') passOn(client, fate.port);
-    else meet[fate](client);
+    if (typeof fate === 'object') forward(client, fate.port);
+    else answers[fate](client);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -40,19 +40,19 @@ export const startGate = async (fates: readonly Fate[]): Promise<Gate> => {
   };
 };
 
-const meet: Readonly<Record<Extract<Fate, string>, (client: Socket) => void>> = {
+const answers: Readonly<Record<Extract<Fate, string>, (client: Socket) => void>> = {
   reset: (client) => client.resetAndDestroy(),
   end: (client) => client.resume().end(),
   garbage: (client) => client.resume().write('what is this?\r\n'.repeat(10)),
   silence: (client) => client.resume(),
 };
 
-const passOn = (client: Socket, port: number): void => {
+const forward = (client: Socket, port: number): void => {
   const service = connect(port, '127.0.0.1');
   service.on('error', () => client.destroy()).on('close', () => client.destroy());
   client.on('close', () => service.destroy());
   client.pipe(service).pipe(client);
 };
 
-/** The port of an address. */
+/** Returns the port of an address. */
 export const portOf = (url: string): number => Number(new URL(url).port);

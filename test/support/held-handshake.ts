@@ -5,33 +5,33 @@ import type { Seen } from './ten-rules/seen.js';
 import { resetSocket } from './reset-socket.js';
 import { clientFrames, close, pong, switching, wsFrame } from './wire.js';
 
-/** A handshake that waits for its answer. */
+/** A handshake that waits for an answer from the test. */
 export interface HeldHandshake {
   readonly subscription: number;
-  /** Answers 101; the frames may be in the same write. @param subprotocol - another than the one that was asked for */
+  /** Answers 101, with frames in the same write. @param subprotocol - default: the requested one */
   readonly accept: (frames?: number, subprotocol?: string) => void;
   readonly refuse: (status: number, headers?: Readonly<Record<string, string>>) => void;
   readonly answerRaw: (bytes: string) => void;
   readonly reset: () => void;
-  /** Resolves with the stream once it is open, or with nothing. */
+  /** Resolves with the stream when it is open, or with `undefined` when it failed. */
   readonly done: Promise<Stream | undefined>;
 }
 
-/** An open connection, at the end of the service. */
+/** The service's end of an open connection. */
 export interface Stream {
   readonly subscription: number;
   readonly duplex: Socket;
   readonly isClosed: boolean;
-  /** Sends numbered frames in one write. @param bytes - the size of each */
+  /** Sends numbered frames in one write. @param bytes - the size of each frame */
   readonly push: (count: number, bytes?: number) => void;
-  /** Sends a close frame, in the same write as these frames. */
+  /** Sends frames and a close frame in one write. */
   readonly close: (code: number | undefined, reason: string, frames?: number) => void;
-  /** Sends bytes that are no frame. */
+  /** Sends bytes that are not a valid frame. */
   readonly breakFraming: (bytes: Buffer) => void;
   readonly reset: () => void;
   /** Ends the TCP connection without a close frame. */
   readonly end: () => void;
-  /** From here on it answers nothing, pings included. */
+  /** Stops answering, pings included. */
   readonly mute: () => void;
   readonly gone: Promise<void>;
 }
@@ -45,7 +45,7 @@ interface Held {
   readonly see: (seen: Seen) => void;
 }
 
-/** Holds a handshake. */
+/** Creates the held handshake of a request. */
 export const heldHandshake = ({ subscription, socket, request, duplex, head, see }: Held): HeldHandshake => {
   let finish: (stream?: Stream) => void;
   const done = new Promise<Stream | undefined>((resolve) => (finish = resolve));
@@ -80,8 +80,8 @@ export const heldHandshake = ({ subscription, socket, request, duplex, head, see
       finish(stream);
     },
     refuse: (status, headers = {}) => {
-      const asked = Number(headers['retry-after']);
-      answered(false, asked > 0 ? asked * 1_000 : undefined);
+      const seconds = Number(headers['retry-after']);
+      answered(false, seconds > 0 ? seconds * 1_000 : undefined);
       const lines = Object.entries({ 'content-length': '0', connection: 'close', ...headers });
       duplex.end(`HTTP/1.1 ${status} Refused\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`);
       finish();

@@ -9,34 +9,34 @@ import { resetSocket } from './reset-socket.js';
 import type { Request, Seen } from './ten-rules/seen.js';
 
 /**
- * A service that answers nothing by itself: what arrives is held until somebody says how it is answered. It tells, for each subscription
- * (by its API key), all that it sees. Shares no code with src.
+ * A service that holds every request until the test answers it. It reports everything that it sees of each subscription, which it
+ * recognizes by the API key. Shares no code with src.
  */
 export interface HeldService extends AsyncDisposable {
   readonly baseUrl: string;
-  /** Where it listens. */
+  /** The port that it listens on. */
   readonly port: number;
-  /** What waits for an answer, and what streams, by subscription. */
+  /** Requests that wait for an answer and open streams, by subscription. */
   readonly tickets: ReadonlyMap<number, HeldTicket>;
   readonly handshakes: ReadonlyMap<number, HeldHandshake>;
   readonly streams: ReadonlyMap<number, Stream>;
-  /** All that stream: a handshake that was given up may arrive late, and open a second one. */
+  /** All open streams. A subscription can have two: an abandoned handshake may arrive late. */
   readonly allStreams: ReadonlySet<Stream>;
-  /** TCP connections that are open now. */
+  /** The open TCP connections. */
   readonly open: ReadonlySet<Socket>;
-  /** Refuses connections, and resets those that there are but for the ones that were closed with a close frame. */
+  /** Refuses new connections and resets the open ones, except those that received a close frame. */
   readonly goDown: () => Promise<void>;
   readonly comeBack: () => Promise<void>;
 }
 
-/** What a held service is made with. */
+/** Options of {@link startHeldService}. */
 export interface HeldServiceOptions {
-  /** Told of what is seen of a subscription. */
+  /** Called with everything that the service sees of a subscription. */
   readonly see: (subscription: number, seen: Seen) => void;
   readonly tls?: Certificate | undefined;
-  /** The port that clients connect to, when something stands in front. */
+  /** The port that clients connect to, when there is a proxy in front. */
   readonly publicPort?: () => number;
-  /** When a handshake or a request arrives: whoever answers by himself does it here. */
+  /** Called when a ticket request or a handshake arrives. A test can answer it here. */
   readonly onTicket?: (ticket: HeldTicket) => void;
   readonly onHandshake?: (handshake: HeldHandshake) => void;
 }
@@ -45,7 +45,7 @@ export const keyOf = (subscription: number): string => `planted-key-${subscripti
 const subscriptionOf = (text: unknown): number =>
   Number(/^(?:Bearer )?planted-(?:key|ticket)-(\d+)-/.exec(String(text))?.[1]);
 
-/** Starts the held service on loopback. */
+/** Starts a held service on loopback. */
 export const startHeldService = async ({
   see,
   tls,
@@ -88,9 +88,9 @@ export const startHeldService = async ({
   const onUpgrade = (request: IncomingMessage, duplex: Socket, head: Buffer) => {
     const subscription = subscriptionOf(request.headers.authorization);
     const socket = (count += 1);
-    const tell = (seen: Seen) => see(subscription, seen);
-    tell({ what: 'handshake', at: performance.now(), request: asSeen(request), socket });
-    const held = heldHandshake({ subscription, socket, request, duplex, head, see: tell });
+    const report = (seen: Seen) => see(subscription, seen);
+    report({ what: 'handshake', at: performance.now(), request: asSeen(request), socket });
+    const held = heldHandshake({ subscription, socket, request, duplex, head, see: report });
     handshakes.set(subscription, held);
     void held.done.then((stream) => {
       if (handshakes.get(subscription) === held) handshakes.delete(subscription);
@@ -106,7 +106,7 @@ export const startHeldService = async ({
   let server: Server;
   const listen = async () => {
     server = tls ? createHttps(tls) : createHttp();
-    // Held means held, whatever the clock says.
+    // No timeout of the server may end a held request.
     Object.assign(server, { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0, timeout: 0 });
     server
       .on('connection', (socket: Socket) => {
@@ -124,10 +124,8 @@ export const startHeldService = async ({
     if (!server.listening) return;
     const closed = once(server, 'close');
     server.close();
-    const saidGoodbye = new Set(
-      [...streams.values()].filter((stream) => stream.isClosed).map((stream) => stream.duplex),
-    );
-    for (const socket of open) if (!saidGoodbye.has(socket)) resetSocket(socket);
+    const closing = new Set([...streams.values()].filter((stream) => stream.isClosed).map((stream) => stream.duplex));
+    for (const socket of open) if (!closing.has(socket)) resetSocket(socket);
     void closed;
     await new Promise((resolve) => setImmediate(resolve));
   };

@@ -2,19 +2,19 @@ import type { ServerResponse } from 'node:http';
 import { resetSocket } from './reset-socket.js';
 import type { Issued, Seen } from './ten-rules/seen.js';
 
-/** A ticket request that waits for its answer. */
+/** A ticket request that waits for an answer from the test. */
 export interface HeldTicket {
   readonly subscription: number;
-  /** Whether its connection had served an earlier request: a client may then ask once more. */
+  /** Whether the connection served an earlier request. The client may then repeat the request once. */
   readonly isWarm: boolean;
-  /** Answers 200 with a ticket that lives this long. */
+  /** Answers 200 with a ticket of this lifetime. */
   readonly issue: (lifetimeMs: number) => void;
-  /** Answers otherwise. */
+  /** Answers with another status. */
   readonly refuse: (status: number, headers?: Readonly<Record<string, string>>, body?: string) => void;
-  /** Answers with bytes that need not be HTTP, then ends the connection. */
+  /** Sends raw bytes, then ends the connection. */
   readonly answerRaw: (bytes: string) => void;
   readonly reset: () => void;
-  /** Resolves when it is answered, or its connection is gone. */
+  /** Resolves when the request is answered or the connection is closed. */
   readonly done: Promise<void>;
 }
 
@@ -29,7 +29,7 @@ interface Held {
 
 const requestsOver = new WeakMap<object, number>();
 
-/** Holds a ticket request. */
+/** Creates the held ticket request of a response. */
 export const heldTicket = ({ subscription, n, address, response, see }: Held): HeldTicket => {
   const { socket } = response;
   const before = requestsOver.get(socket as object) ?? 0;
@@ -38,10 +38,10 @@ export const heldTicket = ({ subscription, n, address, response, see }: Held): H
   let isDone = false;
   let finish: () => void;
   const done = new Promise<void>((resolve) => (finish = resolve));
-  const end = (told: { readonly ticket?: Issued; readonly retryAfterMs?: number } = {}) => {
+  const end = (outcome: { readonly ticket?: Issued; readonly retryAfterMs?: number } = {}) => {
     if (isDone) return;
     isDone = true;
-    see({ what: 'ticket-answered', at: performance.now(), ...told });
+    see({ what: 'ticket-answered', at: performance.now(), ...outcome });
     finish();
   };
   response.on('close', () => end()).on('error', () => undefined);
@@ -50,11 +50,11 @@ export const heldTicket = ({ subscription, n, address, response, see }: Held): H
     subscription,
     isWarm: before > 0,
     issue: (lifetimeMs) => {
-      // The address and the subprotocol differ from ticket to ticket: only what was returned may be used.
+      // Every ticket has a different address and subprotocol: the client must use the returned ones.
       const ticket = `planted-ticket-${subscription}-${n}`;
       const path = `/ws/${n}?session=${n}`;
       const subprotocol = `mmp.trade-batch.v${n}`;
-      // On the whole second, as a `Date` header is.
+      // A `Date` header has whole seconds.
       const now = Math.floor(Date.now() / 1_000) * 1_000;
       end({ ticket: { ticket, path, subprotocol } });
       response.writeHead(200, { 'content-type': 'application/json', date: new Date(now).toUTCString() }).end(
@@ -69,8 +69,8 @@ export const heldTicket = ({ subscription, n, address, response, see }: Held): H
       );
     },
     refuse: (status, headers = {}, body = '{"error":"refused"}') => {
-      const asked = Number(headers['retry-after']);
-      end(asked > 0 ? { retryAfterMs: asked * 1_000 } : {});
+      const seconds = Number(headers['retry-after']);
+      end(seconds > 0 ? { retryAfterMs: seconds * 1_000 } : {});
       response.writeHead(status, { date: new Date().toUTCString(), ...headers }).end(body);
     },
     answerRaw: (bytes) => {

@@ -4,23 +4,23 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 
-// Small test files, each with one passing test, and what the gate says of them.
-const files: Readonly<Record<string, { source: string; says?: string }>> = {
+// Small test files, each with one passing test, and the expected message of the gate.
+const files: Readonly<Record<string, { source: string; message?: string }>> = {
   'leaves-a-timer': {
     source: `test('passes', () => { setTimeout(() => {}, 60_000); });`,
-    says: 'leaks: 1 Timeout ',
+    message: 'leaks: 1 Timeout ',
   },
   'leaves-an-interval': {
     source: `test('passes', () => { setInterval(() => {}, 50); setInterval(() => {}, 50); });`,
-    says: 'leaks: 2 Timeout ',
+    message: 'leaks: 2 Timeout ',
   },
   'leaves-a-timer-behind-fake-ones': {
     source: `test('passes', () => { setTimeout(() => {}, 60_000); jest.useFakeTimers(); });`,
-    says: 'leaks: 1 Timeout ',
+    message: 'leaks: 1 Timeout ',
   },
   'leaves-a-server': {
     source: `test('passes', (done) => { createServer().listen(0, '127.0.0.1', done); });`,
-    says: 'leaks: 1 TCPServerWrap ',
+    message: 'leaks: 1 TCPServerWrap ',
   },
   'leaves-a-socket': {
     source: `
@@ -28,11 +28,11 @@ const files: Readonly<Record<string, { source: string; says?: string }>> = {
       beforeAll((done) => { server.listen(0, '127.0.0.1', done); });
       test('passes', (done) => { connect(server.address().port, '127.0.0.1', done); });
       afterAll(() => { server.close(); });`,
-    says: 'TCPSocketWrap',
+    message: 'TCPSocketWrap',
   },
   'leaves-a-rejection': {
     source: `test('passes', () => {}); afterAll(() => { setImmediate(() => { Promise.reject(new Error('late')); }); });`,
-    says: 'late',
+    message: 'late',
   },
   'leaves-nothing': {
     source: `
@@ -59,7 +59,7 @@ interface Outcome {
 const outcomes = new Map<string, Outcome>();
 let folder = '';
 
-// One run for all of them, in the project's own configuration, in parallel: the gate of each waits by itself.
+// One parallel run of all files with the configuration of the project: each gate waits some seconds.
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'leak-gate-'));
   for (const [name, { source }] of Object.entries(files)) {
@@ -81,9 +81,9 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the leak gate', () => {
-  test.each(Object.entries(files))('judges a file that %s', (name, { says }) => {
+  test.each(Object.entries(files))('judges a file that %s', (name, { message }) => {
     const outcome = outcomes.get(name);
-    expect(outcome?.message ?? '').toContain(says ?? '');
-    expect(outcome?.status).toBe(says === undefined ? 'passed' : 'failed');
+    expect(outcome?.message ?? '').toContain(message ?? '');
+    expect(outcome?.status).toBe(message === undefined ? 'passed' : 'failed');
   });
 });

@@ -2,20 +2,20 @@ import { TestEnvironment } from 'jest-environment-node';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 
 /**
- * The test environment of this project: fails a test file that leaves a timer, socket or server behind.
+ * The test environment of this project. It fails a test file that leaves a timer, socket or server open.
  *
- * It is an environment and not a setup file because jest runs the `afterAll` of a setup file before those of the test file,
- * which are the ones that close things; and because tests cannot fake the timers out here.
+ * An environment, because jest runs the `afterAll` of a setup file before that of the test file, which closes sockets. Fake
+ * timers do not affect an environment either.
  *
- * Resources are counted by kind, so jest's own timers must be elsewhere: jest.config.mjs sets `workerIdleMemoryLimit`, which
- * makes jest use worker processes, also for a single file. With `--runInBand` the gate sees less.
+ * Resources are counted by kind, so jest's own timers must be in another process: `workerIdleMemoryLimit` in jest.config.mjs
+ * makes jest use workers, also for a single file. With `--runInBand` the gate detects less.
  */
 export default class LeakGate extends TestEnvironment {
   #before: ReadonlyMap<string, number> = new Map();
 
   override async setup(): Promise<void> {
     await super.setup();
-    // Both are made on first use: a test that logs must not look like one that leaks a pipe.
+    // Node creates both pipes on first use: without this, a test that logs would count as a leak.
     for (const stream of [process.stdout, process.stderr]) stream.write('');
     this.#before = activeResources();
   }
@@ -33,7 +33,7 @@ export default class LeakGate extends TestEnvironment {
 const graceMs = 3_000;
 const pollMs = 10;
 
-/** Counts what keeps the event loop alive, by its kind: `Timeout`, `TCPSocketWrap`, `TCPServerWrap`, … */
+/** Counts the active resources of the event loop by kind: `Timeout`, `TCPSocketWrap`, `TCPServerWrap`, … */
 const activeResources = (): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
@@ -46,8 +46,8 @@ const leaksNow = (before: ReadonlyMap<string, number>): string[] =>
     .filter(([, more]) => more > 0)
     .map(([kind, more]) => `${more} ${kind}`);
 
-// Handles close some turns after their close(): they get a bounded moment. The first turns are always taken, so that a
-// rejection that nobody handles is seen while jest still listens for it.
+// A handle closes some turns after close(), so the gate waits a limited time. It always waits two turns, so that jest still
+// reports an unhandled rejection.
 const leaksSince = async (before: ReadonlyMap<string, number>): Promise<string[]> => {
   const deadline = performance.now() + graceMs;
   await nextTurn();
@@ -64,7 +64,7 @@ const leakError = (leaks: readonly string[]): Error => {
   const error = new Error(
     `This test file leaks: ${leaks.join(', ')} (still active ${graceMs} ms after its last test).`,
   );
-  // The stack would show this file, which is not where the leak is.
+  // The stack would point to this file instead of the leak.
   error.stack = error.message;
   return error;
 };

@@ -1,7 +1,7 @@
 /**
- * Removes what is newer than the oldest browser that is supported (docs/relay.md), and returns the names of what is still there.
+ * Deletes APIs that are newer than the oldest supported browser (docs/relay.md), and returns the names that it could not delete.
  *
- * It is run in other contexts by its source text, so it refers to nothing outside.
+ * Other contexts run the source text of this function, so it must not refer to anything outside.
  */
 export const withoutNewerApis = (): string[] => {
   const root = globalThis as unknown as Record<string, object | undefined>;

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
-/** Ends a connection without a goodbye: with RST, where the socket itself has the handle for it. */
+/** Ends a connection abruptly: with RST, or for TLS with `destroy`, because a TLS socket cannot send RST. */
 export const resetSocket = (socket: Socket): void => {
   if (socket instanceof TLSSocket) socket.destroy();
   else socket.resetAndDestroy();

@@ -8,7 +8,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs a program of test/e2e/programs on the built package in a Node process of its own, and waits until it ends by itself. */
+/** Runs a program of test/e2e/programs with the built package in a child process, and waits until it exits. */
 export const runProgram = async (
   name: string,
   args: readonly string[],

@@ -1,18 +1,18 @@
 import fc, { type Arbitrary } from 'fast-check';
 
-/** How the head of a frame is written (RFC 6455, 5.2); everything may be wrong. */
+/** The fields of a frame header (RFC 6455, 5.2). Any of them may be invalid. */
 interface Head {
   readonly isFinal: boolean;
   readonly reserved: number;
   readonly opcode: number;
   readonly isMasked: boolean;
-  /** The length that is claimed, and in how many bytes it is written: 0, 2 or 8 after the second byte. */
+  /** The length in the header, and the number of extra bytes that encode it: 0, 2 or 8. */
   readonly length: number;
   readonly lengthBytes: 0 | 2 | 8;
 }
 
-/** Writes a frame as a server may, or may not. */
-const written = ({ isFinal, reserved, opcode, isMasked, length, lengthBytes }: Head, payload: Uint8Array): Buffer => {
+/** Encodes a frame, valid or not. */
+const encode = ({ isFinal, reserved, opcode, isMasked, length, lengthBytes }: Head, payload: Uint8Array): Buffer => {
   const head = Buffer.alloc(2 + lengthBytes + (isMasked ? 4 : 0));
   head[0] = (isFinal ? 0x80 : 0) | (reserved << 4) | opcode;
   head[1] = (isMasked ? 0x80 : 0) | (lengthBytes === 0 ? length : lengthBytes === 2 ? 126 : 127);
@@ -23,9 +23,9 @@ const written = ({ isFinal, reserved, opcode, isMasked, length, lengthBytes }: H
 
 const shortest = (length: number) => (length < 126 ? 0 : length < 65_536 ? 2 : 8);
 
-/** A frame that is right. */
+/** Encodes a valid frame. */
 export const frameOf = (opcode: number, payload: Uint8Array, isFinal = true): Buffer =>
-  written(
+  encode(
     { isFinal, reserved: 0, opcode, isMasked: false, length: payload.length, lengthBytes: shortest(payload.length) },
     payload,
   );
@@ -46,7 +46,7 @@ const payloads = fc.tuple(sizes, fc.nat(255)).map(([size, seed]) => bytesOf(size
 const texts = fc
   .tuple(sizes, fc.constantFrom('a', 'é', '€', '😀', '{"n":1}', '\0'))
   .map(([size, unit]) => Buffer.from(unit.repeat(Math.ceil(size / unit.length))).subarray(0, size))
-  // Cut in the middle of a character a text is not valid; most are made so.
+  // A cut within a character makes the text invalid. This removes the partial character in most cases.
   .map((text) =>
     text.length > 0 && (text.at(-1) as number) > 0x7f ? Buffer.from(text.toString('utf8').slice(0, -1)) : text,
   );
@@ -103,7 +103,7 @@ const anything: Arbitrary<Buffer> = fc
   })
   .map(({ payload, over, ...head }) => {
     const most = head.lengthBytes === 0 ? 125 : head.lengthBytes === 2 ? 65_535 : 2 ** 40;
-    return written({ ...head, length: Math.min(payload.length + over, most) }, payload);
+    return encode({ ...head, length: Math.min(payload.length + over, most) }, payload);
   });
 
 const overlong = fc
@@ -134,7 +134,7 @@ const wrong = fc.oneof(
   ),
 );
 
-/** Bytes that a server may send after its handshake: mostly right, mostly with something wrong among them, changed at places. */
+/** Bytes that a server sends after the handshake: mostly valid frames, some invalid ones, and a few changed bytes. */
 export const serverBytes: Arbitrary<Buffer> = fc
   .tuple(
     fc.array(fc.oneof({ arbitrary: right, weight: 12 }, { arbitrary: wrong, weight: 1 }), { maxLength: 12 }),
@@ -149,7 +149,7 @@ export const serverBytes: Arbitrary<Buffer> = fc
     return bytes;
   });
 
-/** Where bytes are cut: at few places, at many, or after each of the first bytes. */
+/** Splits bytes at a few places, at many, or after each of the first bytes. */
 export const cuts: Arbitrary<(bytes: Buffer) => Buffer[]> = fc
   .oneof(
     fc
@@ -167,6 +167,6 @@ export const cuts: Arbitrary<(bytes: Buffer) => Buffer[]> = fc
       bytes.length,
     ]);
     const ends = [...places].filter((place) => place > 0 && place <= bytes.length).sort((a, b) => a - b);
-    // Each in a buffer of its own, as a socket gives them.
+    // A separate buffer for each part, as from a socket.
     return ends.map((end, i) => Buffer.from(bytes.subarray(ends[i - 1] ?? 0, end)));
   });

@@ -3,7 +3,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
-// Stands in for src/worker/start-worker.ts (see jest.config.mjs): a worker thread runs JavaScript alone, and the sources are none.
+// Replaces src/worker/start-worker.ts (see jest.config.mjs): a worker thread needs JavaScript, so this bundles the TypeScript.
 const pathOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const file = pathOf(`temp/feed-worker-${process.env['JEST_WORKER_ID']}.cjs`);
 let isBuilt = false;
@@ -18,13 +18,13 @@ const build = (): void => {
     write: false,
     logLevel: 'error',
   });
-  // In one step: another run of the tests may be at the same.
+  // Rename is atomic: another run of the tests may write the same file.
   writeFileSync(`${file}.${process.pid}`, (outputFiles[0] as { readonly contents: Uint8Array }).contents);
   renameSync(`${file}.${process.pid}`, file);
   isBuilt = true;
 };
 
-/** The workers that were started, and what is run instead of the library's file, for a test that wants it to go wrong. */
+/** The started workers, and a file to run instead of the library's, for tests of failures. */
 export const workers: { readonly started: Worker[]; instead: string | undefined } = { started: [], instead: undefined };
 
 export const startWorker = (options: WorkerOptions): Worker => {

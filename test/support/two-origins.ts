@@ -12,8 +12,9 @@ import {
   type Wire,
   type WireScript,
 } from './wire.js';
+import { waitFor } from './wait-for.js';
 
-/** A service whose tickets come from one origin, and whose streams are at another, behind a gate. */
+/** A service with the ticket endpoint at one origin, and the stream at another one that a gate controls. */
 export interface TwoOrigins extends AsyncDisposable {
   readonly baseUrl: string;
   readonly tickets: Wire;
@@ -22,16 +23,16 @@ export interface TwoOrigins extends AsyncDisposable {
   readonly wssUrl: string;
 }
 
-/** Issues tickets that lead to the stream. A step that does more calls it. */
+/** Answers a ticket request with a ticket for the stream. Other steps can call it. */
 export type Issue = TicketStep;
 
-/** Starts it. `tickets` gets the step that issues a ticket for the stream; `fates` of the gate default to the stream itself. */
+/** Starts the two origins. `tickets` receives the step that issues a ticket for the stream; by default the gate forwards to the stream. */
 export const startTwoOrigins = async ({
-  tickets = (granted) => [granted],
+  tickets = (issueTicket) => [issueTicket],
   fates = (stream) => [stream],
   ...script
 }: Omit<WireScript, 'ticket'> & {
-  readonly tickets?: (granted: Issue, gate: Gate) => readonly TicketStep[];
+  readonly tickets?: (issueTicket: Issue, gate: Gate) => readonly TicketStep[];
   readonly fates?: (stream: Fate) => readonly Fate[];
 } = {}): Promise<TwoOrigins> => {
   const stream = await startWire(script);
@@ -55,28 +56,24 @@ export const startTwoOrigins = async ({
   };
 };
 
-/** Every connection counts as stable: a renew follows at once. */
+/** Every connection counts as stable, so a renew follows at once. */
 export const stable: TradeFeedOptions['backoff'] = { stableAfterMs: 0 };
-/** Opens, sends a frame, and closes: access expired. */
+/** Accepts the handshake, sends a frame, and closes with `access expired`. */
 export const expired: HandshakeStep = accept(text('a frame'), close(4003, 'access expired'));
-/** Opens, and sends a frame. */
+/** Accepts the handshake and sends a frame. */
 export const frames = accept(text('a frame'));
 
-/** Gives the event loop a few turns. */
+/** Waits some turns of the event loop. */
 export const turns = async (count = 20): Promise<void> => {
   for (let n = 0; n < count; n += 1) await new Promise((resolve) => setImmediate(resolve));
 };
-/** Waits until something holds. */
-export const when = async (holds: () => boolean): Promise<void> => {
-  while (!holds()) await turns(1);
-};
-/** Does it once something holds. */
+/** Runs a step when a condition is fulfilled. */
 export const after =
-  (holds: () => boolean, step: TicketStep): TicketStep =>
+  (condition: () => boolean, step: TicketStep): TicketStep =>
   (response, wire, n) =>
-    void when(holds).then(() => step(response, wire, n));
+    void waitFor(condition).then(() => step(response, wire, n));
 
-/** Runs a feed until its n-th connection opens. */
+/** Runs a feed until the n-th connection opens, and returns the events. */
 export const opened = async (
   service: TwoOrigins,
   count: number,
@@ -85,9 +82,9 @@ export const opened = async (
   const events$ = tradeFeedEvents$('market', optionsFor(service, { backoff: stable, ...options }));
   return until(events$, (event) => event.type === 'opened' && event.connection === count);
 };
-/** The codes of the failures that were told of. */
+/** Returns the codes of the reported failures. */
 export const failuresOf = (events: readonly FeedEvent[]): unknown[] =>
   events.flatMap((event) => (event.type === 'disconnected' ? [event.failure.code] : []));
 
-/** A request that is answered by the end of its connection. */
+/** Destroys the connection instead of answering the request. */
 export const dropped: TicketStep = (response) => response.socket?.destroy();

@@ -7,21 +7,21 @@ import type { Duplex } from 'node:stream';
 import type { Certificate } from './certificate.js';
 
 /**
- * A service whose every byte the test decides: it shares no code with src, not even with src/testing, and speaks WebSocket
- * by hand. The n-th ticket request and the n-th handshake are answered by the n-th step of a script (the last one repeats).
+ * A service whose bytes the test controls. It implements WebSocket itself and shares no code with src, not even with src/testing.
+ * The n-th step of a script answers the n-th ticket request or handshake; the last step repeats.
  */
 export interface Wire extends AsyncDisposable {
   readonly baseUrl: string;
   readonly wssUrl: string;
-  /** What arrived at the ticket endpoint. */
+  /** The received ticket requests. */
   readonly tickets: readonly Request[];
-  /** What arrived as a handshake. */
+  /** The received handshakes. */
   readonly handshakes: readonly Request[];
-  /** The opcodes of the WebSocket frames that the client sent, over all connections: 8 close, 9 ping, 10 pong. */
+  /** The opcodes of all received WebSocket frames: 8 close, 9 ping, 10 pong. */
   readonly opcodes: readonly number[];
-  /** TCP connections that are open now. */
+  /** The open TCP connections. */
   readonly open: ReadonlySet<Socket>;
-  /** How many TCP connections there have been. */
+  /** The number of TCP connections so far. */
   readonly connections: number;
 }
 
@@ -40,13 +40,13 @@ export interface WireScript {
   readonly ticket?: readonly TicketStep[];
   readonly handshake?: readonly HandshakeStep[];
   readonly tls?: Certificate;
-  /** Leaves a close frame of the client unanswered. */
+  /** Does not answer a close frame of the client. */
   readonly ignoresClose?: boolean;
-  /** Leaves its half of a connection open when the client has ended the other. */
+  /** Keeps the server's half of a connection open after the client's FIN. */
   readonly staysOpen?: boolean;
 }
 
-/** The other end of a handshake. */
+/** The connection and the request of a handshake. */
 export interface Peer {
   readonly socket: Duplex;
   readonly request: IncomingMessage;
@@ -54,7 +54,7 @@ export interface Peer {
 
 export const subprotocol = 'mmp.trade-batch.v1';
 
-/** The body of a good ticket response. */
+/** Returns the body of a valid ticket response. */
 export const ticketBody = (wire: Wire, n: number) => ({
   ticket: `planted-ticket-${n}`,
   token_type: 'Bearer',
@@ -66,7 +66,7 @@ export const ticketBody = (wire: Wire, n: number) => ({
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Answers 200 with a ticket, some of its fields replaced. */
+/** Answers 200 with a ticket. `fields` replaces fields of the body. */
 export const issue =
   (fields: Fields | ((wire: Wire) => Fields) = {}, headers: Record<string, string> = {}): TicketStep =>
   (response, wire, n) => {
@@ -82,7 +82,7 @@ export const refuse =
     response.writeHead(status, headers).end(body);
   };
 
-/** Answers a handshake with plain HTTP. */
+/** Answers a handshake with an HTTP status instead of 101. */
 export const refuseHandshake =
   (status: number, headers: Record<string, string> = {}, body = ''): HandshakeStep =>
   ({ socket }) => {
@@ -90,7 +90,7 @@ export const refuseHandshake =
     socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n${body}`);
   };
 
-/** The head of a good 101. */
+/** Returns the head of a valid 101 response. */
 export const switching = ({ request }: Peer, protocol: string | undefined = subprotocol): string => {
   const accept = createHash('sha1')
     .update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
@@ -99,14 +99,14 @@ export const switching = ({ request }: Peer, protocol: string | undefined = subp
   return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n${chosen}\r\n`;
 };
 
-/** Accepts a handshake and sends these WebSocket frames in the same write. */
+/** Accepts a handshake and sends WebSocket frames in the same write. */
 export const accept =
   (...frames: readonly Buffer[]): HandshakeStep =>
   (peer) => {
     peer.socket.write(Buffer.concat([Buffer.from(switching(peer)), ...frames]));
   };
 
-/** One WebSocket frame of a server (RFC 6455, 5.2): unmasked. */
+/** Encodes a WebSocket frame of a server (RFC 6455, 5.2): unmasked. */
 export const wsFrame = (opcode: number, payload: string | Buffer = '', fin = true): Buffer => {
   const data = Buffer.from(payload);
   const size = data.length;
@@ -134,7 +134,7 @@ const uint32 = (n: number): Buffer => {
 
 const step = <T>(steps: readonly T[], n: number): T => steps[Math.min(n, steps.length) - 1] as T;
 
-/** Starts the scripted service on loopback. */
+/** Starts a scripted service on loopback. */
 export const startWire = async ({
   ticket = [issue()],
   handshake = [accept()],
@@ -169,7 +169,7 @@ export const startWire = async ({
         opcodes.push(opcode);
         if (opcode === 8 && !ignoresClose) socket.end();
       });
-      // An HTTP server leaves its half of a connection open, also after an upgrade.
+      // An HTTP server keeps its half of a connection open, also after an upgrade.
       if (!staysOpen) socket.on('end', () => socket.end());
       step(handshake, handshakes.length)({ socket, request }, wire, handshakes.length);
     })
@@ -208,7 +208,7 @@ const seen = ({ method, url, headers }: IncomingMessage, body: string): Request 
   at: performance.now(),
 });
 
-/** Reads the WebSocket frames of a client off its socket: masked and, as control frames are, short. */
+/** Reads the WebSocket frames of a client: masked, and shorter than 126 bytes like all control frames. */
 export const clientFrames = (
   socket: Duplex,
   head: Buffer,

@@ -4,7 +4,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { firstValueFrom, map, of, Subject, take, toArray } from 'rxjs';
 import { type Feed, type Frame, openConnection, requestTicket, type TradeFeedOptions } from '../../src/index.js';
-import { onRelease, resolveOptions } from '../../src/options.js';
+import { resolveOptions } from '../../src/options.js';
+import { openConnectionOver } from '../../src/transport/open-connection.js';
+import { freshSockets } from '../../src/transport/reusable-sockets.js';
 import { certificateFor } from '../support/certificate.js';
 import { closed, optionsFor } from '../support/feed.js';
 import {
@@ -20,6 +22,7 @@ import {
   type Wire,
   wsFrame,
 } from '../support/wire.js';
+import { cases } from '../support/cases.js';
 
 const frames$ = (wire: Wire, options?: TradeFeedOptions) =>
   of<Feed>('market').pipe(requestTicket(optionsFor(wire, options)), openConnection(optionsFor(wire, options)));
@@ -170,7 +173,7 @@ describe('openConnection', () => {
           expect(frames.map(({ isBinary }) => isBinary)).toEqual(sent.map(({ isBinary }) => isBinary));
         },
       ),
-      { numRuns: 25 },
+      { numRuns: cases(25) },
     );
   });
 
@@ -227,20 +230,26 @@ describe('openConnection', () => {
   });
 
   it('tells of a close as soon as its frame is there, answers it, and ends the closing handshake unheard', async () => {
-    const released: Promise<void>[] = [];
+    const closing: Promise<void>[] = [];
     await using wire = await startWire({
       handshake: [accept(close(4003, 'access expired')), accept(text('a'))],
       ignoresClose: true,
     });
-    const options = { ...resolveOptions(optionsFor(wire)), [onRelease]: (gone: Promise<void>) => released.push(gone) };
-    const ended = of<Feed>('market').pipe(requestTicket(options), openConnection(options));
+    const settings = resolveOptions(optionsFor(wire));
+    const connection = openConnectionOver(
+      freshSockets(settings),
+      settings,
+      () => 1,
+      (closed) => void closing.push(closed),
+    );
+    const ended = of<Feed>('market').pipe(requestTicket(settings), connection);
     await expect(firstValueFrom(ended)).rejects.toMatchObject({ code: 'access-expired', reason: 'access expired' });
     const [old] = [...wire.open].slice(-1) as [Socket];
     while (wire.opcodes.length === 0) await new Promise((resolve) => setImmediate(resolve));
     expect([wire.opcodes, old.destroyed]).toEqual([[8], false]);
     old.end(text('late'));
-    await Promise.all(released);
-    expect(released).toHaveLength(1);
+    await Promise.all(closing);
+    expect(closing).toHaveLength(1);
   });
 
   it.each([

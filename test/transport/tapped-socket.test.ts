@@ -6,8 +6,9 @@ import { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { TappedSocket } from '../../src/transport/tapped-socket.js';
 import { cuts, frameOf, serverBytes } from '../support/server-bytes.js';
+import { cases } from '../support/cases.js';
 
-const runs = Number(process.env['DIFFERENTIAL_RUNS'] ?? 1_500);
+const runs = Number(process.env['DIFFERENTIAL_RUNS'] ?? cases(1_500));
 const maxFrameBytes = 66_000;
 // The types of ws do not know it yet.
 const limits = { maxPendingAutoPongs: 100_000 };

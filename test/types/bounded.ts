@@ -1,4 +1,4 @@
-// Compile-only: `tsc --noEmit` is the test. What must not compile is marked, and an unused mark fails.
+// Compile-only: `tsc --noEmit` is the test. `@ts-expect-error` marks code that must not compile; an unused mark is an error.
 import {
   type BoundOptions,
   type Decoded,
@@ -19,7 +19,7 @@ import {
 import { map, type Observable, of, pipe } from 'rxjs';
 import type { Readable } from 'node:stream';
 
-// What comes in is known from the pipe, what goes out from the project: no annotations.
+// The pipe determines the input type and the project function the output type, without annotations.
 export const lengths: Observable<number> = tradeFeed$().pipe(
   mergeMapBounded((frame, index) => Promise.resolve(frame.data.length + index), { concurrency: 4, capacity: 100 }),
 );
@@ -53,7 +53,7 @@ export const shared: BoundOptions = {
   onDrop: undefined,
 };
 
-// Options that have a name do not hide what comes out of the pipe.
+// Options in a variable do not change the inferred type.
 const concurrent: MergeMapBoundedOptions = { concurrency: 2 };
 const readableOptions: ReadableOptions = { objectMode: true };
 const sizes = { bytesOf: (value: unknown) => String(value).length };
@@ -68,7 +68,7 @@ export const standalone = pipe(
   mergeMapBounded((text) => of(text.length), shared),
 ) satisfies (source: Observable<Frame>) => Observable<number>;
 
-// Of frames, of events (whose key is asked of the frames alone), of what was decoded.
+// Over frames, over events (only frames have a key), and over decoded values.
 export const distinctFrames: Observable<Frame> = tradeFeed$().pipe(distinctRecent((frame) => frame.text()));
 export const distinctEvents: Observable<FeedEvent> = tradeFeedEvents$().pipe(
   distinctRecent((frame) => (frame satisfies Frame).text(), { max: 10, ttlMs: 1_000 }),
@@ -76,17 +76,17 @@ export const distinctEvents: Observable<FeedEvent> = tradeFeedEvents$().pipe(
 declare const decoded$: Observable<Decoded<{ id: number }> | Gap>;
 export const distinctDecoded: typeof decoded$ = decoded$.pipe(distinctRecent(({ value }) => value.id));
 
-// @ts-expect-error -- a policy is one of three words
+// @ts-expect-error -- an overflow policy is one of three strings
 export const badOverflow = mergeMapBounded((frame: Frame) => of(frame), { overflow: 'block' });
-// @ts-expect-error -- a project gives something to subscribe to
+// @ts-expect-error -- a project function returns an ObservableInput
 export const badProject = tradeFeed$().pipe(mergeMapBounded((frame) => frame.data.length));
-// @ts-expect-error -- there is no such option
+// @ts-expect-error -- unknown option
 export const badOption = toAsyncIterable({ highWaterMark: 1 });
-// @ts-expect-error -- the sizes are told for another type
+// @ts-expect-error -- `bytesOf` is for another type
 export const badSizes = toAsyncIterable({ bytesOf: (text: string) => text.length })(tradeFeed$());
-// @ts-expect-error -- a frame is no chunk of a stream of bytes
+// @ts-expect-error -- a frame is not a chunk of a byte stream
 export const badChunks = toReadable({ objectMode: false })(tradeFeed$());
-// @ts-expect-error -- an iterable is no Observable: it does not go into `pipe` of one
+// @ts-expect-error -- an async iterable is not an Observable, so it is not allowed in `pipe`
 export const badPipe = tradeFeed$().pipe(toAsyncIterable());
-// @ts-expect-error -- a key is not asked of events
+// @ts-expect-error -- the key function receives frames only
 export const badKey = tradeFeedEvents$().pipe(distinctRecent((event) => event.durationMs));

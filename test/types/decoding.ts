@@ -1,4 +1,4 @@
-// Compile-only: what the operators that decode and narrow make of a stream's type.
+// Compile-only: the types of streams after operators that decode and filter.
 import type { Either } from 'fp-ts/lib/Either.js';
 import { type } from 'arktype';
 import * as t from 'io-ts';
@@ -36,7 +36,7 @@ const zod = z.object({ price: z.number(), to: z.string() });
 const valibot = v.object({ price: v.number(), to: v.string() });
 const arktype = type({ price: 'number', to: 'string' });
 
-// Over frames, what is left are values with their frames; over events, the other events stay.
+// Over frames, the result is values with their frames. Over events, the other events remain.
 tradeFeed$('raw').pipe(decodeWith(ioTs)) satisfies Observable<Decoded<Trade>>;
 tradeFeed$('raw').pipe(decodeWith(zod)) satisfies Observable<Decoded<Trade>>;
 tradeFeed$('raw').pipe(decodeWith(valibot)) satisfies Observable<Decoded<Trade>>;
@@ -47,7 +47,7 @@ tradeFeed$('raw').pipe(
   whereBytes('a'),
 ) satisfies Observable<number>;
 
-// A codec that transforms gives what it makes.
+// A codec that transforms determines the output type.
 const size = new t.Type<number, string>(
   'Size',
   t.number.is,
@@ -63,7 +63,7 @@ tradeFeed$('raw').pipe(
   map(({ value }) => value + 1),
 ) satisfies Observable<number>;
 
-// Nothing has to be annotated in a pipe.
+// A pipe needs no annotations.
 tradeFeedEvents$('raw').pipe(
   shareFeed(),
   whereBytes('0x'),
@@ -75,17 +75,17 @@ tradeFeedEvents$('raw').pipe(
 tradeFeedEvents$('raw').pipe(decodeEither(ioTs), frames()) satisfies Observable<Either<DecodeFailure, Decoded<Trade>>>;
 
 const trades$ = tradeFeed$('raw').pipe(decodeWith(ioTs));
-// @ts-expect-error -- the value is a Trade, no text
+// @ts-expect-error -- the value is a Trade, not a string
 trades$ satisfies Observable<Decoded<string>>;
-// @ts-expect-error -- no such answer to an invalid frame
+// @ts-expect-error -- unknown value of `onInvalid`
 tradeFeed$('raw').pipe(decodeWith(ioTs, { onInvalid: 'ignore' }));
 decodeWith(ioTs, { compile: false, onInvalid: 'error' });
 decodeEither(ioTs, { compile: false });
-// @ts-expect-error -- an Either holds the failure: there is nothing to decide
+// @ts-expect-error -- an Either contains the failure, so there is no `onInvalid`
 decodeEither(ioTs, { onInvalid: 'drop' });
 // @ts-expect-error -- not a codec
 decodeWith({ decode: () => 1 });
-// @ts-expect-error -- a needle is a text or bytes
+// @ts-expect-error -- a needle is a string or bytes
 whereBytes(/0x/);
 
 tradeFeedEvents$().pipe(frames()) satisfies Observable<Frame>;

@@ -1,8 +1,8 @@
-// Compile-only: `tsc --noEmit` is the test. What must not compile is marked, and an unused mark fails.
+// Compile-only: `tsc --noEmit` is the test. `@ts-expect-error` marks code that must not compile; an unused mark is an error.
 import { type FeedEvent, type Frame, type TradeFeedError, tradeFeedEvents$, type Verdict } from 'rx-trade-feed';
 import { filter, map, type Observable } from 'rxjs';
 
-export const told = (event: FeedEvent): string | number => {
+export const describe = (event: FeedEvent): string | number => {
   switch (event.type) {
     case 'ticket-requested':
       return event.feed satisfies 'market' | 'raw';
@@ -23,7 +23,7 @@ export const told = (event: FeedEvent): string | number => {
     case 'watermark':
       return event.at satisfies number;
     default:
-      // Every kind is above, or this is not `never`.
+      // `never` if all event types are handled.
       return event satisfies never;
   }
 };
@@ -35,15 +35,15 @@ export const frames$: Observable<Buffer> = tradeFeedEvents$('market').pipe(
 
 declare const event: FeedEvent;
 
-// @ts-expect-error -- not every event has data: it narrows by `type` first
+// @ts-expect-error -- not every event has data: narrow by `type` first
 export const unnarrowed = event.data as unknown;
 
-// @ts-expect-error -- there is no such event
+// @ts-expect-error -- unknown event type
 export const unknownType = event.type === 'closed';
 
 if (event.type === 'ticket-issued') {
-  // @ts-expect-error -- the ticket itself is not told of
+  // @ts-expect-error -- the event does not contain the ticket
   event satisfies { ticket: unknown };
-  // @ts-expect-error -- an event is what happened: it cannot be changed
+  // @ts-expect-error -- the fields of an event are readonly
   event.at = 0;
 }

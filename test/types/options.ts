@@ -1,4 +1,4 @@
-// Compile-only: `tsc --noEmit` is the test. What must not compile is marked, and an unused mark fails.
+// Compile-only: `tsc --noEmit` is the test. `@ts-expect-error` marks code that must not compile; an unused mark is an error.
 import { type BackoffPolicy, Secret, type TradeFeedError, type TradeFeedOptions, type Verdict } from 'rx-trade-feed';
 import { Agent } from 'node:https';
 import { VirtualTimeScheduler } from 'rxjs';
@@ -46,27 +46,27 @@ export const keys: readonly TradeFeedOptions[] = [
   { backoff: { factor: undefined, jitter: undefined } },
 ];
 
-// @ts-expect-error -- a key is a text
+// @ts-expect-error -- a key is a string
 export const numberKey: TradeFeedOptions = { apiKey: 5 };
-// @ts-expect-error -- and so is what a function gives
+// @ts-expect-error -- also if a function returns it
 export const numberKeyFunction: TradeFeedOptions = { apiKey: () => 5 };
-// @ts-expect-error -- durations are numbers of ms
+// @ts-expect-error -- durations are numbers in ms
 export const textDuration: TradeFeedOptions = { idleTimeoutMs: '30s' };
-// @ts-expect-error -- there is no such option
+// @ts-expect-error -- unknown option
 export const unknownOption: TradeFeedOptions = { timeoutMs: 5 };
-// @ts-expect-error -- nor this one of the policy
+// @ts-expect-error -- unknown option of the policy
 export const unknownPolicy: TradeFeedOptions = { backoff: { retries: 5 } };
-// @ts-expect-error -- one of three words
+// @ts-expect-error -- one of three strings
 export const unknownJitter: TradeFeedOptions = { backoff: { jitter: 'some' } };
-// @ts-expect-error -- one of four words
+// @ts-expect-error -- one of four strings
 export const unknownVerdict: TradeFeedOptions = { classify: () => 'retry' };
 
-declare const given: TradeFeedOptions;
+declare const options: TradeFeedOptions;
 declare const policy: BackoffPolicy;
 
-// @ts-expect-error -- options are read, never written
-given.apiKey = 'other';
-// @ts-expect-error -- none of them
-given.backoff = {};
-// @ts-expect-error -- nor those of the policy
+// @ts-expect-error -- options are readonly
+options.apiKey = 'other';
+// @ts-expect-error -- also `backoff`
+options.backoff = {};
+// @ts-expect-error -- also the fields of the policy
 policy.factor = 3;

@@ -1,4 +1,4 @@
-// Compile-only: `tsc --noEmit` is the test. What must not compile is marked, and an unused mark fails.
+// Compile-only: `tsc --noEmit` is the test. `@ts-expect-error` marks code that must not compile; an unused mark is an error.
 import {
   type FeedEvent,
   Frame,
@@ -12,7 +12,7 @@ import {
 } from 'rx-trade-feed';
 import { asyncScheduler, filter, map, type Observable } from 'rxjs';
 
-// What passes keeps its type.
+// `recordTo` does not change the type.
 export const events$: Observable<FeedEvent> = tradeFeedEvents$('market').pipe(recordTo('feed.ndjson'));
 export const frames$: Observable<Frame> = tradeFeed$('raw').pipe(recordTo('feed.ndjson', { maxFileBytes: 1e9 }));
 export const others$: Observable<number> = tradeFeed$().pipe(
@@ -20,7 +20,7 @@ export const others$: Observable<number> = tradeFeed$().pipe(
   recordTo('feed.ndjson', { onError: (error) => console.error(error.path satisfies string, error.lineAt) }),
 );
 
-// What comes back can stand where the feed stood.
+// A replay can replace the feed.
 export const again$: Observable<FeedEvent> = replay$('feed.ndjson', {
   speed: Infinity,
   offset: 5,
@@ -30,7 +30,7 @@ export const onlyFrames$: Observable<ReplayedFrame> = replay$('feed.ndjson').pip
   filter((event) => event instanceof Frame),
 );
 
-export const told = (event: Replayed): number => {
+export const durationOf = (event: Replayed): number => {
   switch (event.type) {
     case 'frame':
       return (event satisfies Frame).data.length + event.offset;
@@ -41,13 +41,13 @@ export const told = (event: Replayed): number => {
   }
 };
 
-// @ts-expect-error -- a recording needs a file
+// @ts-expect-error -- a path is required
 recordTo();
 
-// @ts-expect-error -- there is no such option
+// @ts-expect-error -- unknown option
 recordTo('feed.ndjson', { maxFiles: 3 });
 
-// @ts-expect-error -- an error is told to a function, or ends the stream
+// @ts-expect-error -- `onError` is a function
 recordTo('feed.ndjson', { onError: 'ignore' });
 
 // @ts-expect-error -- a speed is a number

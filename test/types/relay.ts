@@ -1,4 +1,4 @@
-// Compile-only: `tsc --noEmit` is the test. The operators keep what the frames of a relay are.
+// Compile-only: `tsc --noEmit` is the test. The operators keep the type of relayed frames.
 import * as t from 'io-ts';
 import type { Observable } from 'rxjs';
 import { filter, map } from 'rxjs';
@@ -8,7 +8,7 @@ import { type AnyFrame, type RelayedEvent, relayFeed$ } from 'rx-trade-feed/brow
 import { type Decoded, decodeWith, type FeedWindow, frames, gaps, tumblingWindow } from 'rx-trade-feed/operators';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
 
-// Each is assignable to the other, and what was inferred is not `any`.
+// True if both types are assignable to each other and the inferred one is not `any`.
 type Same<A, B> = [A, B, 0 extends 1 & A ? 1 : 2] extends [B, A, 2] ? true : false;
 type Is<T extends true> = T;
 type Emitted<O> = O extends Observable<infer T> ? T : never;
@@ -35,17 +35,17 @@ export const missed$ = feed$.pipe(
 );
 export type IsMissed = Is<Same<Emitted<typeof missed$>, number | undefined>>;
 
-// A Buffer is a byte array, the other way round it is not.
+// A Buffer is a Uint8Array, but not the reverse.
 export const onAny = (frame: Frame): AnyFrame => frame;
-// @ts-expect-error a frame of a relay has no Buffer
+// @ts-expect-error -- a relayed frame has no Buffer
 export const onServer = (frame: AnyFrame): Frame => frame;
 
-// A relay takes the events of a feed, and those of another relay, also with values.
+// A relay accepts the events of a feed and of another relay, also with values.
 export const relays = [createRelay(tradeFeedEvents$()), createRelay(feed$), createRelay(relayFeed$<number>('/feed'))];
-// @ts-expect-error what is no event cannot be handed on
+// @ts-expect-error -- a number is not an event
 createRelay(feed$.pipe(map(() => 1)));
 export const justFrames = createRelay(feed$.pipe(filter((event) => event.type === 'frame')));
 
-// @ts-expect-error who is let in must be said
+// @ts-expect-error -- `authorize` is required
 relayHandler(createRelay(feed$), {});
 relayHandler(createRelay(feed$), { authorize: () => true, allowOrigins: ['https://app.example.com'] });

@@ -1,4 +1,4 @@
-// Compile-only: `tsc --noEmit` is the test. What must not compile is marked, and an unused mark fails.
+// Compile-only: `tsc --noEmit` is the test. `@ts-expect-error` marks code that must not compile; an unused mark is an error.
 import {
   type Connecting,
   connectionStatus,
@@ -28,7 +28,7 @@ import {
 import * as t from 'io-ts';
 import { asyncScheduler, map, NEVER, type Observable, of, Subject, VirtualTimeScheduler } from 'rxjs';
 
-// Each is assignable to the other, and what was inferred is not `any`.
+// True if both types are assignable to each other and the inferred one is not `any`.
 type Same<A, B> = [A, B, 0 extends 1 & A ? 1 : 2] extends [B, A, 2] ? true : false;
 
 type Emitted<O> = O extends Observable<infer T> ? T : never;
@@ -37,7 +37,7 @@ type Is<T extends true> = T;
 const codec = t.type({ n: t.number });
 const events$ = tradeFeedEvents$('market');
 
-// What is shared keeps its type, frames as well as events, and goes on down the pipe.
+// Sharing does not change the type of frames or events.
 export const shared$ = events$.pipe(shareFeed());
 export type IsShared = Is<Same<Emitted<typeof shared$>, FeedEvent>>;
 export const sharedFrames$ = tradeFeed$('raw').pipe(shareFeed({ lingerMs: 5_000, scheduler: asyncScheduler }));
@@ -50,10 +50,10 @@ export type IsSharedNumbers = Is<Same<Emitted<typeof sharedNumbers$>, number>>;
 const share = shareFeed({ lingerMs: undefined, scheduler: undefined });
 export const both = [share(events$) satisfies Observable<FeedEvent>, share(of('a')) satisfies Observable<string>];
 
-// The status: told apart by `state`.
+// The status is a union discriminated by `state`.
 export const status$ = shared$.pipe(connectionStatus());
 export type IsStatus = Is<Same<Emitted<typeof status$>, ConnectionStatus>>;
-export const told = (status: ConnectionStatus): number => {
+export const startOf = (status: ConnectionStatus): number => {
   switch (status.state) {
     case 'connecting':
       return (status satisfies Connecting).since;
@@ -68,12 +68,12 @@ export const told = (status: ConnectionStatus): number => {
     case 'stopped':
       return (status satisfies StoppedStatus).failure.endedAt;
     default:
-      // Every state is above, or this is not `never`.
+      // `never` if all states are handled.
       return status satisfies never;
   }
 };
 
-// The figures.
+// The statistics.
 const drops$ = new Subject<DropReport>();
 export const stats$ = shared$.pipe(feedStats({ everyMs: 500, drops$, scheduler: new VirtualTimeScheduler() }));
 export type IsStats = Is<Same<Emitted<typeof stats$>, FeedStats>>;
@@ -89,7 +89,7 @@ export const rate = (stats: FeedStats): number => {
 };
 export type IsCause = Is<Same<keyof FeedStats['reconnects'], FailureCode>>;
 
-// The frames and the gaps alone.
+// Only the frames or only the gaps.
 export const frames$ = events$.pipe(frames());
 export type IsFrames = Is<Same<Emitted<typeof frames$>, Frame>>;
 export const framesOfFrames$ = tradeFeed$().pipe(frames());
@@ -113,44 +113,44 @@ export type IsGapsOfDecoded = Is<Same<Emitted<typeof gapsOfDecoded$>, number>>;
 export const linger: ShareOptions = { lingerMs: 1 };
 export const period: StatsOptions = { everyMs: 1, drops$: undefined };
 
-// @ts-expect-error -- there is no such option
+// @ts-expect-error -- unknown option
 export const badShare = shareFeed({ linger: 1_000 });
-// @ts-expect-error -- a linger is a number of ms
+// @ts-expect-error -- `lingerMs` is a number
 export const badLinger = shareFeed({ lingerMs: '1s' });
-// @ts-expect-error -- a scheduler keeps the time, it is no number
+// @ts-expect-error -- a scheduler is not a number
 export const badScheduler = shareFeed({ scheduler: 5 });
-// @ts-expect-error -- options do not change
+// @ts-expect-error -- options are readonly
 linger.lingerMs = 2;
-// @ts-expect-error -- a status has no options
+// @ts-expect-error -- `connectionStatus` has no options
 export const badStatus = connectionStatus({ lingerMs: 1 });
-// @ts-expect-error -- there is no such option
+// @ts-expect-error -- unknown option
 export const badStats = feedStats({ every: 1_000 });
-// @ts-expect-error -- a period is a number of ms
+// @ts-expect-error -- `everyMs` is a number
 export const badPeriod = feedStats({ everyMs: '1s' });
-// @ts-expect-error -- drops are reports, not numbers
+// @ts-expect-error -- `drops$` emits reports, not numbers
 export const badDrops = feedStats({ drops$: of(1) });
-// @ts-expect-error -- and come from an Observable
+// @ts-expect-error -- `drops$` is an Observable
 export const noObservable = feedStats({ drops$: [] });
-// @ts-expect-error -- frames are chosen by what they are, not by a function
+// @ts-expect-error -- `frames` has no parameter
 export const badFrames = frames((event: FeedEvent) => event.type === 'frame');
-// @ts-expect-error -- gaps are all told
+// @ts-expect-error -- `gaps` has no parameter
 export const badGaps = gaps({ minMs: 10 });
-// @ts-expect-error -- what is left are frames: they last for no time
+// @ts-expect-error -- frames have no duration
 export const noGapLeft = frames$.pipe(map((frame) => frame.durationMs as unknown));
 // @ts-expect-error -- a gap has no payload
 export const noFrameLeft = gaps$.pipe(map((gap) => gap.data as unknown));
-// @ts-expect-error -- when it is tried again is known only while it is down
+// @ts-expect-error -- only one state has `nextAttemptAt`
 export const unnarrowed = status$.pipe(map((status) => status.nextAttemptAt as unknown));
 
 declare const status: ConnectionStatus;
-// @ts-expect-error -- there is no such state
+// @ts-expect-error -- unknown state
 export const unknownState = status.state === 'closed';
-// @ts-expect-error -- a status is what happened: it cannot be changed
+// @ts-expect-error -- the fields of a status are readonly
 status.since = 0;
 declare const stats: FeedStats;
-// @ts-expect-error -- figures are what was counted: they cannot be changed
+// @ts-expect-error -- statistics are readonly
 stats.frames = 0;
-// @ts-expect-error -- nor can the reconnects
+// @ts-expect-error -- also the nested counts
 stats.reconnects['connection-lost'] = 0;
-// @ts-expect-error -- there is no such cause
+// @ts-expect-error -- unknown failure code
 export const unknownCause = stats.reconnects.timeout as unknown;

@@ -1,4 +1,4 @@
-// Compile-only: `tsc --noEmit` is the test. What must not compile is marked, and an unused mark fails.
+// Compile-only: `tsc --noEmit` is the test. `@ts-expect-error` marks code that must not compile; an unused mark is an error.
 import * as t from 'io-ts';
 import {
   type AccumulatedWindow,
@@ -22,7 +22,7 @@ import {
 } from 'rx-trade-feed';
 import { filter, from, map, type MonoTypeOperatorFunction, type Observable, type OperatorFunction, share } from 'rxjs';
 
-// Each is assignable to the other, and what was inferred is not `any`.
+// True if both types are assignable to each other and the inferred one is not `any`.
 type Same<A, B> = [A, B, 0 extends 1 & A ? 1 : 2] extends [B, A, 2] ? true : false;
 
 type Emitted<O> = O extends Observable<infer T> ? T : never;
@@ -37,7 +37,7 @@ declare const sharedFeed: <E>() => MonoTypeOperatorFunction<E>;
 declare const decodedBy: <E, A>(read: (frame: Frame) => A) => OperatorFunction<E, Exclude<E, Frame> | Decoded<A>>;
 declare const read: (frame: Frame) => Trade;
 
-// Without an annotation, and behind operators of any kind.
+// Without annotations, also after other operators.
 const feed$ = tradeFeedEvents$('market');
 export const tumbling$ = feed$.pipe(tumblingWindow({ lengthMs: 1_000 }));
 export type IsTumbling = Is<Same<Emitted<typeof tumbling$>, FeedWindow<Frame>>>;
@@ -66,7 +66,7 @@ export const filtered$ = feed$.pipe(
 );
 export type IsFiltered = Is<Same<Emitted<typeof filtered$>, FeedWindow<Frame>>>;
 
-// Accumulators: the state is that of the seed, the item that of the source.
+// Accumulators: `seed` determines the type of the state, the source the type of the item.
 export const bytes$ = feed$.pipe(
   tumblingWindow({ lengthMs: 1_000, seed: () => 0, add: (bytes, frame) => bytes + frame.data.length }),
 );
@@ -86,7 +86,7 @@ export const connections$ = feed$.pipe(
 );
 export type IsConnections = Is<Same<Emitted<typeof connections$>, AccumulatedWindow<Set<number>>>>;
 
-// The window goes on down the pipe.
+// Operators after a window.
 export const further$ = feed$.pipe(
   tumblingWindow({ lengthMs: 1_000 }),
   filter(({ complete }) => complete),
@@ -107,33 +107,33 @@ export const summed$ = feed$.pipe(
   countWindow(3, { seed: () => 0, add: (sum: number, { value }: Decoded<Trade>) => sum + value.size }),
 );
 
-const gapsAlone$ = feed$.pipe(filter((event) => event.type === 'frame' || event.type === 'gap'));
-// @ts-expect-error -- an outage without `disconnected` is known only when it is over
-export const tooLate = gapsAlone$.pipe(countWindow(3));
-// @ts-expect-error -- frames alone tell of no gap
+const framesAndGaps$ = feed$.pipe(filter((event) => event.type === 'frame' || event.type === 'gap'));
+// @ts-expect-error -- without `disconnected` an outage is known only after it ended
+export const tooLate = framesAndGaps$.pipe(countWindow(3));
+// @ts-expect-error -- a stream of frames has no gaps
 export const blind = tradeFeed$('market').pipe(tumblingWindow({ lengthMs: 1_000 }));
-// @ts-expect-error -- nor do they when decoded
+// @ts-expect-error -- also a stream of decoded frames
 export const blindDecoded = tradeFeed$('market').pipe(decodeWith(codec), countWindow(3));
 export const blindSum = tradeFeed$('market').pipe(
-  // @ts-expect-error -- nor is a sum over them the truth
+  // @ts-expect-error -- also with an accumulator
   slidingWindow({ lengthMs: 2, everyMs: 1, seed: () => 0, add: (sum: number) => sum + 1 }),
 );
-// @ts-expect-error -- a window has a length
+// @ts-expect-error -- `lengthMs` is required
 export const noLength = feed$.pipe(tumblingWindow({}));
-// @ts-expect-error -- a sliding one a distance as well
+// @ts-expect-error -- `everyMs` is required
 export const noDistance = feed$.pipe(slidingWindow({ lengthMs: 1_000 }));
-// @ts-expect-error -- a seed comes with what is added to it
+// @ts-expect-error -- `seed` needs `add`
 export const seedAlone = feed$.pipe(tumblingWindow({ lengthMs: 1_000, seed: () => 0 }));
-// @ts-expect-error -- a window has no such option
+// @ts-expect-error -- unknown option
 export const unknownOption = feed$.pipe(tumblingWindow({ lengthMs: 1_000, size: 3 }));
-// @ts-expect-error -- an accumulator holds no frames that could be bounded
+// @ts-expect-error -- an accumulator stores no frames, so `maxFrames` is not allowed
 export const both = feed$.pipe(tumblingWindow({ lengthMs: 1, maxFrames: 1, seed: () => 0, add: (n: number) => n }));
 
 declare const window: FeedWindow<Frame>;
-// @ts-expect-error -- a window is what happened: it cannot be changed
+// @ts-expect-error -- a window is readonly
 window.frames[0] = window.frames[1];
 
-// Conflation: items become `Conflated`, what happens around them stays.
+// Conflation: items become `Conflated`, other events remain.
 export const conflated$ = feed$.pipe(conflate((frame) => frame.connection, 100));
 export type IsConflated = Is<Same<Emitted<typeof conflated$>, LifecycleEvent | Conflated<Frame, number>>>;
 export const conflatedDecoded$ = feed$.pipe(
@@ -150,13 +150,13 @@ export const windowsOfConflated$ = feed$.pipe(
   tumblingWindow({ lengthMs: 1_000 }),
 );
 export type IsWindowsOfConflated = Is<Same<Emitted<typeof windowsOfConflated$>, FeedWindow<Conflated<Frame, string>>>>;
-// @ts-expect-error -- a period is a number of ms
+// @ts-expect-error -- `everyMs` is a number
 export const badPeriod = feed$.pipe(conflate((frame) => frame.feed, '1s'));
 
-// In a function that is generic over the items, too.
+// Also in a generic function.
 export const windowsOf = <T>(events$: Observable<T | LifecycleEvent>): Observable<unknown> =>
   events$.pipe(tumblingWindow<T | LifecycleEvent>({ lengthMs: 1_000 }));
-// What is annotated stays as it is.
+// Annotations are accepted.
 export const annotated$: Observable<FeedWindow<Frame>> = feed$.pipe(tumblingWindow({ lengthMs: 1_000 }));
 export const annotatedSum$: Observable<AccumulatedWindow<number>> = feed$.pipe(
   countWindow(3, { seed: () => 0, add: (sum, frame) => sum + frame.data.length }),

@@ -12,9 +12,12 @@ describe('an error that changes threads', () => {
   it('stays the failure that it was, with its cause, the failure before and the stack', () => {
     const cause = Object.assign(new Error('no route'), { code: 'EHOSTUNREACH' });
     const previous = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 7 });
-    const failure = copyFailure(createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5, endedAt: 1, cause }), {
-      previous,
-    });
+    const failure = copyFailure(
+      createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5, endedAt: 1, cause }),
+      {
+        previous,
+      },
+    );
     const arrived = across(failure, standIns, keptValues()) as typeof failure;
     expect(arrived).toBeInstanceOf(Error);
     expect(arrived.toJSON()).toEqual(failure.toJSON());

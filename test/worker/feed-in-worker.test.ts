@@ -5,6 +5,7 @@ import type { Worker } from 'node:worker_threads';
 import { firstValueFrom, lastValueFrom, take, takeWhile, tap, toArray } from 'rxjs';
 import {
   type FeedEvent,
+  frames,
   shareFeed,
   TradeFeedError,
   tradeFeed$,
@@ -12,12 +13,13 @@ import {
   type TradeFeedOptions,
   type Verdict,
 } from '../../src/index.js';
-import { onRelease, resolveOptions, type Settings } from '../../src/options.js';
 import { createRelay } from '../../src/relay/index.js';
+import { feedEvents$ } from '../../src/trade-feed.js';
 import { optionsFor, plantedKey, until } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
 import { workers } from '../support/start-worker.js';
 import { accept, close, issue, refuse, startWire, text, type Wire, type WireScript } from '../support/wire.js';
+import { waitFor } from '../support/wait-for.js';
 
 const program = (name: string): string => fileURLToPath(new URL(`programs/${name}`, import.meta.url));
 const inWorker = (wire: { readonly baseUrl: string }, options: TradeFeedOptions = {}): TradeFeedOptions =>
@@ -27,8 +29,7 @@ const endOf = async (worker: Worker | undefined): Promise<unknown> =>
   worker && worker.threadId !== -1 ? new Promise((resolve) => worker.once('exit', resolve)) : undefined;
 /** Waits until the first worker was started: its file is loaded when it is needed. */
 const firstWorker = async (): Promise<Worker> => {
-  while (!workers.started[0]) await new Promise((resolve) => setImmediate(resolve));
-  return workers.started[0];
+  return waitFor(() => workers.started[0]);
 };
 const errorOf = async (options: TradeFeedOptions): Promise<unknown> => {
   try {
@@ -121,13 +122,13 @@ describe('unsubscribing from a feed that a worker receives', () => {
     expect(words).toEqual(['ticket-requested', 'ticket-issued', 'opened', 'a', 'b']);
   });
 
-  it('tells who ends the process, and when the worker is gone', async () => {
+  it('calls onClosing with a promise that resolves when the worker has ended', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))] });
-    const released: Promise<void>[] = [];
-    const settings: Settings = { ...resolveOptions(inWorker(wire)), [onRelease]: (gone) => released.push(gone) };
-    await firstValueFrom(tradeFeed$('market', settings));
-    expect(released).toHaveLength(1);
-    await released[0];
+    const closing: Promise<void>[] = [];
+    const owner = { user: { where: 'a test' }, onClosing: (closed: Promise<void>) => void closing.push(closed) };
+    await firstValueFrom(feedEvents$('market', inWorker(wire), owner).pipe(frames()));
+    expect(closing).toHaveLength(1);
+    await closing[0];
     expect(workers.started[0]?.threadId).toBe(-1);
     expect(wire.opcodes).toEqual([8]);
   });
@@ -278,8 +279,8 @@ describe('a main thread that is blocked', () => {
   const stand = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
   it('loses nothing that its worker can hold', async () => {
-    const frames = Array.from({ length: 500 }, (_, n) => text(`${n}`.padEnd(1_000)));
-    await using wire = await startWire({ handshake: [accept(...frames)] });
+    const texts = Array.from({ length: 500 }, (_, n) => text(`${n}`.padEnd(1_000)));
+    await using wire = await startWire({ handshake: [accept(...texts)] });
     const numbers = await firstValueFrom(
       tradeFeed$('market', inWorker(wire)).pipe(
         tap((frame) => {
@@ -289,12 +290,12 @@ describe('a main thread that is blocked', () => {
         toArray(),
       ),
     );
-    expect(numbers.map((frame) => Number(frame.text()))).toEqual(Array.from(frames.keys()));
+    expect(numbers.map((frame) => Number(frame.text()))).toEqual(Array.from(texts.keys()));
   });
 
   it('is told how many frames its worker had no room for, where they are missing', async () => {
-    const frames = Array.from({ length: 1_500 }, (_, n) => text(`${n}`.padEnd(1_000)));
-    await using wire = await startWire({ handshake: [accept(text('first'), ...frames, text('last'))] });
+    const texts = Array.from({ length: 1_500 }, (_, n) => text(`${n}`.padEnd(1_000)));
+    await using wire = await startWire({ handshake: [accept(text('first'), ...texts, text('last'))] });
     let expected = 0;
     let missed = 0;
     const events$ = tradeFeedEvents$('market', inWorker(wire, { receiveBufferBytes: 100_000 })).pipe(

@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { VirtualTimeScheduler } from 'rxjs';
 import { Client } from 'undici';
 import { tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
-import { onRelease, resolveTicketOptions, type Settings } from '../../src/options.js';
+import { resolveTicketOptions, type Settings } from '../../src/options.js';
 import { Secret } from '../../src/protocol/secret.js';
 import type { Asking } from '../../src/worker/inside/asking.js';
 import { restoredSettings } from '../../src/worker/inside/restored-settings.js';
@@ -110,7 +110,7 @@ describe('settings on their way into a worker', () => {
   });
 
   it('leave behind what belongs to this thread alone', () => {
-    const settings = { ...resolveTicketOptions(given), [onRelease]: () => undefined };
+    const settings = { ...resolveTicketOptions(given), [Symbol('of this thread')]: () => undefined };
     expect(() => structuredClone(movedSettings(settings))).not.toThrow();
     expect(checkMovable(settings)).toBe(settings);
   });

@@ -4,6 +4,7 @@ import { Observable, take } from 'rxjs';
 import { Frame } from '../../src/protocol/frame.js';
 import { type Block, emitFrames, rowBytes } from '../../src/worker/block.js';
 import { createOpenBlock } from '../../src/worker/open-block.js';
+import { cases } from '../support/cases.js';
 
 const frame = (data: Buffer, isBinary = false, receivedAt = 1): Frame =>
   new Frame('raw', data, isBinary, receivedAt, 3);
@@ -69,7 +70,7 @@ describe('a block', () => {
         ).toEqual(contents);
         if (block) expect(block).toMatchObject({ from: frames[0]?.receivedAt, to: frames.at(-1)?.receivedAt });
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     );
   });
 

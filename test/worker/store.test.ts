@@ -5,6 +5,7 @@ import { Frame } from '../../src/protocol/frame.js';
 import { emitFrames } from '../../src/worker/block.js';
 import type { Item, Told } from '../../src/worker/messages.js';
 import { createStore, type Store } from '../../src/worker/store.js';
+import { cases } from '../support/cases.js';
 
 const frame = (n: number, bytes = 1_000, connection = 1): Frame =>
   new Frame('market', Buffer.alloc(bytes, `${n} `.padEnd(10)), false, n, connection);
@@ -138,6 +139,7 @@ describe('the store of a worker', () => {
           expect({ told, all: taken + missed }).toEqual({ told: happened, all: put });
         },
       ),
+      { numRuns: cases(100) },
     );
   });
 });

@@ -31,7 +31,7 @@ export const transport = {
     {
       code: 'const wasUnanswered',
       from: 'warm.socket() === socket',
-      why: 'A client ends with its socket (`own-client.ts`), so it has no other one; this is a second lock.',
+      why: 'A client ends with its socket (`ticket-client.ts`), so it has no other one; this is a second lock.',
     },
     {
       code: "given.body.on('error', noop)",

@@ -1,14 +1,24 @@
-import { concat, concatMap, defer, EMPTY, filter, ignoreElements, map, type Observable, of, startWith } from 'rxjs';
-import { switchMap, take, tap, timer } from 'rxjs';
+import {
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  ignoreElements,
+  map,
+  type Observable,
+  type ObservableNotification,
+} from 'rxjs';
+import { of, startWith, switchMap, take, tap, timer } from 'rxjs';
+import type { Received } from '../../protocol/event-line.js';
 import { clampMs } from '../../protocol/rules.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
-import { ending, type Notification, nextOf } from './notification.js';
-import type { Tab } from './tab.js';
 import type { TabChannel } from './tab-channel.js';
 import type { FromLeader, TabMessage } from './tab-message.js';
+import type { TabState } from './tab-state.js';
 
-/** Joins the leader, and emits what it posts from then on. Joins each new leader until one has answered. */
-export const follow$ = (tab: Tab, { messages$, post }: TabChannel): Observable<Notification> =>
+/** Joins the leader, and emits the events that it posts. Joins each new leader until one has answered. */
+export const follow$ = (tab: TabState, { messages$, post }: TabChannel): Observable<ObservableNotification<Received>> =>
   defer(() => {
     const join = () => post({ type: 'join', tab: tab.name });
     tab.isWelcome = false;
@@ -18,7 +28,7 @@ export const follow$ = (tab: Tab, { messages$, post }: TabChannel): Observable<N
       messages$.pipe(
         filter(isOfLeader),
         concatMap((message) => {
-          if (message.type === 'ended') return message.term < tab.term ? EMPTY : of(ending(message));
+          if (message.type === 'ended') return message.term < tab.term ? EMPTY : of(endOf(message));
           if (message.type === 'leads' && !tab.isWelcome) join();
           return tab.receive(message).pipe(map(nextOf));
         }),
@@ -27,11 +37,10 @@ export const follow$ = (tab: Tab, { messages$, post }: TabChannel): Observable<N
   });
 
 /**
- * Emits once when the leader was silent for too long, although it was asked for a sign of life: for `idleTimeoutMs`, or for
- * `connectTimeoutMs` when it has never answered.
+ * Emits once when the leader does not answer a ping: within `idleTimeoutMs`, or within `connectTimeoutMs` if it has never answered.
  */
 export const silence$ = (
-  tab: Tab,
+  tab: TabState,
   { messages$, post }: TabChannel,
   { connectTimeoutMs, idleTimeoutMs, backoff, scheduler }: RelayFeedSettings,
 ): Observable<unknown> =>
@@ -41,13 +50,13 @@ export const silence$ = (
     switchMap(() => {
       const half = (tab.isWelcome ? idleTimeoutMs : connectTimeoutMs) / 2;
       const wait$ = (ms: number) => timer(clampMs(ms), scheduler);
-      // Two timers in a row: a page that was held up itself first reads the messages that wait for it.
+      // Two timers in a row: a page that was blocked itself first reads its waiting messages.
       return concat(
         wait$(half).pipe(
           tap(() => post({ type: 'ping' })),
           ignoreElements(),
         ),
-        // The tabs do not all act at once: the others receive from the first one.
+        // Random, so that one tab becomes the leader before the others act.
         wait$(half * (1 + backoff.random() / 8)),
       );
     }),
@@ -55,3 +64,8 @@ export const silence$ = (
   );
 
 const isOfLeader = (message: TabMessage): message is FromLeader => 'term' in message;
+
+const nextOf = (value: Received): ObservableNotification<Received> => ({ kind: 'N', value });
+
+const endOf = ({ failure: error }: FromLeader & { readonly type: 'ended' }): ObservableNotification<Received> =>
+  error === undefined ? { kind: 'C' } : { kind: 'E', error };

@@ -1,6 +1,6 @@
 import { Observable } from 'rxjs';
 
-/** The part of a `LockManager` that is used here. */
+/** The part of a `LockManager` that this library uses. */
 export interface Locks {
   request(
     name: string,
@@ -10,18 +10,18 @@ export interface Locks {
 }
 
 /**
- * Holds a lock of the browser (Web Locks) for as long as it is subscribed to, and waits for it before.
+ * Requests a lock of the browser (Web Locks), and holds it until the subscription ends.
  *
  * Emits once, when the lock is granted. Completes when another tab has stolen it. Errors when the browser refuses locks to this page.
  *
- * @param steal - whether to take the lock away from its holder
+ * @param steal - whether to take the lock from the tab that holds it
  */
 export const heldLock$ = (locks: Locks, name: string, steal: boolean): Observable<void> =>
   new Observable((subscriber) => {
     const waiting = new AbortController();
     let isGranted = false;
     const granted = () => {
-      // Unsubscribing does not end a theft that is under way.
+      // Unsubscribing does not abort a request that steals.
       if (subscriber.closed) return undefined;
       isGranted = true;
       const released = new Promise<void>((release) => subscriber.add(release));

@@ -1,30 +1,39 @@
-import { concat, defer, finalize, ignoreElements, materialize, merge, type Observable, of, tap } from 'rxjs';
+import {
+  concat,
+  defer,
+  finalize,
+  ignoreElements,
+  materialize,
+  merge,
+  type Observable,
+  type ObservableNotification,
+} from 'rxjs';
+import { of, tap } from 'rxjs';
 import type { Received } from '../../protocol/event-line.js';
 import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import type { ResumePoint } from '../resume-point.js';
-import type { Notification } from './notification.js';
 import { Outbox } from './outbox.js';
-import type { Loss, Tab } from './tab.js';
 import type { TabChannel } from './tab-channel.js';
+import type { LeaderLoss, TabState } from './tab-state.js';
 
 /**
- * Leads the other tabs: has the one stream, posts what comes, and answers tabs that join. Goes on at the place that this tab has reached.
+ * Leads the other tabs: receives the one stream, posts its events, and answers tabs that join. Resumes at the point of this tab.
  *
- * @param loss - how the leader before has gone, if there was one
- * @param own$ - makes the stream of this page, from a place on
+ * @param loss - how the previous leader was lost
+ * @param own$ - creates the stream of this page, which resumes at a point
  */
 export const lead$ = (
-  tab: Tab,
+  tab: TabState,
   { messages$, post }: TabChannel,
-  loss: Loss,
-  own$: (place: ResumePoint) => Observable<Received>,
-): Observable<Notification> =>
+  loss: LeaderLoss,
+  own$: (point: ResumePoint) => Observable<Received>,
+): Observable<ObservableNotification<Received>> =>
   defer(() => {
     tab.lead();
-    const { term, place } = tab;
+    const { term, point } = tab;
     const leads = () => post({ type: 'leads', term });
-    const outbox = new Outbox(place, (from, to, events) =>
-      post({ type: 'batch', term, from, to, shiftMs: place.shiftMs, events }),
+    const outbox = new Outbox(point, (from, to, events) =>
+      post({ type: 'batch', term, from, to, shiftMs: point.shiftMs, events }),
     );
     const end = (error: unknown) => {
       outbox.flush();
@@ -39,7 +48,7 @@ export const lead$ = (
         }),
         ignoreElements(),
       ),
-      concat(of(...tab.interrupted(loss)), own$(outbox.place())).pipe(
+      concat(of(...tab.interrupted(loss)), own$(outbox.point())).pipe(
         tap((event) => outbox.add(event)),
         materialize(),
       ),

@@ -1,52 +1,52 @@
 import type { Received } from '../../protocol/event-line.js';
 import type { ResumePoint } from '../resume-point.js';
 
-/** Sends events that came together, and the ids before and after them: equal when no message of the relay brought the events. */
+/** Sends the events of one message of the relay, with the ids before and after it. Equal ids: the events are not from the relay. */
 type Send = (from: string | undefined, to: string | undefined, events: readonly Received[]) => void;
 
-/** Gathers the events of each message that a leader receives: the other tabs get one message for it as well. */
+/** Collects the events that a leader receives. The other tabs receive one message for each message of the relay. */
 export class Outbox {
-  readonly #place: ResumePoint;
+  readonly #point: ResumePoint;
   readonly #send: Send;
   #events: Received[] = [];
 
-  constructor(place: ResumePoint, send: Send) {
-    this.#place = place;
+  constructor(point: ResumePoint, send: Send) {
+    this.#point = point;
     this.#send = send;
   }
 
-  /** Takes an event in. One that no message of the relay brought is sent at the end of the task. */
+  /** Adds an event. An event that is not from the relay is sent at the end of the task. */
   add(event: Received): void {
     if (this.#events.length === 0) queueMicrotask(() => this.flush());
     this.#events.push(event);
   }
 
-  /** Sends the events that came outside of a message of the relay. */
+  /** Sends the events that are not from the relay. */
   flush(): void {
-    const id = this.#place.lastEventId();
+    const id = this.#point.lastEventId();
     if (this.#events.length > 0) this.#sendAll(id, id);
   }
 
-  /** Forgets the events that were not sent. */
+  /** Removes the events that are not sent. */
   clear(): void {
     this.#events = [];
   }
 
-  /** The place of the leader: when it reaches the next one, the events of the message are sent. */
-  place(): ResumePoint {
-    const place = this.#place;
+  /** Returns the point of the leader. When it reaches the next id, the events of the message are sent. */
+  point(): ResumePoint {
+    const point = this.#point;
     return {
       get shiftMs() {
-        return place.shiftMs;
+        return point.shiftMs;
       },
       set shiftMs(ms) {
-        place.shiftMs = ms;
+        point.shiftMs = ms;
       },
-      lastEventId: () => place.lastEventId(),
+      lastEventId: () => point.lastEventId(),
       reached: (id) => {
-        const from = place.lastEventId();
-        place.reached(id);
-        this.#sendAll(from, place.lastEventId());
+        const from = point.lastEventId();
+        point.reached(id);
+        this.#sendAll(from, point.lastEventId());
       },
     };
   }

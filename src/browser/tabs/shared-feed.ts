@@ -10,77 +10,71 @@ import {
   NEVER,
   type Observable,
 } from 'rxjs';
-import { race, repeat, startWith, switchMap, tap, throwError } from 'rxjs';
+import { type ObservableNotification, race, repeat, startWith, switchMap, tap, throwError } from 'rxjs';
 import type { Received } from '../../protocol/event-line.js';
+import { pageGlobals } from '../page-globals.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
 import { type ResumePoint, resumePoint } from '../resume-point.js';
-import { awake$ } from './awake.js';
 import { follow$, silence$ } from './follow.js';
 import { heldLock$, type Locks } from './held-lock.js';
 import { lead$ } from './lead.js';
-import type { Notification } from './notification.js';
-import { type Loss, Tab } from './tab.js';
+import { pageActive$ } from './page-active.js';
 import { openChannel } from './tab-channel.js';
+import { type LeaderLoss, TabState } from './tab-state.js';
 
 /**
- * Receives a feed over one stream for all tabs of a browser that have the same address open.
+ * Receives a feed over one stream for all tabs of a browser with the same address.
  *
- * The tab that holds a lock of that name leads: it has the stream, and posts what comes to the others. When it goes, the lock passes to
- * the next tab, which goes on at the place that it has reached. A leader that is silent loses the lock. The end of the feed ends it in
- * all tabs. Where there are no locks (a page over plain `http:`, Node), a tab has a stream for itself.
+ * The tab that holds the lock of that address leads: it receives the stream, and posts the events to the other tabs. When it ends, the lock passes to
+ * the next tab, which resumes at the id that it has reached. A silent leader loses the lock. The end of the feed ends it in all tabs. Where there are
+ * no locks (a page over plain `http:`, Node), a tab has a separate stream.
  *
- * @param own$ - makes the stream of this page, from a place on
+ * @param own$ - creates the stream of this page, which resumes at a point
  */
 export const sharedFeed$ = (
   settings: RelayFeedSettings,
-  own$: (place: ResumePoint) => Observable<Received>,
+  own$: (point: ResumePoint) => Observable<Received>,
 ): Observable<Received> =>
   defer(() => {
-    const page = globalThis as unknown as Page;
-    const place = resumePoint(settings);
-    const locks = page.isSecureContext ? page.navigator?.locks : undefined;
-    if (locks === undefined) return own$(place);
-    const tab = new Tab(place, () => settings.scheduler.now());
-    return awake$(page).pipe(
-      // A page that is frozen can neither lead nor read its messages: it leaves, and joins again.
-      switchMap((isAwake) => (isAwake ? member$(tab, locks, settings, own$) : NEVER)),
+    const point = resumePoint(settings);
+    const locks = pageGlobals.isSecureContext ? pageGlobals.navigator?.locks : undefined;
+    if (locks === undefined) return own$(point);
+    const tab = new TabState(point, () => settings.scheduler.now());
+    return pageActive$(pageGlobals as EventTarget).pipe(
+      // A frozen page can neither lead nor read messages: it leaves, and joins again.
+      switchMap((isActive) => (isActive ? member$(tab, locks, settings, own$) : NEVER)),
       dematerialize(),
       tap((event) => tab.emitted(event)),
-      // A browser can refuse locks and channels to a page: to a frame of another site, for example.
-      catchError((error: unknown) => (error instanceof DOMException ? own$(place) : throwError(() => error))),
+      // A browser can refuse locks and channels, for example to a frame of another site.
+      catchError((error: unknown) => (error instanceof DOMException ? own$(point) : throwError(() => error))),
     );
   });
 
-/** What is used of a page. The types of Node do not have it. */
-interface Page extends EventTarget {
-  readonly isSecureContext?: boolean;
-  readonly navigator?: { readonly locks?: Locks };
-}
-
-type Role = Loss | 'follow' | 'robbed';
+/** The role of a tab: a leader after the loss of the previous one, a follower, or a leader whose lock was stolen. */
+type Role = LeaderLoss | 'follower' | 'replaced';
 
 const member$ = (
-  tab: Tab,
+  tab: TabState,
   locks: Locks,
   settings: RelayFeedSettings,
-  own$: (place: ResumePoint) => Observable<Received>,
-): Observable<Notification> =>
+  own$: (point: ResumePoint) => Observable<Received>,
+): Observable<ObservableNotification<Received>> =>
   defer(() => {
-    // The number is that of this protocol: tabs of an app's older version may be open as well.
+    // The number is the version of this protocol: tabs with an older version of an app may be open.
     const name = `rx-trade-feed/tabs-1:${settings.url}`;
     const channel = openChannel(name);
-    const lock$ = (steal: boolean, loss: Loss) => heldLock$(locks, name, steal).pipe(map((): Role => loss));
+    const lock$ = (steal: boolean, loss: LeaderLoss) => heldLock$(locks, name, steal).pipe(map((): Role => loss));
     return race(
       lock$(false, 'relay-lost'),
       silence$(tab, channel, settings).pipe(switchMap(() => lock$(true, 'relay-stalled'))),
     ).pipe(
-      // The lock can be here sooner than the last messages of the leader that has released it.
+      // The lock may arrive before the last messages of the previous leader.
       delayWhen(() => channel.caughtUp$),
-      startWith<Role>('follow'),
-      endWith<Role>('robbed'),
+      startWith<Role>('follower'),
+      endWith<Role>('replaced'),
       switchMap((role) => {
-        if (role === 'robbed') return EMPTY;
-        return role === 'follow' ? follow$(tab, channel) : lead$(tab, channel, role, own$);
+        if (role === 'replaced') return EMPTY;
+        return role === 'follower' ? follow$(tab, channel) : lead$(tab, channel, role, own$);
       }),
       repeat(),
       finalize(() => channel.close()),

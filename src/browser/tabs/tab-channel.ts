@@ -1,13 +1,13 @@
 import { defer, finalize, first, fromEvent, map, type Observable, share } from 'rxjs';
 import { fromPosted, type TabMessage, toPosted } from './tab-message.js';
 
-/** What the tabs of one name say to each other. */
+/** The channel between the tabs with the same name. */
 export interface TabChannel {
-  /** What the other tabs post from now on. */
+  /** Emits the messages of the other tabs, from now on. */
   readonly messages$: Observable<TabMessage>;
-  /** Posts to all other tabs. */
+  /** Posts a message to all other tabs. */
   readonly post: (message: TabMessage) => void;
-  /** Emits once, after everything that was posted before it was subscribed to. */
+  /** Emits once, after all messages that were posted before the subscription. */
   readonly caughtUp$: Observable<unknown>;
   readonly close: () => void;
 }
@@ -22,7 +22,7 @@ export const openChannel = (name: string): TabChannel => {
   return {
     messages$,
     caughtUp$: defer(() => {
-      // A channel does not receive what it posts itself.
+      // A channel does not receive its messages.
       const other = new BroadcastChannel(name);
       const tab = crypto.randomUUID();
       other.postMessage(toPosted({ type: 'mark', tab }));

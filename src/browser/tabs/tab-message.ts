@@ -5,49 +5,49 @@ import { Frame } from '../../protocol/frame.js';
 import type { Snapshot } from '../../protocol/snapshot.js';
 import { readFailure } from '../../protocol/failures/read-failure.js';
 
-/** What a follower posts: to join, and to ask a silent leader for a sign of life. */
+/** The messages of a follower: `join`, and `ping` for a silent leader. */
 export type FromFollower =
   | {
       readonly type: 'join';
-      /** The tab that asks. */
+      /** The tab that joins. */
       readonly tab: string;
     }
   | { readonly type: 'ping' };
 
-/** Comes back to the tab that posts it, after all that was posted before. */
+/** Returns to the tab that posts it, after all messages that were posted before. */
 interface Mark {
   readonly type: 'mark';
   readonly tab: string;
 }
 
-/** What every message of a leader has. */
+/** The common field of the messages of a leader. */
 interface OfLeader {
-  /** Which leader: each one has a higher number than the one before. */
+  /** Identifies the leader. Each leader has a higher number than the previous one. */
   readonly term: number;
 }
 
-/** A leader begins, or shows that it is alive. */
+/** A leader starts, or answers a ping. */
 export interface Leads extends OfLeader {
   readonly type: 'leads';
 }
 
-/** The answer to a tab that joins: the state of the feed at a place. */
+/** The answer to a tab that joins: the state of the feed at an id. */
 export interface Welcome extends OfLeader {
   readonly type: 'welcome';
-  /** The tab that it is for. */
+  /** The tab that has joined. */
   readonly tab: string;
   /** The id of the last message of the relay; `undefined` before the first one. */
   readonly id: string | undefined;
-  /** By how much the clock of this machine is ahead of the relay's, in ms. */
+  /** How far the clock of this machine is ahead of the relay's, in ms. */
   readonly shiftMs: number;
   readonly present: Snapshot;
   readonly watermark: Watermark | undefined;
 }
 
-/** The events of one message of the relay, or what the leader says of its connection. */
+/** The events of one message of the relay, or of the connection of the leader. */
 export interface Batch extends OfLeader {
   readonly type: 'batch';
-  /** The id of the message before; equal to `to` in what is no message of the relay. */
+  /** The id of the previous message. Equal to `to`: the events are not from the relay. */
   readonly from: string | undefined;
   /** The id of the message. */
   readonly to: string | undefined;
@@ -62,13 +62,13 @@ export interface Ended extends OfLeader {
   readonly failure: TradeFeedError | undefined;
 }
 
-/** What a leader posts. */
+/** The messages of a leader. */
 export type FromLeader = Leads | Welcome | Batch | Ended;
 
-/** What one tab posts to the others. */
+/** The messages between tabs. */
 export type TabMessage = FromFollower | Mark | FromLeader;
 
-/** Turns a message into data that survives a structured clone: a copied object loses its class, a copied error most of its fields. */
+/** Turns a message into plain data, because a structured clone loses the class of an object and most fields of an error. */
 export const toPosted = (message: TabMessage): unknown => {
   switch (message.type) {
     case 'welcome':
@@ -85,7 +85,7 @@ export const toPosted = (message: TabMessage): unknown => {
   }
 };
 
-/** Reads a message that another tab has posted. */
+/** Restores a message from posted data. */
 export const fromPosted = (posted: unknown): TabMessage => {
   const message = posted as TabMessage;
   switch (message.type) {
@@ -104,15 +104,15 @@ export const fromPosted = (posted: unknown): TabMessage => {
 };
 
 const plain = <T extends object>(value: T): T => {
-  // A clone of a view is a clone of its whole buffer.
-  if (value instanceof Frame) return { ...value, data: ownBytes(value.data as Uint8Array) };
+  // A clone of a view copies the whole buffer.
+  if (value instanceof Frame) return { ...value, data: copyOfPart(value.data as Uint8Array) };
   const { failure } = value as { readonly failure?: unknown };
   return failure instanceof TradeFeedError
     ? { ...value, failure: JSON.parse(JSON.stringify(failure)) as unknown }
     : value;
 };
 
-const ownBytes = (data: Uint8Array): Uint8Array => (data.byteLength === data.buffer.byteLength ? data : data.slice());
+const copyOfPart = (data: Uint8Array): Uint8Array => (data.byteLength === data.buffer.byteLength ? data : data.slice());
 
 const restored = <T extends object>(value: T): T => {
   const { type, failure } = value as { readonly type: unknown; readonly failure?: unknown };

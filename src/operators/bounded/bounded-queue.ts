@@ -1,8 +1,8 @@
 import { invalidOption } from '../../protocol/rules.js';
 import type { Bounds } from './bounds.js';
 import { DropTally } from './drop-tally.js';
-import { type Held, Holding } from '../stream/holding.js';
-import { bytesOf } from '../stream/item.js';
+import { type Held, Holding } from '../memory/holding.js';
+import { bytesOf } from '../items/item.js';
 import { OverflowError } from './overflow-error.js';
 import { Ring } from './ring.js';
 import { reportUnhandled } from './unhandled.js';

@@ -1,7 +1,7 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { aFunction, aScheduler, oneOf, positiveCount, type Rule } from '../../protocol/rules.js';
 import type { DropReport } from './drop-report.js';
-import { bytesOf } from '../stream/item.js';
+import { bytesOf } from '../items/item.js';
 
 /** What happens to a value that does not fit. */
 export type Overflow = 'drop-oldest' | 'drop-newest' | 'error';

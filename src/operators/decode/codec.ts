@@ -3,9 +3,9 @@ import { type Either, isRight, left } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
 import type { Frame } from '../../protocol/frame.js';
 import { aFunction, invalidOption } from '../../protocol/rules.js';
-import { compiledGuard } from './compiled-guard.js';
+import { compiledGuard } from './io-ts-guard/compiled-guard.js';
 import { type DecodeFailure, decodeFailure } from './decode-failure.js';
-import { type Check, ioTsCheck } from './io-ts-check.js';
+import { type Check, ioTsCheck } from './io-ts-guard/io-ts-check.js';
 import { isStackOverflow, refusingOverflows } from './stack-overflow.js';
 import { standardCheck } from './standard-check.js';
 

@@ -1,6 +1,6 @@
 import { isRight, left } from 'fp-ts/lib/Either.js';
 import type { DecodeIssue } from './decode-failure.js';
-import type { Check } from './io-ts-check.js';
+import type { Check } from './io-ts-guard/io-ts-check.js';
 
 /** Up to this depth and this number of values, the document is not the cause of a stack overflow. */
 const maxDepth = 100;

@@ -3,7 +3,7 @@ import { left, right } from 'fp-ts/lib/Either.js';
 import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { aFunction, invalidOption } from '../../protocol/rules.js';
 import { type DecodeIssue, jsonPointer } from './decode-failure.js';
-import type { Check } from './io-ts-check.js';
+import type { Check } from './io-ts-guard/io-ts-check.js';
 
 /**
  * Makes the check of a Standard Schema.

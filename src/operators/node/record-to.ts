@@ -1,35 +1,35 @@
 import { defer, finalize, type Observable, Subject, takeUntil, tap, throwError } from 'rxjs';
 import type { LifecycleEvent } from '../../protocol/event.js';
-import { recordingPaused } from '../../protocol/failures/client-meanings.js';
 import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { type AnyFrame, Frame } from '../../protocol/frame.js';
+import { recordingPaused } from '../../protocol/failures/client-meanings.js';
 import { createFailure } from '../../protocol/failures/meaning.js';
 import { afterEvent, afterItem, noOutages, stoppedAt } from '../../protocol/outage.js';
 import { type Rule, validated } from '../../protocol/rules.js';
-import { Decoded } from '../stream/decoded.js';
-import { isLifecycle, isWatermark, timeOf } from '../stream/item.js';
-import type { RecordingError } from './recording-error.js';
-import { absolutePath, checkPath } from './recording-files.js';
-import { type RecordingWriter, recordingWriter } from './recording-writer.js';
+import { Decoded } from '../items/decoded.js';
+import { isLifecycle, isWatermark, timeOf } from '../items/item.js';
+import type { RecordingError } from './recording/recording-error.js';
+import { absolutePath, checkPath } from './recording/recording-path.js';
+import { type RecordingWriter, createRecordingWriter } from './recording/recording-writer.js';
 
-/** What {@link recordTo} is told. */
+/** The options of {@link recordTo}. */
 export interface RecordOptions {
   /**
-   * A line that would make a file larger goes into the next one, in bytes: `feed.ndjson`, `feed.ndjson.1`, `feed.ndjson.2`, … A
-   * longer line has a file to itself. Nothing is removed or renamed.
+   * The largest size of a file, in bytes. A line that would make the file larger is written to the next file: `feed.ndjson`, `feed.ndjson.1`,
+   * `feed.ndjson.2`, … A line that is longer than this has its own file. Files are never removed or renamed.
    *
    * @defaultValue `Infinity`: one file
    */
   readonly maxFileBytes?: number | undefined;
   /**
-   * How much may wait for a slow disk, in bytes; beyond it the stream waits for the disk.
+   * How many bytes may wait for a slow disk. When more bytes wait, the stream waits for the disk.
    *
    * @defaultValue 16 777 216 (16 MiB)
    */
   readonly maxWaitingBytes?: number | undefined;
   /**
-   * What happens when the file cannot be written any more, a full disk say: `'error'` ends the stream with the
-   * {@link RecordingError}; a function is told of it, and the stream goes on without being recorded.
+   * What happens when the file cannot be written any more, for example because the disk is full. `'error'` ends the stream with the
+   * {@link RecordingError}. A function receives the error, and the stream continues without the recording.
    *
    * @defaultValue `'error'`
    */
@@ -37,23 +37,23 @@ export interface RecordOptions {
 }
 
 /**
- * Records the frames and gaps that pass to a file, and passes everything on unchanged.
+ * Records frames and gaps to a file, and forwards all events unchanged.
  *
- * One JSON object a line, as `rx-trade-feed listen --json` writes them; {@link replay$} gives them back. A {@link Decoded} is recorded as
- * its frame; other events and values are passed on and not written. An existing recording is appended to: a line that a crash has torn is
- * cut off first, and the time between is recorded as a gap. When no line is written, a file that was not there before is removed.
+ * Each line is one JSON object, as `rx-trade-feed listen --json` writes it; {@link replay$} reads the file. A {@link Decoded} is recorded as
+ * its frame; other events and values are forwarded but not recorded. An existing recording is appended to: first a line that a crash has torn
+ * is removed, and the time in between is recorded as a gap. A new file without any line is removed at the end.
  *
- * Emits, completes and errors as its source. The file is opened when somebody subscribes, before the source is; a relative path is resolved
- * then. The file is complete when the source has completed or errored, the consumer has left, or the process exits normally, which a signal
- * without a handler is not. Errors with a {@link RecordingError} when the file cannot be written, is no recording, another recorder
- * writes to it, or another program changes it; see `onError` for a failure on the way. One that comes after the end of the subscription
- * goes to RxJS's unhandled-error hook.
+ * Emits, completes and errors like the source. On subscription, a relative path is resolved and the file is opened before the source is
+ * subscribed to. The file is complete when the source completes or errors, when the subscriber unsubscribes, or when the process exits normally;
+ * a signal without a handler is not a normal exit. Errors with a {@link RecordingError} when the file cannot be written, is not a recording,
+ * is in use by another recorder, or is changed by another program. The option `onError` handles a failure during the recording. A failure after
+ * the end of the subscription goes to RxJS's unhandled-error hook.
  *
- * The file is locked with an advisory lock of the operating system, which ends with the recording, its worker thread and its process. Where
- * there are no such locks, the process emits a warning once, with the code `RX_TRADE_FEED_NO_LOCK`.
+ * The file is locked with an advisory lock of the operating system, which is released with the recording, its worker thread and its process.
+ * Where such locks are not available, the process emits one warning with the code `RX_TRADE_FEED_NO_LOCK`.
  *
- * Lines are handed to the system as they come, in one write at a time. Holds what waits for that: at most `maxWaitingBytes` and a line;
- * beyond it, at a rotation, and at the end it writes synchronously. A recording is never thinned out.
+ * Lines are written asynchronously, with one write in progress at a time. At most `maxWaitingBytes` and one line wait in memory. When more
+ * wait, when a file is full, and at the end, the operator writes synchronously. It never drops a frame or a gap.
  *
  * ```ts
  * // source      o-f-f-g-f-|
@@ -76,28 +76,28 @@ export interface RecordOptions {
  */
 export const recordTo = (path: string, options: RecordOptions = {}): (<E>(source: Observable<E>) => Observable<E>) => {
   checkPath(path);
-  const { onError, ...bounds } = { ...defaults, ...validated(options, rules) };
+  const { onError, ...limits } = { ...defaults, ...validated(options, rules) };
   return <E>(source: Observable<E>) =>
     defer(() => {
       const failed = new Subject<never>();
-      let tell = (error: unknown): void => failed.error(error);
-      const writer = recordingWriter(absolutePath(path), bounds, (error) => {
+      let report = (error: unknown): void => failed.error(error);
+      const writer = createRecordingWriter(absolutePath(path), limits, (error) => {
         try {
           if (onError === 'error') throw error;
           onError(error);
         } catch (thrown) {
-          tell(thrown);
+          report(thrown);
         }
       });
-      const leave = (): void => {
-        // Nobody listens to the stream any more.
-        tell = (error) => throwError(() => error).subscribe();
+      const end = (): void => {
+        // The stream has no subscriber any more, so RxJS reports a failure as unhandled.
+        report = (error) => throwError(() => error).subscribe();
         writer.end();
       };
       return source.pipe(
-        tap<E>({ next: recording(writer), error: leave, complete: () => writer.end() }),
+        tap<E>({ next: eventRecorder(writer), error: end, complete: () => writer.end() }),
         takeUntil(failed),
-        finalize(leave),
+        finalize(end),
       );
     });
 };
@@ -115,29 +115,29 @@ const rules = {
   onError: { allowed: "'error' or a function", is: (value) => value === 'error' || typeof value === 'function' },
 } satisfies Readonly<Record<string, Rule>>;
 
-/** Creates the function that records each event: state of one subscription. */
-const recording = (writer: RecordingWriter): ((event: unknown) => void) => {
-  let heardAt = writer.stoppedAt && Math.floor(writer.stoppedAt);
-  let outages = heardAt === undefined ? noOutages : stoppedAt(heardAt, pausedAt(heardAt));
+/** Creates a function that records an event. Its state belongs to one subscription. */
+const eventRecorder = (writer: RecordingWriter): ((event: unknown) => void) => {
+  let lastAt = writer.stoppedAt && Math.floor(writer.stoppedAt);
+  let outages = lastAt === undefined ? noOutages : stoppedAt(lastAt, pausedAt(lastAt));
   return (event) => {
-    const frame = recordable(event);
+    const frame = frameIn(event);
     if (frame !== undefined) outages = afterItem(outages, frame.receivedAt);
-    else if (isFeedEvent(event)) outages = afterEvent(outages, event, heardAt);
+    else if (isFeedEvent(event)) outages = afterEvent(outages, event, lastAt);
     else return;
-    if (!isWatermark(event)) heardAt = timeOf(event);
+    if (!isWatermark(event)) lastAt = timeOf(event);
     for (const gap of outages.gaps) writer.add(gap);
     if (frame !== undefined) writer.add(frame);
   };
 };
 
-const recordable = (event: unknown): AnyFrame | undefined => {
+const frameIn = (event: unknown): AnyFrame | undefined => {
   if (event instanceof Frame) return event as AnyFrame;
   return event instanceof Decoded ? (event.frame as AnyFrame) : undefined;
 };
 
-// An item of another library may be called a gap too.
+// A value of another library may have the type `gap`, too.
 const isFeedEvent = (event: unknown): event is LifecycleEvent =>
   isLifecycle(event) && (!('failure' in event) || event.failure instanceof TradeFeedError);
 
-/** The reason of the gap between two recordings: a window over a replay must not count across it. */
+/** Returns the failure of the gap between two recordings, so that a window over a replay does not count across it. */
 const pausedAt = (endedAt: number): TradeFeedError => createFailure(recordingPaused, { stage: 'stream', endedAt });

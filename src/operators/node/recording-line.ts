@@ -1,16 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Gap } from '../../protocol/event.js';
-import {
-  type LineFields,
-  parseLine,
-  type PayloadReader,
-  readFrame,
-  readGap,
-  writeEventLine,
-} from '../../protocol/event-line.js';
+import { type LineFields, type PayloadReader, readFrame, readGap, writeEventLine } from '../../protocol/event-line.js';
 import { feeds } from '../../protocol/feed.js';
 import type { AnyFrame } from '../../protocol/frame.js';
-import { type Replayed, ReplayedFrame, type ReplayedGap } from '../stream/replayed.js';
+import { type Replayed, ReplayedFrame, type ReplayedGap } from '../items/replayed.js';
 import { writeFrame } from './write-frame.js';
 
 /** Makes the line of a frame, newline included. */
@@ -68,9 +61,18 @@ const check: (isRight: boolean, otherwise: string) => asserts isRight = (isRight
 
 const objectIn = (line: Buffer): LineFields => {
   check(isUtf8(line), 'it is not UTF-8');
-  const value = parseLine(line.toString('utf8'));
+  const value = parsed(line.toString('utf8'));
   check(typeof value === 'object' && value !== null, 'it is not a JSON object');
   return value as LineFields;
+};
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The message of a SyntaxError shows the text, which may be a payload.
+    throw new TypeError('it is not JSON');
+  }
 };
 
 const bufferReader: PayloadReader<Buffer> = {

@@ -1,28 +1,28 @@
 import { asyncScheduler, noop, type Observable, type SchedulerLike, using } from 'rxjs';
 import { aFunction, objectWith, type Rule, validated } from '../../protocol/rules.js';
-import { absolutePath, checkPath } from './recording-files.js';
-import type { Replayed } from '../stream/replayed.js';
-import { recordingReader, type RecordingReader } from './recording-reader.js';
-import { type ReplayProgress, replayRounds, type ReplaySettings } from './replay-rounds.js';
+import { absolutePath, checkPath } from './recording/recording-path.js';
+import type { Replayed } from '../items/replayed.js';
+import { createRecordingReader, type RecordingReader } from './recording/recording-reader.js';
+import { type ReplayProgress, replayRounds, type ReplaySettings } from './recording/replay-rounds.js';
 
-/** What {@link replay$} is told. */
+/** The options of {@link replay$}. */
 export interface ReplayOptions {
   /**
-   * How fast: 1 keeps the recorded spacing, 10 is ten times as fast, `Infinity` as fast as possible.
+   * The speed: 1 keeps the recorded intervals, 10 is ten times as fast, `Infinity` is as fast as possible.
    *
    * @defaultValue 1
    */
   readonly speed?: number | undefined;
   /**
-   * Where to begin, in bytes: the `offset` of a frame or gap of an earlier replay goes on right behind it.
+   * Where to begin, in bytes. The `offset` of a replayed frame or gap continues right after it.
    *
    * @defaultValue 0: at the beginning
    */
   readonly offset?: number | undefined;
-  /** Called when the recording is open, after each piece of it that was replayed, and at the end when the last line is torn. */
+  /** Called when the recording is open, after each chunk of it, and at the end if the last line is torn. */
   readonly onProgress?: ((progress: ReplayProgress) => void) | undefined;
   /**
-   * What keeps the waits.
+   * The scheduler of the waits.
    *
    * @defaultValue `asyncScheduler`
    */
@@ -30,19 +30,18 @@ export interface ReplayOptions {
 }
 
 /**
- * Replays the frames and gaps of a recording, with their recorded spacing.
+ * Replays the frames and gaps of a recording, with the recorded intervals.
  *
- * Cold: each subscription reads the files anew, those that {@link recordTo} has begun at a size in their order. Emits a {@link Frame} for each
- * recorded one, with the bytes, the metadata and the `receivedAt` of then, and each gap with its `TradeFeedError`; each has an `offset` to go
- * on from. Empty lines and those of other types, which `rx-trade-feed listen --json` writes, are skipped. Completes at the end. A last line that a crash has torn
- * is left out, and `onProgress` reports it as `torn`. Errors with a {@link RecordingError} when a file cannot be read, the offset is inside a line, or a line that others follow
- * is not readable.
+ * Cold: each subscription reads the files again, including the continuations that {@link recordTo} creates with `maxFileBytes`. Emits a
+ * {@link Frame} for each recorded frame, with the recorded bytes, metadata and `receivedAt`, and each gap with its `TradeFeedError`. Each of
+ * them has an `offset`, from which a later replay continues. Skips empty lines and lines of other types, which
+ * `rx-trade-feed listen --json` writes. Completes at the end. Skips a last line that a crash has torn, and reports it to `onProgress` as `torn`.
+ * Errors with a {@link RecordingError} when a file cannot be read, the offset is inside a line, or a line before the last one is invalid.
  *
- * The first event comes at once, each other one when as much time has gone by since then as was recorded between them, divided by
- * `speed`; a recorded clock that was set back adds nothing. As fast as possible it emits what it has read, reads on, and
- * waits for no timer.
+ * Emits the first event immediately. Each other event follows after the recorded time since the first event, divided by `speed`. A recorded
+ * clock that was set back adds no delay. With `speed: Infinity` it emits all events of a chunk, reads the next chunk, and uses no timer.
  *
- * Holds one piece of 256 KiB, or one line if that is longer; never a whole file.
+ * Stores one chunk of 256 KiB, or one line if that is longer; never a whole file.
  *
  * ```ts
  * // recorded at, in ms    0     10    20    30
@@ -52,7 +51,7 @@ export interface ReplayOptions {
  * // { speed: Infinity }   (ffg|)
  * ```
  *
- * @param path - the file, as given to {@link recordTo}
+ * @param path - the file, as in {@link recordTo}
  * @param options - see {@link ReplayOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
@@ -68,7 +67,7 @@ export const replay$ = (path: string, options: ReplayOptions = {}): Observable<R
   checkPath(path);
   const settings: ReplaySettings = { ...defaults, ...validated(options, rules) };
   return using(
-    () => recordingReader(absolutePath(path), settings.offset),
+    () => createRecordingReader(absolutePath(path), settings.offset),
     (reader) => replayRounds(reader as RecordingReader, settings),
   );
 };

@@ -3,29 +3,29 @@ import type { Observable } from 'rxjs';
 import { aBoolean, validated } from '../../protocol/rules.js';
 import { BoundedReader } from '../bounded/bounded-reader.js';
 import type { Failure } from '../stream/failure.js';
-import { type Held, Holding } from '../stream/holding.js';
+import { type Held, Holding } from '../memory/holding.js';
 import { boundDefaults, type BoundOptions, type Bounds, boundRules } from '../bounded/bounds.js';
 
-/** What the stream carries, and how much may wait for its reader. */
+/** The options of {@link toReadable}. */
 export interface ReadableOptions<T = unknown> extends BoundOptions<T> {
-  /** `true`: any value is a chunk. `false`: a stream of bytes, of byte arrays and texts. @defaultValue `true` */
+  /** `true`: any value is a chunk. `false`: a byte stream, whose chunks are byte arrays and strings. @defaultValue `true` */
   readonly objectMode?: boolean | undefined;
 }
 
 /**
- * Makes an Observable a Node stream, and bounds what waits for its reader.
+ * Converts an Observable to a Node stream, with a bounded queue for its reader.
  *
- * It subscribes when the stream is first read, and unsubscribes when it is destroyed. Values that come while the reader is not ready wait
- * in order; beyond `capacity` or `capacityBytes` they are dropped. When the source completes, the stream ends; when it errors, the stream is
- * destroyed with that error; either way after the values that wait. With `overflow: 'error'` an {@link OverflowError} ends it in the
- * same way, and so does what `onDrop` throws.
+ * The stream subscribes when it is first read, and unsubscribes when it is destroyed. Values that arrive while the reader is busy wait in
+ * order. When more than `capacity` values or `capacityBytes` wait, values are dropped. When the source completes, the stream ends; when the
+ * source errors, the stream is destroyed with that error. Both happen after the waiting values. With `overflow: 'error'` an
+ * {@link OverflowError} destroys the stream in the same way, and so does an error that `onDrop` throws.
  *
- * `onDrop` is called as {@link mergeMapBounded} calls it.
- * Holds `capacity` values of at most `capacityBytes` together, and one chunk in the stream itself. `null` cannot be a chunk.
+ * `onDrop` is called as in {@link mergeMapBounded}.
+ * Stores at most `capacity` values with `capacityBytes` in total, and one chunk in the stream. `null` cannot be a chunk.
  *
  * ```ts
  * // source                        --a-b-c-d-------|
- * // toReadable({ capacity: 1 })   --a------d------|   while the reader is busy with a, c takes the place of b, and d that of c
+ * // toReadable({ capacity: 1 })   --a------d------|   while the reader is busy with a, c replaces b, and d replaces c
  * ```
  *
  * @param options - see {@link ReadableOptions}
@@ -50,22 +50,26 @@ export function toReadable(
 ): (source: Observable<Uint8Array | string>) => Readable;
 export function toReadable<B = unknown>(options?: ReadableOptions<B>): <T extends B>(source: Observable<T>) => Readable;
 export function toReadable(options: ReadableOptions<never> = {}): (source: Observable<never>) => Readable {
-  const given = validated(options, { ...boundRules, objectMode: aBoolean });
-  return (source) => readable(source, { ...boundDefaults, objectMode: true, ...given });
+  const settings = {
+    ...boundDefaults,
+    objectMode: true,
+    ...validated(options, { ...boundRules, objectMode: aBoolean }),
+  };
+  return (source) => readable(source, settings);
 }
 
-// By hand: `Readable.from` takes several turns of the microtask queue for each chunk.
+// Not `Readable.from`, which takes several microtasks for each chunk.
 const readable = <T>(
   source: Observable<T>,
   { objectMode, ...bounds }: Bounds<T> & { objectMode: boolean },
 ): Readable => {
   let wants = false;
-  // The chunk that waits in the stream, and not in the queue.
+  // The chunk that waits in the stream instead of the queue.
   const holding = new Holding<T>();
   let inStream: Held<T> | undefined;
   const stream = new Readable({
     objectMode,
-    // What waits must be in the queue, where it is bounded and counted.
+    // Values must wait in the queue, where they are bounded and counted.
     highWaterMark: 1,
     read: () => {
       wants = true;
@@ -84,10 +88,11 @@ const readable = <T>(
     },
     next: (value) => {
       wants = false;
-      if (value === null) stream.destroy(new TypeError('null cannot be a chunk of a Node stream: filter it out'));
-      // Further reads may be asked for while it is pushed.
+      if (value === null)
+        stream.destroy(new TypeError('null cannot be a chunk of a Node stream: remove it with filter()'));
+      // `push` returns `true` when the reader wants more; it may also call `read` in between.
       else if (stream.push(value)) wants = true;
-      // A byte array in the stream cannot be replaced, so it is not copied.
+      // The stream may already use a byte array, so it cannot be replaced with a copy.
       else if (!(value instanceof Uint8Array)) inStream = holding.hold(value);
     },
     end: (failure) => {
@@ -99,4 +104,4 @@ const readable = <T>(
 };
 
 const errorOf = ({ error }: Failure): Error =>
-  error instanceof Error ? error : new Error('The source ended with something that is no Error', { cause: error });
+  error instanceof Error ? error : new Error('The source errored with a value that is not an Error', { cause: error });

@@ -1,5 +1,5 @@
 import type { LifecycleEvent } from '../../protocol/event.js';
-import { isLifecycle, type ItemOf, timeOf } from '../stream/item.js';
+import { isLifecycle, type ItemOf, timeOf } from '../items/item.js';
 import type { Failure } from '../stream/failure.js';
 import { outageLog } from './outage-log.js';
 import type { WindowContents } from './window-contents.js';

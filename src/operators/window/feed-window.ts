@@ -1,5 +1,5 @@
 import type { Disconnected, Gap } from '../../protocol/event.js';
-import type { ReplayedGap } from '../stream/replayed.js';
+import type { ReplayedGap } from '../items/replayed.js';
 
 /**
  * A window with what fell in it.

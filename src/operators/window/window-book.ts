@@ -1,7 +1,7 @@
 import type { LifecycleEvent } from '../../protocol/event.js';
-import { isLifecycle, type ItemOf, timeOf } from '../stream/item.js';
+import { isLifecycle, type ItemOf, timeOf } from '../items/item.js';
 import type { Failure } from '../stream/failure.js';
-import { EventTime } from '../stream/event-time.js';
+import { EventTime } from '../timing/event-time.js';
 import { outageLog } from './outage-log.js';
 import type { WindowContents } from './window-contents.js';
 import { type WindowGrid, windowGrid } from './window-grid.js';

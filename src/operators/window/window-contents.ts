@@ -1,5 +1,5 @@
 import type { AccumulatedWindow, Accumulator, FeedWindow, WindowFacts } from './feed-window.js';
-import { keeper } from '../stream/keeper.js';
+import { keeper } from '../memory/keeper.js';
 
 /** What a window makes of the items that fall in it. */
 export interface WindowContents<T, A, W> {

@@ -1,6 +1,6 @@
 import { defer, filter, NEVER, type OperatorFunction, repeat, type SchedulerLike, switchMap, timer } from 'rxjs';
 import { clampMs } from '../../protocol/rules.js';
-import { gathered } from './gathered.js';
+import { gathered } from '../timing/collect.js';
 import { WindowBook, type WindowShape } from './window-book.js';
 import type { WindowContents } from './window-contents.js';
 

@@ -1,4 +1,4 @@
-import { type FailureFields, knownFields, TradeFeedError } from './trade-feed-error.js';
+import { knownFields, TradeFeedError } from './trade-feed-error.js';
 
 /**
  * Reads a failure from JSON: of a recording, or of a message of a relay.
@@ -6,33 +6,33 @@ import { type FailureFields, knownFields, TradeFeedError } from './trade-feed-er
  * Its `meaning` and `advice` stay public. The writer of a recording or of a relay's stream also writes the payloads that pages receive.
  *
  * @param shiftMs - how far the clock of this machine is ahead of the writer's
- * @throws TypeError that says what is wrong
+ * @throws TypeError that describes the error
  */
 export const readFailure = (value: unknown, shiftMs = 0): TradeFeedError => {
   const fields = Object(value) as Readonly<Record<string, unknown>>;
   const known = knownFields(fields);
+  const { code, stage, verdict, advice, endedAt } = known;
   const { message, previous } = fields;
-  if (typeof message !== 'string' || !required.every((name) => name in known))
-    throw new TypeError('a field of the failure is missing or wrong');
+  checkFields(
+    [message, code, stage, verdict, advice].every((text) => typeof text === 'string'),
+    'failure',
+  );
   const failure = new TradeFeedError({
     ...known,
-    ...partsOf(message, known),
-    endedAt: known.endedAt === undefined ? undefined : known.endedAt + shiftMs,
+    summary: (message as string).replace(` ${advice}`, ''),
+    endedAt: endedAt === undefined ? undefined : endedAt + shiftMs,
     previous: previous === undefined ? undefined : readFailure(previous, shiftMs),
   });
   // Another version may compose it differently.
-  failure.message = message;
+  failure.message = message as string;
   return failure;
 };
 
-const required = ['code', 'stage', 'verdict', 'advice'];
-
-const partsOf = (
-  message: string,
-  { meaning = '', advice }: Pick<FailureFields, 'meaning' | 'advice'>,
-): Pick<FailureFields, 'summary' | 'detail'> => {
-  const happened = message.endsWith(` ${advice}`) ? message.slice(0, -advice.length - 1) : message;
-  const start = `${meaning.slice(0, -1)} (`;
-  if (meaning === '' || !happened.startsWith(start) || !happened.endsWith(').')) return { summary: happened };
-  return { summary: meaning, detail: happened.slice(start.length, -2) };
+/**
+ * Checks the fields of data from elsewhere.
+ *
+ * @throws TypeError that names the data and shows none of it
+ */
+export const checkFields: (isValid: boolean, what: string) => asserts isValid = (isValid, what) => {
+  if (!isValid) throw new TypeError(`a field of the ${what} is missing or wrong`);
 };

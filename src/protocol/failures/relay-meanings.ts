@@ -25,7 +25,7 @@ export const relayMeanings: readonly Meaning[] = [
   answered(408, ...failed),
   answered(429, ...failed),
   answered('5xx', ...failed),
-  answered('other', 'invalid-relay', 'stop', 'There is no relay at this address.', 'Check the address.'),
+  answered('other', 'invalid-relay', 'stop', 'There is no relay.', 'Check the address.'),
   answered(
     undefined,
     'relay-unreachable',
@@ -57,14 +57,14 @@ export const relayReports: Readonly<Record<'behind' | 'sourceFailed' | 'closing'
     stage: 'stream',
     code: 'relay-behind',
     verdict: 'renew',
-    meaning: 'This client missed frames while it was disconnected, or slower than the feed.',
+    meaning: 'This client missed frames: it was away, or slower than the feed.',
     advice: 'If this happens often, do less for each frame, or raise `capacity` of the relay.',
   },
   sourceFailed: {
     stage: 'stream',
     code: 'relay-source-failed',
     verdict: 'stop',
-    meaning: 'The source of the relay ended with an error that is not a `TradeFeedError`.',
+    meaning: 'The source of the relay failed.',
     advice: 'See the log of the relay.',
   },
   closing: {

@@ -95,14 +95,13 @@ export class TradeFeedError extends Error {
   /** The failure before this one, when a reconnect led here. One link: it has no `previous` itself. */
   declare readonly previous?: TradeFeedError;
 
-  constructor({ summary, detail, option, cause, ...fields }: FailureFields) {
-    const parts = { summary, detail, option };
-    super(messageOf({ ...parts, advice: fields.advice }), cause === undefined ? undefined : { cause });
-    const known = defined(fields);
+  constructor(fields: FailureFields) {
+    super(messageOf(fields));
     // Until it is read, a stack keeps every object alive that was on it: a closed socket, the failure before, and so on.
     this.stack = String(this.stack);
-    for (const [name, value] of defined(parts)) Object.defineProperty(this, name, { value });
+    const known = Object.entries(fields).filter(([, value]) => value !== undefined);
     Object.assign(this, { uptimeMs: 0, framesReceived: 0, endedAt: Date.now() }, Object.fromEntries(known));
+    for (const name of hidden) if (name in this) Object.defineProperty(this, name, { enumerable: false });
   }
 
   /**
@@ -118,8 +117,8 @@ export class TradeFeedError extends Error {
     const before =
       this.cause instanceof TradeFeedError ? copyFailure(this.cause, { previous: undefined }) : this.previous;
     const known = knownFields({ ...(this as object), meaning, advice, reason: undefined });
-    const shown = new TradeFeedError({ ...known, summary: String(meaning), previous: before?.toPublic() });
-    shown.stack = `${shown.name}: ${shown.message}`;
+    const shown = new TradeFeedError({ ...known, summary: meaning as string, previous: before?.toPublic() });
+    shown.stack = String(shown);
     return shown;
   }
 
@@ -177,18 +176,13 @@ const fieldChecks: Readonly<Record<keyof KnownFields, (value: unknown) => boolea
   endedAt: isNumber,
 };
 
-const messageOf = ({
-  summary,
-  detail,
-  option,
-  advice,
-}: Pick<FailureFields, 'summary' | 'detail' | 'option' | 'advice'>) => {
+const messageOf = ({ summary, detail, option, advice }: FailureFields): string => {
   const observed = option === undefined ? detail : `\`${option}\` ${detail}`;
   return `${observed ? `${summary.replace(/\.$/, '')} (${observed}).` : summary} ${advice}`;
 };
 
-const defined = (fields: object): [string, unknown][] =>
-  Object.entries(fields).filter(([, value]) => value !== undefined);
+/** The fields that JSON and listings do not show: `cause`, as in every Error, and the parts of the message. */
+const hidden: readonly string[] = ['cause', 'summary', 'detail', 'option'];
 
 /** The public texts of a failure that has no `meaning`. */
 const withoutMeaning = { meaning: 'The feed failed.', advice: 'See the log of the server.' };

@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
+import { attempts$ } from '../../attempts.js';
 import type { LifecycleEvent } from '../../protocol/event.js';
-import { feedHere$ } from '../../trade-feed.js';
 import { crossing } from '../crossed-error.js';
 import { createHandOver } from '../hand-over.js';
 import type { Boot, FromWorker, Told, ToWorker } from '../messages.js';
@@ -20,7 +20,7 @@ export const runFeed = (port: MessagePort, { progress, network, ...questions }: 
       progress,
       settings.receiveBufferBytes,
     );
-    const feed$ = feedHere$(feed, restoredSettings(settings, asking), (event) => handOver.tell(toldOf(event)));
+    const feed$ = attempts$(feed, restoredSettings(settings, asking), (event) => handOver.tell(toldOf(event)));
     const subscription = feed$.subscribe({
       next: (frame) => handOver.put(frame),
       error: (error: unknown) => handOver.tell({ type: 'error', error: crossing(error, standIns) }),

@@ -9,7 +9,7 @@ interface Request {
 
 const abortError = () => new DOMException('The request was aborted.', 'AbortError');
 
-/** Web Locks in one process, by their specification: exclusive locks in the order of the requests, aborted requests, and theft. */
+/** Web Locks in one process, as specified: exclusive locks in the order of the requests, with abort and steal. */
 export class FakeLocks implements Locks {
   readonly #held = new Map<string, Request>();
   #waiting: Request[] = [];
@@ -20,7 +20,7 @@ export class FakeLocks implements Locks {
         name,
         grant: () => {
           this.#held.set(name, request);
-          // In a task of its own, as in a browser.
+          // In a separate task, as in a browser.
           setImmediate(() => {
             if (this.#held.get(name) !== request) return;
             void Promise.resolve(callback()).then((value) => {
@@ -47,12 +47,12 @@ export class FakeLocks implements Locks {
     });
   }
 
-  /** How many requests wait for a lock. */
+  /** The number of requests that wait for a lock. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** How many locks are held. */
+  /** The number of granted locks. */
   get held(): number {
     return this.#held.size;
   }
@@ -65,7 +65,7 @@ export class FakeLocks implements Locks {
   }
 }
 
-/** Puts what a secure page of a browser has on the globals of Node. */
+/** Adds the globals of a secure page to Node. */
 export class FakeBrowser {
   readonly locks: Locks;
   readonly #page = new EventTarget();

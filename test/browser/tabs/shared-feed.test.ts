@@ -9,9 +9,10 @@ import type { FeedWindow } from '../../../src/operators/window/feed-window.js';
 import { tumblingWindow } from '../../../src/operators/tumbling-window.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../../src/relay/index.js';
 import { lost, opened } from '../../operators/stream.js';
-import { Clock, essence, eventually, frame, range, Source, Web } from '../../relay/support.js';
+import { Clock, essence, frame, range, Source, Web } from '../../relay/support.js';
 import { Receiver, startSteps, status } from '../support.js';
 import { FakeBrowser, FakeLocks } from './fake-browser.js';
+import { waitFor } from '../../support/wait-for.js';
 
 const closing: (() => unknown)[] = [];
 let locks: FakeLocks;
@@ -37,7 +38,7 @@ const serveRelay = async (options: RelayOptions = {}) => {
   return { source, relay, web, clients };
 };
 
-/** Each subscription is a tab of its own. */
+/** Each subscription counts as a tab. */
 const openTab = (url: string, options: RelayFeedOptions = {}): Receiver => {
   const tab = new Receiver(url, { tabs: 'share', maxFeedStops: 1, ...options });
   closing.push(() => tab.subscription.unsubscribe());
@@ -49,13 +50,13 @@ const isIn = (tab: Receiver): boolean => tab.types.includes('opened');
 /** Opens tabs, and waits until they have the state of the feed. */
 const openTabs = async (url: string, source: Source, count: number): Promise<readonly Receiver[]> => {
   const tabs = range(1, count).map(() => openTab(url));
-  await eventually(() => source.active === 1);
+  await waitFor(() => source.active === 1);
   source.emit(opened(Date.now()));
-  await eventually(() => tabs.every(isIn));
+  await waitFor(() => tabs.every(isIn));
   return tabs;
 };
 
-/** Something else in the place of a tab: what it posts, and what it receives. */
+/** Joins the channel of the tabs: posts messages, and records those of the tabs. */
 const openChannel = (url: string) => {
   const channel = new BroadcastChannel(`rx-trade-feed/tabs-1:${url}`);
   closing.push(() => channel.close());
@@ -65,7 +66,7 @@ const openChannel = (url: string) => {
 };
 
 const texts = (from: number, to: number) => range(from, to).map(String);
-const gapsOf = (tab: Receiver) => tab.told.filter(({ type }) => type === 'gap');
+const gapsOf = (tab: Receiver) => tab.lifecycle.filter(({ type }) => type === 'gap');
 
 class Store implements ResumeStore {
   readonly items = new Map<string, string>();
@@ -74,13 +75,13 @@ class Store implements ResumeStore {
 }
 
 describe('relayFeed$ with tabs: share', () => {
-  it('has one stream for ten tabs: each gets all events in order, none twice', async () => {
+  it('has one stream for ten tabs: each receives all events once, in order', async () => {
     const { source, relay, web, clients } = await serveRelay();
     const tabs = await openTabs(web.url, source, 10);
     const raw = new Frame('raw', Buffer.of(0xff, 0, 1), true, 5, 1);
     source.frames(...range(1, 500));
     source.emit(raw, { type: 'gap', from: 5, to: 6, durationMs: 1, failure: lost(5), missed: 2 });
-    await eventually(() => tabs.every((tab) => gapsOf(tab).length === 1));
+    await waitFor(() => tabs.every((tab) => gapsOf(tab).length === 1));
     for (const tab of tabs) {
       expect(tab.texts.slice(0, -1)).toEqual(texts(1, 500));
       expect(tab.frames.every((each) => each instanceof Frame && each.data instanceof Uint8Array)).toBe(true);
@@ -95,19 +96,19 @@ describe('relayFeed$ with tabs: share', () => {
     expect(relay.status().clients[0]!.sent).toBe(501);
   });
 
-  it('goes on in the next tab when the leader unsubscribes: nothing is missing, nothing comes twice', async () => {
+  it('continues in the next tab when the leader unsubscribes: each frame arrives once', async () => {
     const { source, web, clients } = await serveRelay();
     const tabs = await openTabs(web.url, source, 10);
     let sent = 0;
     const send = (count: number) => source.frames(...range(sent + 1, (sent += count)));
     for (const [n, leader] of tabs.slice(0, 9).entries()) {
       send(50);
-      // At different moments: with frames under way to the leader, to the others, and to none.
-      if (n % 3 > 0) await eventually(() => leader.frames.length >= sent - 25 * (n % 3));
+      // At different times: with frames on the way to the leader, to the other tabs, and to none.
+      if (n % 3 > 0) await waitFor(() => leader.frames.length >= sent - 25 * (n % 3));
       leader.subscription.unsubscribe();
       send(50);
-      await eventually(() => tabs.slice(n + 1).every((tab) => tab.frames.length === sent));
-      await eventually(() => clients() === 1);
+      await waitFor(() => tabs.slice(n + 1).every((tab) => tab.frames.length === sent));
+      await waitFor(() => clients() === 1);
     }
     const last = tabs.at(-1)!;
     expect(last.texts).toEqual(texts(1, sent));
@@ -115,7 +116,7 @@ describe('relayFeed$ with tabs: share', () => {
     expect(web.requests).toHaveLength(10);
   });
 
-  it('reports a change of the leader as a connection to the relay that ends: no outage of the feed', async () => {
+  it('reports a change of the leader as the end of a connection to the relay, not as an outage', async () => {
     const { source, web } = await serveRelay();
     const [first, second] = (await openTabs(web.url, source, 2)) as [Receiver, Receiver];
     source.frames(1);
@@ -125,13 +126,13 @@ describe('relayFeed$ with tabs: share', () => {
     source.frames(2);
     await second.until(({ frames }) => frames.length === 2);
     expect(second.types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened']);
-    expect(second.told.find(({ type }) => type === 'disconnected')).toMatchObject({
+    expect(second.lifecycle.find(({ type }) => type === 'disconnected')).toMatchObject({
       failure: { code: 'relay-lost', stage: 'stream', framesReceived: 1 },
     });
-    expect(second.told.find(({ type }) => type === 'reconnecting')).toMatchObject({ delayMs: 0, attempt: 1 });
+    expect(second.lifecycle.find(({ type }) => type === 'reconnecting')).toMatchObject({ delayMs: 0, attempt: 1 });
   });
 
-  it('lets a tab join at any time: it gets the state of the feed, then all that comes', async () => {
+  it('allows a tab to join at any time: it receives the state of the feed, then all events', async () => {
     const { source, web, clients } = await serveRelay();
     const [first] = (await openTabs(web.url, source, 1)) as [Receiver];
     source.frames(1, 2);
@@ -146,10 +147,10 @@ describe('relayFeed$ with tabs: share', () => {
     await second.until(({ types }) => types.length === 3);
     const third = await openTab(web.url).until(({ types }) => types.length === 2);
     expect(third.types).toEqual(['connection-lost', 'reconnecting']);
-    expect(third.told[0]).toMatchObject({ failure: expect.any(TradeFeedError) });
+    expect(third.lifecycle[0]).toMatchObject({ failure: expect.any(TradeFeedError) });
   });
 
-  it('ends all tabs with the error of the leader; one that subscribes later begins again', async () => {
+  it('ends all tabs with the error of the leader; a later subscription starts again', async () => {
     const { source, web } = await serveRelay();
     const tabs = await openTabs(web.url, source, 5);
     source.frames(1);
@@ -161,7 +162,7 @@ describe('relayFeed$ with tabs: share', () => {
       expect(tab.error!.toJSON()).toEqual(tabs[0]!.error!.toJSON());
       expect([tab.error!.code, tab.texts, tab.types]).toEqual(['connection-replaced', ['1'], ['opened', 'stopped']]);
     }
-    await eventually(() => locks.held + locks.waiting === 0);
+    await waitFor(() => locks.held + locks.waiting === 0);
     expect(web.requests).toHaveLength(1);
     await openTab(web.url).over();
     expect(web.requests).toHaveLength(2);
@@ -185,16 +186,16 @@ describe('relayFeed$ with tabs: share', () => {
     expect(tabs.map(({ isComplete, texts: seen }) => [isComplete, seen])).toEqual(Array(3).fill([true, ['1']]));
   });
 
-  it('passes on what the leader says of its connection to the relay', async () => {
+  it('forwards the events of the connection of the leader to the relay', async () => {
     const { source, web } = await serveRelay();
     const tabs = await openTabs(web.url, source, 3);
     web.reset();
     source.frames(1);
-    await eventually(() => tabs.every(({ texts: seen }) => seen.length === 1));
+    await waitFor(() => tabs.every(({ texts: seen }) => seen.length === 1));
     for (const { types } of tabs) expect(types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened']);
   });
 
-  it('counts no gap and no window with missing frames over a change of the leader', async () => {
+  it('has no gap and no incomplete window at a change of the leader', async () => {
     const { source, web } = await serveRelay();
     const [first, second] = (await openTabs(web.url, source, 2)) as [Receiver, Receiver];
     source.frames(1);
@@ -214,17 +215,17 @@ describe('relayFeed$ with tabs: share', () => {
 describe('a follower', () => {
   const url = 'http://127.0.0.1:9/feed';
 
-  /** A leader that is not of this library: it holds the lock, and posts what the test says. */
+  /** A leader that the test controls: it holds the lock, and posts messages. */
   const lead = (at: string, term = 1) => {
     const channel = openChannel(at);
     const lock = `rx-trade-feed/tabs-1:${at}`;
     let release = (): void => undefined;
-    let isRobbed = false;
+    let isStolen = false;
     const held = new Promise<void>((resolve) => (release = resolve));
     closing.push(() => release());
-    locks.request(lock, { steal: true }, () => held).catch(() => (isRobbed = true));
+    locks.request(lock, { steal: true }, () => held).catch(() => (isStolen = true));
     const welcome = async (count: number) => {
-      await eventually(() => channel.received.filter(({ type }) => type === 'join').length >= count);
+      await waitFor(() => channel.received.filter(({ type }) => type === 'join').length >= count);
       for (const message of channel.received)
         if (message.type === 'join')
           channel.post({
@@ -237,10 +238,10 @@ describe('a follower', () => {
         ...{ type: 'batch', term, from: `run.${from}.${from}.5`, to: `run.${to}.${to}.5`, shiftMs: 0 },
         events: range(from + 1, to).map((n) => frame(n)),
       });
-    return { ...channel, welcome, batch, release, isRobbed: () => isRobbed };
+    return { ...channel, welcome, batch, release, isStolen: () => isStolen };
   };
 
-  it('asks a silent leader for a sign of life, and takes its lock where none comes', async () => {
+  it('pings a silent leader, and steals its lock when it does not answer', async () => {
     const { source, relay, web } = await serveRelay();
     const other = lead(web.url);
     const clock = new Clock(Date.now());
@@ -250,46 +251,46 @@ describe('a follower', () => {
     const pings = () => other.received.filter(({ type }) => type === 'ping').length;
     for (let n = 1; n <= 3; n += 1) {
       clock.pass(20_000);
-      await eventually(() => pings() === n);
+      await waitFor(() => pings() === n);
       clock.pass(19_000);
       other.batch(n, n + 1);
       await tab.until(({ frames }) => frames.length === n);
     }
     expect(tab.types).toEqual(['opened']);
-    const heardAt = clock.now;
+    const lastMessageAt = clock.now;
     clock.pass(20_000);
-    expect(other.isRobbed()).toBe(false);
+    expect(other.isStolen()).toBe(false);
     clock.pass(23_000);
-    await eventually(other.isRobbed);
-    await eventually(() => source.active === 1);
+    await waitFor(other.isStolen);
+    await waitFor(() => source.active === 1);
     await tab.until(({ types }) => types.length === 3);
     expect(tab.types).toEqual(['opened', 'relay-stalled', 'reconnecting']);
-    expect(tab.told[1]).toMatchObject({ failure: { endedAt: heardAt, framesReceived: 3 } });
+    expect(tab.lifecycle[1]).toMatchObject({ failure: { endedAt: lastMessageAt, framesReceived: 3 } });
     expect(web.requests[0]!.headers['last-event-id']).toBe('run.4.4.5');
     expect(relay.status().clients).toHaveLength(1);
   });
 
-  it('takes the lock of a leader that does not answer it at all, after connectTimeoutMs', async () => {
+  it('steals the lock of a leader that never answers, after connectTimeoutMs', async () => {
     const { source, web } = await serveRelay();
     const other = lead(web.url);
     const clock = new Clock(Date.now());
     const tab = openTab(web.url, { scheduler: clock.scheduler, connectTimeoutMs: 10_000 });
-    await eventually(() => other.received.some(({ type }) => type === 'join'));
+    await waitFor(() => other.received.some(({ type }) => type === 'join'));
     clock.pass(5_000);
     clock.pass(4_999);
-    expect(other.isRobbed()).toBe(false);
+    expect(other.isStolen()).toBe(false);
     clock.pass(1_000);
-    await eventually(() => other.isRobbed() && source.active === 1);
+    await waitFor(() => other.isStolen() && source.active === 1);
     source.emit(opened(5));
     expect((await tab.until(isIn)).types).toEqual(['opened']);
   });
 
-  it('is what a leader becomes that is robbed of the lock: it closes its stream, and goes on', async () => {
+  it('is the new role of a leader whose lock is stolen: it closes its stream, and continues', async () => {
     const { source, web, clients } = await serveRelay();
     const [tab] = (await openTabs(web.url, source, 1)) as [Receiver];
     const other = lead(web.url, Date.now() + 1_000);
     await other.welcome(1);
-    await eventually(() => clients() === 0);
+    await waitFor(() => clients() === 0);
     await tab.until(({ types }) => types.includes('gap'));
     other.batch(1, 3);
     await tab.until(({ frames }) => frames.length === 2);
@@ -297,7 +298,7 @@ describe('a follower', () => {
     expect(tab.texts).toEqual(['2', '3']);
   });
 
-  it('is not moved by what a leader before posts late', async () => {
+  it('ignores late messages of an earlier leader', async () => {
     const other = lead(url, 7);
     const tab = openTab(url);
     await other.welcome(1);
@@ -312,24 +313,24 @@ describe('a follower', () => {
     expect([tab.texts, tab.isOver]).toEqual([['2'], false]);
   });
 
-  it('leaves before the browser freezes the page, and joins again afterwards', async () => {
+  it('leaves before the browser freezes the page, and joins again after that', async () => {
     const other = lead(url);
     const tab = openTab(url);
     await other.welcome(1);
     await tab.until(isIn);
     expect(locks.waiting).toBe(1);
     browser.fire('freeze');
-    await eventually(() => locks.waiting === 0);
+    await waitFor(() => locks.waiting === 0);
     other.batch(1, 2);
     browser.fire('resume');
-    await eventually(() => other.received.filter(({ type }) => type === 'join').length === 2);
+    await waitFor(() => other.received.filter(({ type }) => type === 'join').length === 2);
     await other.welcome(2);
     await tab.until(({ types }) => types.filter((type) => type === 'opened').length === 2);
     expect([tab.types, tab.texts]).toEqual([['opened', 'relay-lost', 'reconnecting', 'opened'], []]);
     browser.fire('pagehide');
-    await eventually(() => locks.waiting === 0);
+    await waitFor(() => locks.waiting === 0);
     browser.fire('pageshow');
-    await eventually(() => locks.waiting === 1);
+    await waitFor(() => locks.waiting === 1);
   });
 });
 
@@ -339,7 +340,7 @@ describe('a tab that is loaded again with resumeIn', () => {
     return openTab(url, { resumeIn });
   };
 
-  it('is told of a gap where another tab leads: with the number of the frames', async () => {
+  it('receives a gap with the number of frames when another tab leads', async () => {
     const { source, web, clients } = await serveRelay();
     await openTabs(web.url, source, 1);
     const store = new Store();
@@ -359,11 +360,11 @@ describe('a tab that is loaded again with resumeIn', () => {
     expect([again.texts, clients()]).toEqual([['7'], 1]);
   });
 
-  it('goes on where it was when it is the only one', async () => {
+  it('resumes when it is the only tab', async () => {
     const { source, web, clients } = await serveRelay();
     const store = new Store();
     const tab = openTab(web.url, { resumeIn: store });
-    await eventually(() => clients() === 1);
+    await waitFor(() => clients() === 1);
     source.emit(opened(Date.now()), frame(1));
     await tab.until(({ frames }) => frames.length === 1);
     tab.subscription.unsubscribe();
@@ -385,20 +386,20 @@ describe('a page that cannot share', () => {
         browser.set('navigator', { locks: { request: refuse } });
       },
     ],
-  ])('has a stream for itself: one that %s', async (_what, change) => {
+  ])('has a separate stream: one that %s', async (_what, change) => {
     change();
     const { source, web, clients } = await serveRelay();
     const tabs = [openTab(web.url), openTab(web.url)];
-    await eventually(() => clients() === 2);
+    await waitFor(() => clients() === 2);
     source.frames(1);
-    await eventually(() => tabs.every(({ texts: seen }) => seen.length === 1));
+    await waitFor(() => tabs.every(({ texts: seen }) => seen.length === 1));
   });
 
-  it('shares with no page of another address, nor one that asks for a stream of its own', async () => {
+  it('does not share with a page of another address, nor with one that selects `separate`', async () => {
     const { web, clients } = await serveRelay();
     for (const url of [web.url, `${web.url}#user-1`, `${web.url}#user-2`]) openTab(url);
     openTab(web.url, { tabs: 'separate' });
     openTab(web.url, { tabs: undefined });
-    await eventually(() => clients() === 5);
+    await waitFor(() => clients() === 5);
   });
 });

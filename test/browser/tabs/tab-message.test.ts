@@ -9,7 +9,7 @@ import { essence } from '../../relay/support.js';
 const posted = <T extends TabMessage>(message: T): T => fromPosted(structuredClone(toPosted(message))) as T;
 
 describe('a message to the other tabs', () => {
-  it('brings frames that are frames, with their bytes alone', () => {
+  it('restores frames with the class Frame, and copies only their bytes', () => {
     const bytes = new Uint8Array(1_000).fill(7);
     const whole = new Frame<Uint8Array>('raw', bytes, true, 5, 2);
     const part = new Frame<Uint8Array>('market', bytes.subarray(10, 20), false, 6, 3);
@@ -20,7 +20,7 @@ describe('a message to the other tabs', () => {
     expect(second!.data.buffer.byteLength).toBe(10);
   });
 
-  it('brings failures that are errors, with all their fields and the failure before', () => {
+  it('restores failures as errors with all fields and the previous failure', () => {
     const failure = copyFailure(lost(9, { uptimeMs: 3, closeCode: 1013 }), { previous: lost(4) });
     const batch = posted({
       ...{ type: 'batch', term: 1, from: 'a', to: 'a', shiftMs: 0 },
@@ -38,7 +38,7 @@ describe('a message to the other tabs', () => {
     }
   });
 
-  it('brings everything else as it is: events, values that are none, a feed that is complete', () => {
+  it('leaves everything else unchanged: events, values, the end of the feed', () => {
     const value = { type: 'value', at: 5, value: { some: ['thing', null, 1] } } as unknown as RelayedEvent;
     const batch = { type: 'batch', term: 1, from: undefined, to: 'a', shiftMs: 0, events: [opened(5), value] } as const;
     for (const message of [

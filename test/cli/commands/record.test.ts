@@ -123,7 +123,7 @@ describe('record', () => {
     const { context, exit } = record(`--output ${path}`);
     expect(await exit).toBe(8);
     expect(context.stderr.text).toBe(
-      `rx-trade-feed: The file ${path} is there already, and is no recording: nothing was written to it. Give another path.\n`,
+      `rx-trade-feed: The file ${path} already exists and is not a recording. Nothing was written to it. Use another path.\n`,
     );
     expect(readFileSync(path, 'utf8')).toBe('mine');
   });
@@ -137,9 +137,9 @@ describe('record', () => {
   });
 
   test.each([
-    ['a name that is too long', () => folder.path('x'.repeat(300)), 'its name or its path is too long'],
-    ['a link to itself', linkToItself, 'its symbolic links lead in a circle'],
-    ['a part that is no folder', () => `${linkToItself()}/feed`, 'its symbolic links lead in a circle'],
+    ['a name that is too long', () => folder.path('x'.repeat(300)), 'the name or the path is too long'],
+    ['a link to itself', linkToItself, 'the symbolic links form a loop'],
+    ['a part that is no folder', () => `${linkToItself()}/feed`, 'the symbolic links form a loop'],
   ])('says in plain words what is wrong with %s, and nothing else', async (_what, path, words) => {
     const file = path();
     const { context, exit } = record(`-o ${file}`);
@@ -154,7 +154,7 @@ describe('record', () => {
     const { context, exit } = record(`-o ${path}`);
     expect(await exit).toBe(8);
     expect(context.stderr.text).toBe(
-      `rx-trade-feed: Cannot write the recording ${path}: another recorder, in this program or in another one, writes to it. Give another path, or end that recorder.\n`,
+      `rx-trade-feed: Cannot write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.\n`,
     );
     first.context.interrupt$.next('SIGINT');
     expect(await first.exit).toBe(0);

@@ -8,6 +8,7 @@ import { frameAt, gap, start } from '../support/events.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
 import { FakeOutput } from '../support/fake-output.js';
 import { tempFolder } from '../support/temp-folder.js';
+import { waitFor } from '../../support/wait-for.js';
 
 const folder = tempFolder();
 const contexts: FakeContext[] = [];
@@ -33,11 +34,6 @@ const recorded = (...events: readonly (Frame | Gap)[]): string => {
 const hole = gap(20, 40, { stage: 'stream', closeCode: 1001 }) as Gap;
 const usual = (): string =>
   recorded(frameAt(0, '{"n":1}'), frameAt(20, '\0\u001b', { isBinary: true }), hole, frameAt(50, 'three'));
-
-const waitUntil = async (isDone: () => boolean): Promise<void> => {
-  const deadline = performance.now() + 5_000;
-  while (!isDone() && performance.now() < deadline) await nextTurn();
-};
 
 describe('replay', () => {
   test('writes the frames as listen does, and says what there was and where to go on', async () => {
@@ -110,8 +106,7 @@ describe('replay', () => {
     await context.stdout.until(/^0 x/);
     let isOver = false;
     void exit.then(() => (isOver = true));
-    const deadline = performance.now() + 5_000;
-    while (context.stdout.writableLength < 1_048_576 && performance.now() < deadline) await nextTurn();
+    await waitFor(() => context.stdout.writableLength >= 1_048_576);
     for (let turns = 0; turns < 20; turns += 1) await nextTurn();
     expect(isOver).toBe(false);
     expect(context.stdout.writableLength).toBeLessThan(1_400_000);
@@ -141,13 +136,13 @@ describe('replay', () => {
     const stuck = replay([path, '--speed', '10000']);
     stuck.context.stdout.block();
     await stuck.context.stdout.until(/^first/);
-    await waitUntil(() => stuck.context.stdout.writableLength > 2_000);
+    await waitFor(() => stuck.context.stdout.writableLength > 2_000);
     stuck.context.interrupt$.next('SIGINT');
     expect(await stuck.exit).toBe(130);
     expect(stuck.context.stderr.text).toMatch(/Z 0 frames, 0 B; .*go on with --offset 0\n$/);
     const left = replay([path, '--speed', '10000']);
     left.context.stdout.block();
-    await waitUntil(() => left.context.stdout.writableLength > 2_000);
+    await waitFor(() => left.context.stdout.writableLength > 2_000);
     left.context.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
     expect(await left.exit).toBe(0);
     expect(left.context.stderr.text).toMatch(/Z 0 frames, 0 B; gaps: none; the reader of stdout has left\n$/);
@@ -201,8 +196,7 @@ describe('replay', () => {
     const { context, exit } = replay([usual(), '--speed', 'max']);
     context.stdout.block();
     // From when it waits for the last lines, it listens whether the output closes.
-    const deadline = performance.now() + 5_000;
-    while (context.stdout.listenerCount('close') === 0 && performance.now() < deadline) await nextTurn();
+    await waitFor(() => context.stdout.listenerCount('close') > 0);
     context.stdout.destroy(Object.assign(new Error('write ENOSPC'), { code: 'ENOSPC' }));
     expect(await exit).toBe(8);
   });

@@ -119,7 +119,7 @@ describe('openSource', () => {
       message: 'Cannot read the file of --source: there is no such file.',
     });
     await expect(open(folder.path('.'))).rejects.toMatchObject({
-      message: 'Cannot read the file of --source: it is a directory.',
+      message: 'Cannot read the file of --source: the path is a directory.',
     });
   });
 });

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { waitFor } from './wait-for.js';
+import { waitFor } from '../../support/wait-for.js';
 
 /** A stdout or stderr that keeps what is written; a terminal when it is given a size. */
 export class FakeOutput extends Writable {
@@ -20,7 +20,6 @@ export class FakeOutput extends Writable {
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     this.text += chunk.toString();
-    this.emit('text');
     if (this.#isBlocked) this.#blocked = done;
     else done();
   }
@@ -38,6 +37,6 @@ export class FakeOutput extends Writable {
 
   /** Waits until the text matches. */
   until(pattern: RegExp): Promise<RegExpExecArray> {
-    return waitFor(this, 'text', () => this.text, pattern);
+    return waitFor(() => pattern.exec(this.text), { what: () => `${pattern} in: ${this.text}` });
   }
 }

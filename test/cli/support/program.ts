@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { waitFor } from './wait-for.js';
+import { waitFor } from '../../support/wait-for.js';
 
 /** The built program: `npm test` builds it first; by hand, `npm run build`. */
 const main = new URL('../../../dist/cli/main.js', import.meta.url).pathname;
@@ -52,8 +52,8 @@ const shell = ([file = '', ...args]: readonly string[], env: Readonly<Record<str
     child,
     stdout: () => stdout,
     stderr: () => stderr,
-    untilStdout: (pattern) => waitFor(child.stdout, 'data', () => stdout, pattern),
-    untilStderr: (pattern) => waitFor(child.stderr, 'data', () => stderr, pattern),
+    untilStdout: (pattern) => waitFor(() => pattern.exec(stdout), { what: () => `${pattern} in: ${stdout}` }),
+    untilStderr: (pattern) => waitFor(() => pattern.exec(stderr), { what: () => `${pattern} in: ${stderr}` }),
     exit: new Promise((ended) => {
       child.once('close', (code, signal) => {
         running.delete(child);

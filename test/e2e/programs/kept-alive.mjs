@@ -1,5 +1,5 @@
-// Prints how many bytes of buffers an operator keeps alive for each byte that it holds, next to `conflate` on one shared feed, as the garbage
-// collector counts them (argument: the operator). Run it with --expose-gc.
+// Prints how many bytes of buffers an operator retains for each byte of its frames, next to `conflate` on one shared feed.
+// Argument: the operator. Needs --expose-gc.
 import { setImmediate as turn } from 'node:timers/promises';
 import { filter, NEVER, share, Subject } from 'rxjs';
 import { conflate, Frame, mergeMapBounded, tumblingWindow } from 'rx-trade-feed';
@@ -8,7 +8,7 @@ const reads = 200;
 const frameBytes = 1_000;
 const hourMs = 3_600_000;
 
-/** The frames of a read of 64 KiB, with the number of the first one. */
+/** Creates the frames of one read of 64 KiB. @param first - the number of the first frame */
 const framesFrom = (first) => {
   const read = Buffer.allocUnsafeSlow(65_536);
   return Array.from({ length: 65 }, (_, n) => {
@@ -19,7 +19,7 @@ const framesFrom = (first) => {
 };
 
 const numberOf = (frame) => frame.data.readUInt32LE();
-/** Few frames of each read stay the newest of their key. */
+/** Few frames of each read remain the newest of their key. */
 const keyOf = (frame) => Math.floor(4_000 * (((numberOf(frame) * 2_654_435_761) >>> 0) / 2 ** 32) ** 2);
 const oneOfRead = filter((frame) => numberOf(frame) % 65 === 7);
 const queue = (capacityBytes) => mergeMapBounded(() => NEVER, { capacity: 1e6, capacityBytes });
@@ -37,7 +37,7 @@ const afterCollection = async () => {
   return process.memoryUsage().arrayBuffers;
 };
 
-/** Collects garbage until no more is freed: V8 frees buffers in another thread, which may come late. */
+/** Collects garbage until the size is stable: V8 frees buffers in another thread, with a delay. */
 const aliveBytes = async () => {
   let least = await afterCollection();
   for (let same = 0; same < 10; same += 1) {

@@ -1,4 +1,4 @@
-// Runs the local service and a client under a Date that node:test mocks (argument: epoch ms), and prints what the client sees.
+// Runs the local service and a client with a Date that node:test mocks, and prints the events of the client. Argument: epoch ms.
 import { mock } from 'node:test';
 import { filter, map, take } from 'rxjs';
 import { tradeFeedEvents$ } from 'rx-trade-feed';

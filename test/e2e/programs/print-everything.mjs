@@ -1,4 +1,4 @@
-// Prints whatever a feed lets a program see, in every way in which a program might print it.
+// Prints everything that a program can see of a feed, in every way that Node offers.
 import { Agent } from 'node:http';
 import { inspect } from 'node:util';
 import { take } from 'rxjs';

@@ -1,4 +1,4 @@
-// Reconnects many times, and says what is left behind: active resources by kind, and the heap before and after.
+// Reconnects many times, and prints the active resources and the heap growth.
 import { setImmediate as turn } from 'node:timers/promises';
 import { filter, firstValueFrom, share } from 'rxjs';
 import { tradeFeedEvents$ } from 'rx-trade-feed';
@@ -9,7 +9,7 @@ const resources = () =>
     .getActiveResourcesInfo()
     .filter((kind) => /Timeout|TCP|TLS|HTTP|Pipe/.test(kind))
     .sort();
-// A collection in a turn of its own: weak references hold on to what the current turn has looked at.
+// Each collection runs in a separate turn: a WeakRef keeps its target alive until the end of the turn.
 const heap = async () => {
   for (let i = 0; i < 8; i += 1) {
     await turn();

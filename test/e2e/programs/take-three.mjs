@@ -1,4 +1,4 @@
-// Takes three frames and unsubscribes: nothing may keep this process alive.
+// Takes three frames and unsubscribes. Then the process must exit.
 import { take } from 'rxjs';
 import { tradeFeed$ } from 'rx-trade-feed';
 

@@ -1,4 +1,4 @@
-// Unsubscribes at the first event of a kind: nothing may keep this process alive.
+// Unsubscribes at the first event of a type. Then the process must exit.
 import { tradeFeedEvents$ } from 'rx-trade-feed';
 
 const subscription = tradeFeedEvents$('market').subscribe((event) => {

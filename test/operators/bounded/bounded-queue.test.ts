@@ -5,8 +5,9 @@ import { Frame } from '../../../src/index.js';
 import { BoundedQueue } from '../../../src/operators/bounded/bounded-queue.js';
 import { boundDefaults, type Bounds, type Overflow } from '../../../src/operators/bounded/bounds.js';
 import type { DropReport } from '../../../src/operators/bounded/drop-report.js';
-import { aliveBytes, chunk, endOfTurn, fullChunk } from '../stream/views.js';
+import { aliveBytes, chunk, endOfTurn, fullChunk } from '../memory/views.js';
 import { OverflowError } from '../../../src/operators/bounded/overflow-error.js';
+import { cases } from '../../support/cases.js';
 
 interface Sized {
   readonly n: number;
@@ -376,6 +377,7 @@ describe('BoundedQueue', () => {
           else expect(errors).toBe(0);
         },
       ),
+      { numRuns: cases(100) },
     );
   });
 });

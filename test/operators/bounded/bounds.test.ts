@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { asyncScheduler, VirtualTimeScheduler } from 'rxjs';
 import { boundDefaults, type BoundOptions, boundRules, type Bounds } from '../../../src/operators/bounded/bounds.js';
 import { positiveCount } from '../../../src/protocol/rules.js';
-import { bytesOf } from '../../../src/operators/stream/item.js';
+import { bytesOf } from '../../../src/operators/items/item.js';
 import { tablesUnder } from '../../docs/tables.js';
 
 const never = [undefined, null, '', '1', NaN, 0, -1, true, {}, []];

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Ring } from '../../../src/operators/bounded/ring.js';
+import { cases } from '../../support/cases.js';
 
 describe('Ring', () => {
   it('gives what was pushed, in order, and knows its size and its oldest, whatever the interleaving', () => {
@@ -30,6 +31,7 @@ describe('Ring', () => {
         while (model.length > 0) expect(ring.shift()).toBe(model.shift());
         expect(ring.size).toBe(0);
       }),
+      { numRuns: cases(100) },
     );
   });
 

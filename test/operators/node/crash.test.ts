@@ -6,6 +6,7 @@ import { of } from 'rxjs';
 import { recordTo } from '../../../src/index.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { frameAt, replayed } from './support/recorded.js';
+import { waitFor } from '../../support/wait-for.js';
 
 const folder = tempFolder();
 const program = (name: string): string => new URL(`programs/${name}.mjs`, import.meta.url).pathname;
@@ -19,8 +20,7 @@ const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false 
 const recordAndKill = async (args: readonly string[], file: string, bytes: number): Promise<void> => {
   const child = spawn(process.execPath, [recordForever, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
   const exit = once(child, 'exit');
-  const deadline = performance.now() + 8_000;
-  while (sizeOf(file) < bytes && performance.now() < deadline) await new Promise((done) => setTimeout(done, 2));
+  await waitFor(() => sizeOf(file) >= bytes);
   child.kill('SIGKILL');
   expect(await exit).toEqual([null, 'SIGKILL']);
 };
@@ -48,8 +48,7 @@ it('a path is recorded to by one process alone, and by another one after a kill'
   const path = folder.path('claimed.ndjson');
   const child = spawn(process.execPath, [recordForever, path], { stdio: ['ignore', 'ignore', 'inherit'] });
   const exit = once(child, 'exit');
-  const deadline = performance.now() + 8_000;
-  while (sizeOf(path) === 0 && performance.now() < deadline) await new Promise((done) => setTimeout(done, 2));
+  await waitFor(() => sizeOf(path) > 0);
   const refused: unknown[] = [];
   of(frameAt(1))
     .pipe(recordTo(path))

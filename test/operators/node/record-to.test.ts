@@ -23,6 +23,7 @@ import { frameLine, gapLine } from '../../../src/operators/node/recording-line.j
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { openFiles } from './support/open-files.js';
 import { frameAt, gapBetween, payloadsOf, replayed } from './support/recorded.js';
+import { waitFor } from '../../support/wait-for.js';
 
 const folder = tempFolder();
 let count = 0;
@@ -228,8 +229,7 @@ describe('recordTo', () => {
     const source = new Subject<Frame>();
     const subscription = source.pipe(recordTo(path)).subscribe();
     source.next(frameAt(1));
-    const deadline = performance.now() + 5_000;
-    while (text(path) === '' && performance.now() < deadline) await new Promise((done) => setImmediate(done));
+    await waitFor(() => text(path) !== '');
     expect(text(path)).toBe(frameLine(frameAt(1)));
     subscription.unsubscribe();
   });
@@ -344,15 +344,11 @@ describe('recordTo', () => {
       path: '/dev/full',
       message: 'Cannot write the recording /dev/full: no space is left on the disk.',
     });
-    const until = async (isDone: () => boolean): Promise<void> => {
-      const deadline = performance.now() + 5_000;
-      while (!isDone() && performance.now() < deadline) await new Promise((done) => setImmediate(done));
-    };
 
     it('ends the stream with a disk that is full', async () => {
       const { source, seen } = full();
       source.next(frameAt(1));
-      await until(() => seen.length > 1);
+      await waitFor(() => seen.length > 1);
       expect(seen).toEqual([frameAt(1), ['error', noSpace]]);
       expect(source.observed).toBe(false);
       expect(openFiles()).not.toContain('/dev/full');
@@ -369,7 +365,7 @@ describe('recordTo', () => {
       const onError = jest.fn();
       const { source, seen } = full({ onError });
       source.next(frameAt(1));
-      await until(() => onError.mock.calls.length > 0);
+      await waitFor(() => onError.mock.calls.length > 0);
       source.next(frameAt(2));
       source.complete();
       expect(seen).toEqual([frameAt(1), frameAt(2), 'end']);
@@ -383,7 +379,7 @@ describe('recordTo', () => {
       };
       const { source, seen } = full({ onError });
       source.next(frameAt(1));
-      await until(() => seen.length > 1);
+      await waitFor(() => seen.length > 1);
       expect(seen).toEqual([frameAt(1), ['error', failure]]);
     });
 
@@ -399,7 +395,7 @@ describe('recordTo', () => {
       const failure = new Error('of the source');
       source.error(failure);
       expect(seen).toEqual([frameAt(1), ['error', failure]]);
-      await until(() => unhandled.length > 1);
+      await waitFor(() => unhandled.length > 1);
       expect(unhandled).toEqual([noSpace, noSpace]);
     });
   });

@@ -4,6 +4,7 @@ import { eventRecord, frameRecord } from '../../../src/cli/output/record.js';
 import { Frame, ReplayedFrame, TradeFeedError } from '../../../src/index.js';
 import { frameLine, gapLine, isRecordingStart, readLine, timeIn } from '../../../src/operators/node/recording-line.js';
 import { essence, frameAt, gapBetween, sequences } from './support/recorded.js';
+import { cases } from '../../support/cases.js';
 
 const read = (text: string) => readLine(Buffer.from(text), 7);
 
@@ -17,6 +18,7 @@ describe('a line', () => {
           expect(essence(read(line) as typeof event)).toEqual(essence(event));
         }
       }),
+      { numRuns: cases(100) },
     );
   });
 
@@ -28,6 +30,7 @@ describe('a line', () => {
           else expect(gapLine(event)).toBe(`${eventRecord(event)}\n`);
         }
       }),
+      { numRuns: cases(100) },
     );
   });
 
@@ -58,6 +61,7 @@ describe('a line', () => {
           expect(frameLine(relayed)).toBe(frameLine(event));
         }
       }),
+      { numRuns: cases(100) },
     );
     const part = new Uint8Array([1, 2, 0xff, 4]).subarray(1, 3);
     expect(frameLine(new Frame<Uint8Array>('raw', part, true, 5, 1))).toContain('"data":"Av8="');
@@ -121,9 +125,9 @@ describe('readLine', () => {
     [frame({ isBinary: 0 }), 'a field of the frame is missing or wrong'],
     [frame({ encoding: 'hex' }), 'a field of the frame is missing or wrong'],
     [frame({ data: undefined }), 'a field of the frame is missing or wrong'],
-    [gap({ from: null }), 'a time of the gap is missing or wrong'],
-    [gap({ to: null }), 'a time of the gap is missing or wrong'],
-    [gap({ durationMs: '2' }), 'a time of the gap is missing or wrong'],
+    [gap({ from: null }), 'a field of the gap is missing or wrong'],
+    [gap({ to: null }), 'a field of the gap is missing or wrong'],
+    [gap({ durationMs: '2' }), 'a field of the gap is missing or wrong'],
     [gap({ failure: null }), 'a field of the failure is missing or wrong'],
     [gap({ failure: 'secret' }), 'a field of the failure is missing or wrong'],
     [gap({}, { code: 1 }), 'a field of the failure is missing or wrong'],

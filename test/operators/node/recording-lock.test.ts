@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { tempFolder } from '../../cli/support/temp-folder.js';
+import { waitFor } from '../../support/wait-for.js';
 
 // Who may record to a path, with programs of the library as it is built: when a recorder ends, however it does, the next one may.
 
@@ -33,14 +34,6 @@ const kill = async (child: ChildProcess): Promise<void> => {
   await exit;
 };
 
-const until = async (isDone: () => boolean): Promise<void> => {
-  const deadline = performance.now() + 30_000;
-  while (!isDone()) {
-    if (performance.now() > deadline) throw new Error('It did not come within 30 s.');
-    await new Promise((done) => setTimeout(done, 5));
-  }
-};
-
 const isRecorded = (path: string) => (): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 /** What another process says that records one frame to a path: that it did, or why not. */
@@ -50,7 +43,7 @@ const recordAfter = (path: string, through: readonly string[] = []): string => {
 };
 
 const refused = (path: string): string =>
-  `Cannot write the recording ${path}: another recorder, in this program or in another one, writes to it. Give another path, or end that recorder.`;
+  `Cannot write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.`;
 
 it('a recorder that was killed and that its parent does not reap refuses nobody', async () => {
   const path = folder.path('zombie.ndjson');
@@ -58,17 +51,17 @@ it('a recorder that was killed and that its parent does not reap refuses nobody'
   const parent = begin('sh', '-c', `"$0" "$@" & echo $!; exec sleep 600`, process.execPath, recordForever, path);
   const [line] = (await once(parent.stdout!.setEncoding('utf8'), 'data')) as [string];
   const pid = Number(line);
-  await until(isRecorded(path));
+  await waitFor(isRecorded(path), { limitMs: 30_000 });
   expect(recordAfter(path)).toBe(refused(path));
   process.kill(pid, 'SIGKILL');
-  await until(() => readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z '));
+  await waitFor(() => readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z '), { limitMs: 30_000 });
   expect(recordAfter(path)).toBe('recorded');
 }, 60_000);
 
 it('a worker thread that was terminated refuses nobody, in its own process neither', async () => {
   const path = folder.path('worker.ndjson');
   const worker = new Worker(recordForever, { argv: [path] });
-  await until(isRecorded(path));
+  await waitFor(isRecorded(path), { limitMs: 30_000 });
   expect(recordAfter(path)).toBe(refused(path));
   await worker.terminate();
   const next = new Worker(recordOnce, { argv: [path], stdout: true });
@@ -89,17 +82,19 @@ it('two that cannot see each other exclude each other: of two containers that sh
   const path = folder.path('apart.ndjson');
   const [command, ...args] = [...apart(), process.execPath, recordForever, path];
   const first = begin(command, ...args);
-  await until(isRecorded(path));
+  await waitFor(isRecorded(path), { limitMs: 30_000 });
   expect(recordAfter(path, apart())).toBe(refused(path));
   await kill(first);
-  await until(() => recordAfter(path, apart()) === 'recorded');
+  await waitFor(() => recordAfter(path, apart()) === 'recorded', { limitMs: 30_000 });
 }, 60_000);
 
 it('a disk that takes nothing leaves nothing behind that refuses the next recorder', () => {
   const path = folder.path('full.ndjson');
   // Files can be made, but no byte can be written to them.
   const full = ['sh', '-c', `trap '' XFSZ; ulimit -f 0; exec "$0" "$@"`];
-  expect(recordAfter(path, full)).toBe(`Cannot write the recording ${path}: it is larger than this system allows.`);
+  expect(recordAfter(path, full)).toBe(
+    `Cannot write the recording ${path}: the file is larger than this operating system allows.`,
+  );
   expect([existsSync(path), existsSync(`${path}.lock`)]).toEqual([false, false]);
   expect(recordAfter(path)).toBe('recorded');
 }, 60_000);

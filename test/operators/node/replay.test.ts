@@ -8,6 +8,8 @@ import { eventRecord, frameRecord } from '../../../src/cli/output/record.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { openFiles } from './support/open-files.js';
 import { essence, frameAt, gapBetween, payloadsOf, replayed, sequences } from './support/recorded.js';
+import { cases } from '../../support/cases.js';
+import { waitFor } from '../../support/wait-for.js';
 
 const folder = tempFolder();
 let count = 0;
@@ -23,9 +25,7 @@ const recordings = sequences.filter(({ length }) => length > 0);
 
 afterAll(async () => {
   const left = (): boolean => openFiles().some((file) => file.startsWith(folder.path('')));
-  const deadline = performance.now() + 2_000;
-  while (left() && performance.now() < deadline) await new Promise((done) => setImmediate(done));
-  expect(left()).toBe(false);
+  await waitFor(() => !left());
 });
 
 describe('what was recorded', () => {
@@ -36,7 +36,7 @@ describe('what was recorded', () => {
         const path = record(events, fresh(), maxFileBytes);
         expect((await replayed(path)).map(essence)).toEqual(events.map(essence));
       }),
-      { numRuns: 60 },
+      { numRuns: cases(60) },
     );
   });
 
@@ -49,7 +49,7 @@ describe('what was recorded', () => {
         const chosen = pick % offsets.length;
         expect(await replayed(path, { offset: offsets[chosen] as number })).toEqual(all.slice(chosen));
       }),
-      { numRuns: 60 },
+      { numRuns: cases(60) },
     );
   });
 
@@ -194,7 +194,7 @@ describe('replay$', () => {
     record([], path);
     appendFileSync(path, '{"secret\n{}\n');
     await expect(replayed(path)).rejects.toThrow(
-      /^The line at byte \d+ of .* is not readable as a recording: it is not JSON\. To leave it out, go on from offset \d+\.$/,
+      /^The line at byte \d+ of .* is not a valid line of a recording: it is not JSON\. To skip it, continue from offset \d+\.$/,
     );
   });
 

@@ -8,7 +8,7 @@ import type { DropReport } from '../../../src/operators/bounded/drop-report.js';
 import { type ReadableOptions, toReadable } from '../../../src/operators/node/to-readable.js';
 import { OverflowError } from '../../../src/operators/bounded/overflow-error.js';
 import type { Frame } from '../../../src/protocol/frame.js';
-import { bufferSizes, chunk, fullChunk } from '../stream/views.js';
+import { bufferSizes, chunk, fullChunk } from '../memory/views.js';
 
 const mine = new Error('mine');
 
@@ -155,7 +155,7 @@ describe('toReadable', () => {
       const error = await once(stream, 'close').catch((caught: unknown) => caught);
       expect(error).toBeInstanceOf(Error);
       expect((error as Error).cause).toBe(thrown);
-      expect((error as Error).message).toBe('The source ended with something that is no Error');
+      expect((error as Error).message).toBe('The source errored with a value that is not an Error');
     }
   });
 

@@ -7,6 +7,7 @@ import { framesUpTo } from '../../../src/operators/window/window-contents.js';
 import type { Frame } from '../../../src/protocol/frame.js';
 import { frameOf, gapOf, opened } from '../stream.js';
 import { inWords } from './window-words.js';
+import { cases } from '../../support/cases.js';
 
 const bookOf = (n: number) => new CountBook<FeedEvent, Frame[], FeedWindow<Frame>>(n, framesUpTo(n), () => 0);
 
@@ -57,6 +58,7 @@ describe('CountBook', () => {
         expect(gaps).toEqual(counted.filter(({ type }) => type === 'gap'));
         for (const window of windows) expect(window.complete).toBe(window.count === n && window.gaps.length === 0);
       }),
+      { numRuns: cases(100) },
     );
   });
 });

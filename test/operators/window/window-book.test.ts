@@ -4,12 +4,13 @@ import type { FeedEvent } from '../../../src/protocol/event.js';
 import type { FeedWindow } from '../../../src/operators/window/feed-window.js';
 import type { OutageLog } from '../../../src/operators/window/outage-log.js';
 import { WindowBook, type WindowShape } from '../../../src/operators/window/window-book.js';
-import { timeOf } from '../../../src/operators/stream/item.js';
+import { timeOf } from '../../../src/operators/items/item.js';
 import { framesUpTo } from '../../../src/operators/window/window-contents.js';
 import type { Frame } from '../../../src/protocol/frame.js';
 import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested, watermark } from '../stream.js';
-import { endOfTurn, fullChunk } from '../stream/views.js';
+import { endOfTurn, fullChunk } from '../memory/views.js';
 import { inWords } from './window-words.js';
+import { cases } from '../../support/cases.js';
 
 const bookOf = (clock: () => number, shape: Partial<WindowShape> = {}) =>
   new WindowBook<FeedEvent, Frame[], FeedWindow<Frame>>(
@@ -316,6 +317,7 @@ describe('WindowBook', () => {
           for (const [from, to] of outages)
             if (complete) expect(from < end && (to > start || from >= start)).toBe(false);
       }),
+      { numRuns: cases(100) },
     );
   });
 });

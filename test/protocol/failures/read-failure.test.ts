@@ -7,9 +7,12 @@ import { readFailure } from '../../../src/protocol/failures/read-failure.js';
 
 const before = createTradeFeedError({ stage: 'ticket', status: 503, retryAfterMs: 2_000, endedAt: 400 });
 const facts = { uptimeMs: 5, framesReceived: 6, endedAt: 500, cause: new Error('below') };
-const failure = copyFailure(createTradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access expired', ...facts }), {
-  previous: before,
-});
+const failure = copyFailure(
+  createTradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access expired', ...facts }),
+  {
+    previous: before,
+  },
+);
 
 const written = (error: TradeFeedError): unknown => JSON.parse(JSON.stringify(error));
 

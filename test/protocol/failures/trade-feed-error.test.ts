@@ -6,7 +6,13 @@ import { readFailure } from '../../../src/protocol/failures/read-failure.js';
 import { everythingIn } from '../../support/everything-in.js';
 
 const cause = new Error('below');
-const first = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 9, endedAt: 1 });
+const first = createTradeFeedError({
+  stage: 'stream',
+  closeCode: 1001,
+  reason: 'server shutdown',
+  uptimeMs: 9,
+  endedAt: 1,
+});
 const second = createTradeFeedError({ stage: 'ticket', status: 503, retryAfterMs: 2_000, endedAt: 2, cause });
 
 describe('TradeFeedError', () => {
@@ -33,7 +39,12 @@ describe('TradeFeedError', () => {
 
   it('has no property for a fact that was not observed', () => {
     const absent = ['status', 'closeCode', 'reason', 'retryAfterMs', 'previous', 'cause', 'detail'];
-    const bare = createTradeFeedError({ stage: 'stream', code: 'connection-stalled', cause: undefined, reason: undefined });
+    const bare = createTradeFeedError({
+      stage: 'stream',
+      code: 'connection-stalled',
+      cause: undefined,
+      reason: undefined,
+    });
     expect(absent.filter((name) => name in bare)).toEqual([]);
   });
 

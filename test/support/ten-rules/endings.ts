@@ -1,52 +1,39 @@
 import { inspect } from 'node:util';
 import { TradeFeedError } from 'rx-trade-feed';
+import { expectedFailure, stoppingCodes } from '../failure-table.js';
 import { failuresOf, of } from './of.js';
 import type { Seen } from './seen.js';
 
-/** How long after the end a connection may be closing, in ms. */
+/** How long a connection may take to close after the end, in ms. */
 const CLOSING_MS = 1_500;
 
 export const afterTheEnd = (log: readonly Seen[]): readonly string[] => {
   const end = log.findIndex(({ what }) => what === 'unsubscribed' || what === 'errored');
   if (end === -1) return [];
   const after = log.slice(end + 1);
-  const told = of(after, 'event', 'frame', 'errored').map(({ what }) => `told of a ${what} after the end`);
-  // What was on its way at the end may still arrive.
+  const emitted = of(after, 'event', 'frame', 'errored').map(({ what }) => `emitted ${what} after the end`);
+  // Requests that were already sent may still arrive.
   const settled = after.findIndex(({ what }) => what === 'settled');
-  if (settled === -1) return told;
+  if (settled === -1) return emitted;
   const late = of(after.slice(settled), 'ticket-request', 'handshake').map(({ what }) => `a ${what} after the end`);
-  // A closing handshake is bounded: a second, and what it takes to see that a socket is gone.
+  // A closing handshake takes at most a second, plus the time until the service sees that the socket is closed.
   const endedAt = (log[end] as Seen).at;
   const last = log.findLastIndex(({ what, at }) => what === 'settled' && at > endedAt + CLOSING_MS);
   const open = new Set(of(log.slice(0, Math.max(0, last)), 'handshake').map(({ socket }) => socket));
   for (const { socket } of of(log.slice(0, Math.max(0, last)), 'gone')) open.delete(socket);
-  return [...told, ...late, ...(open.size > 0 ? [`${open.size} sockets are left`] : [])];
+  return [...emitted, ...late, ...(open.size > 0 ? [`${open.size} sockets are open after the end`] : [])];
 };
-
-const stops: readonly string[] = [
-  'invalid-api-key',
-  'not-entitled',
-  'invalid-ticket-request',
-  'ticket-request-rejected',
-  'untrusted-certificate',
-  'invalid-ticket',
-  'handshake-rejected',
-  'subprotocol-mismatch',
-  'connection-replaced',
-  'policy-violation',
-];
 
 export const verdicts = (log: readonly Seen[], isOwnError: (error: unknown) => boolean): readonly string[] => [
   ...failuresOf(log)
-    .filter(({ failure }) => stops.includes(failure.code) || failure.verdict === 'stop')
-    .map(({ failure }) => `went on after ${failure.code}`),
+    .filter(({ failure }) => stoppingCodes.includes(failure.code) || failure.verdict === 'stop')
+    .map(({ failure }) => `reconnected after ${failure.code}`),
   ...of(log, 'errored')
     .filter(({ error }) => !isOwnError(error))
     .filter(({ error }) => !(error instanceof TradeFeedError && mayStop(error)))
     .map(({ error }) => `stopped with ${error instanceof TradeFeedError ? error.code : inspect(error)}`),
 ];
 
-const mayStop = ({ code, status = 0 }: TradeFeedError): boolean =>
-  stops.includes(code) ||
-  code === 'retries-exhausted' ||
-  (code === 'handshake-failed' && status !== 408 && status !== 429 && (status < 500 || status > 599));
+// The options of these feeds are valid, so `invalid-options` must not occur.
+const mayStop = (failure: TradeFeedError): boolean =>
+  failure.code !== 'invalid-options' && expectedFailure(failure).verdict === 'stop';

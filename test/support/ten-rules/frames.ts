@@ -3,7 +3,7 @@ import type { Seen, Subscribed } from './seen.js';
 
 export const frames = (log: readonly Seen[], { subscription }: Subscribed): readonly string[] => {
   const wrong: string[] = [];
-  const got = new Map<number, number>();
+  const received = new Map<number, number>();
   const socketOf = new Map<number, number>();
   let newest = 0;
   for (const { connection, payload } of of(log, 'frame')) {
@@ -18,25 +18,25 @@ export const frames = (log: readonly Seen[], { subscription }: Subscribed): read
     socketOf.set(connection, socket);
     if (connection < newest) wrong.push('a frame of an earlier connection');
     newest = Math.max(newest, connection);
-    if (seq !== (got.get(socket) ?? 0) + 1) wrong.push(`frame ${seq} after frame ${got.get(socket) ?? 0}`);
-    got.set(socket, seq);
+    if (seq !== (received.get(socket) ?? 0) + 1) wrong.push(`frame ${seq} after frame ${received.get(socket) ?? 0}`);
+    received.set(socket, seq);
   }
-  return [...wrong, ...undelivered(log, got)];
+  return [...wrong, ...undelivered(log, received)];
 };
 
-// Until the end, and where nothing cut the connection off, all that was sent has come once things are quiet.
-const undelivered = (log: readonly Seen[], got: ReadonlyMap<number, number>): readonly string[] => {
+// As long as the feed runs, every frame that was sent has arrived when the log is settled, unless the connection was cut.
+const undelivered = (log: readonly Seen[], received: ReadonlyMap<number, number>): readonly string[] => {
   if (log.some(({ what }) => what === 'unsubscribed' || what === 'errored')) return [];
-  const quiet = log.slice(0, log.findLastIndex(({ what }) => what === 'settled') + 1);
-  const cut = new Set(of(quiet, 'cut').map(({ socket }) => socket));
+  const settled = log.slice(0, log.findLastIndex(({ what }) => what === 'settled') + 1);
+  const cut = new Set(of(settled, 'cut').map(({ socket }) => socket));
   const sent = new Map<number, number>();
-  for (const { socket, seq } of of(quiet, 'sent')) sent.set(socket, seq);
+  for (const { socket, seq } of of(settled, 'sent')) sent.set(socket, seq);
   return [...sent]
-    .filter(([socket, seq]) => !cut.has(socket) && (got.get(socket) ?? 0) < seq)
-    .map(([socket, seq]) => `${seq} frames were sent and ${got.get(socket) ?? 0} delivered`);
+    .filter(([socket, seq]) => !cut.has(socket) && (received.get(socket) ?? 0) < seq)
+    .map(([socket, seq]) => `${seq} frames were sent and ${received.get(socket) ?? 0} delivered`);
 };
 
-// A close frame that was told of came after all that was sent over its connection.
+// All frames that were sent before a close frame arrive before it is reported.
 export const lostBeforeClose = (log: readonly Seen[]): readonly string[] => {
   const sent = new Map<number, number>();
   for (const { socket, seq } of of(log, 'sent')) sent.set(socket, seq);
@@ -57,14 +57,14 @@ export const lostBeforeClose = (log: readonly Seen[]): readonly string[] => {
 };
 
 export const gaps = (log: readonly Seen[]): readonly string[] => {
-  // What is told, in order; a frame is none of the lifecycle.
+  // The types of all events in order, frames included.
   const types = of(log, 'event', 'frame').map((seen) => (seen.what === 'event' ? seen.event.type : seen.what));
   return types.flatMap((type, n) => {
-    if (type === 'gap' && types[n - 1] !== 'opened') return ['a gap that no opening leads to'];
+    if (type === 'gap' && types[n - 1] !== 'opened') return ['a gap without `opened` before it'];
     if (type !== 'opened') return [];
     const next = types[n + 1];
     if (!types.slice(0, n).includes('opened')) return next === 'gap' ? ['a gap before the first connection'] : [];
-    // The end may have come between the two.
+    // The log may end between the two.
     return next === undefined || next === 'gap' ? [] : ['a reconnect without a gap'];
   });
 };

@@ -4,8 +4,8 @@ import type { Issued, Request, Seen, Subscribed } from './seen.js';
 
 export const requestSecrets = (log: readonly Seen[], { apiKey }: Subscribed): readonly string[] => {
   const tickets = issued(log).map(({ ticket }) => ticket);
-  const without = ({ url, headers, body }: Request, ...but: readonly string[]) =>
-    inspect({ url, body, ...Object.fromEntries(Object.entries(headers).filter(([name]) => !but.includes(name))) });
+  const without = ({ url, headers, body }: Request, ...except: readonly string[]) =>
+    inspect({ url, body, ...Object.fromEntries(Object.entries(headers).filter(([name]) => !except.includes(name))) });
   return of(log, 'ticket-request', 'handshake').flatMap(({ what, request }) => {
     const [where, secret] = what === 'handshake' ? ['authorization', 'ticket'] : ['x-api-key', apiKey];
     const rest = without(request, where);
@@ -19,25 +19,25 @@ export const requestSecrets = (log: readonly Seen[], { apiKey }: Subscribed): re
   });
 };
 
-export const toldSecrets = (log: readonly Seen[], { apiKey }: Subscribed): readonly string[] => {
+export const emittedSecrets = (log: readonly Seen[], { apiKey }: Subscribed): readonly string[] => {
   const secrets = [apiKey, ...issued(log).map(({ ticket }) => ticket)];
   return of(log, 'event', 'errored').flatMap((seen) => {
-    const told = seen.what === 'event' ? seen.event : seen.error;
-    const text = `${inspect(told, { depth: null, showHidden: true })}${JSON.stringify(told)}`;
+    const emitted = seen.what === 'event' ? seen.event : seen.error;
+    const text = `${inspect(emitted, { depth: null, showHidden: true })}${JSON.stringify(emitted)}`;
     return secrets.some((secret) => text.includes(secret)) ? [`a secret is in ${seen.what}`] : [];
   });
 };
 
-/** Each ticket is used once, where and as it was returned. */
+/** Checks that each ticket is used once, with the returned address and subprotocol. */
 export const ticketUse = (log: readonly Seen[]): readonly string[] => {
   const fresh = new Map<string, Issued>();
   return log.flatMap((seen) => {
     if (seen.what === 'ticket-answered' && seen.ticket) fresh.set(`Bearer ${seen.ticket.ticket}`, seen.ticket);
     if (seen.what !== 'handshake') return [];
     const { url, headers } = seen.request;
-    const given = String(headers['authorization']);
-    const ticket = fresh.get(given);
-    fresh.delete(given);
+    const authorization = String(headers['authorization']);
+    const ticket = fresh.get(authorization);
+    fresh.delete(authorization);
     if (ticket === undefined) return ['a handshake without a fresh ticket'];
     if (url !== ticket.path) return [`a handshake at ${url} instead of ${ticket.path}`];
     return headers['sec-websocket-protocol'] === ticket.subprotocol ? [] : ['a handshake with another subprotocol'];

@@ -1,11 +1,11 @@
 import type { FeedEvent, TradeFeedError } from 'rx-trade-feed';
 
-/** What one subscription and the service that it talks to were seen to do, in the order in which it was seen. Times in ms on one monotonic clock. */
+/** One entry of the log of a subscription and the service. Times are in ms of one monotonic clock. */
 export type Seen =
   | { readonly what: 'subscribed'; readonly at: number }
   | { readonly what: 'event'; readonly at: number; readonly event: Lifecycle }
   | { readonly what: 'frame'; readonly at: number; readonly connection: number; readonly payload: Numbered | undefined }
-  /** The Observable's error: a failure, or the consumer's own. */
+  /** The Observable's error: a failure of the feed or of the consumer. */
   | { readonly what: 'errored'; readonly at: number; readonly error: unknown }
   | { readonly what: 'unsubscribed'; readonly at: number }
   | { readonly what: 'ticket-request'; readonly at: number; readonly request: Request }
@@ -18,21 +18,21 @@ export type Seen =
       readonly retryAfterMs?: number;
     }
   | { readonly what: 'sent'; readonly at: number; readonly socket: number; readonly seq: number }
-  /** Bytes that were sent may be lost from here on: it was reset, or nobody reads any more. */
+  /** Frames may be lost from here on: the connection was reset, or is no longer read. */
   | { readonly what: 'cut'; readonly at: number; readonly socket: number }
   /** The service sent its close frame. */
   | { readonly what: 'closed'; readonly at: number; readonly socket: number }
   /** A WebSocket frame from the client. */
   | { readonly what: 'client-frame'; readonly at: number; readonly socket: number; readonly opcode: number }
-  /** The socket is gone, as the service sees it. */
+  /** The service sees that the socket is closed. */
   | { readonly what: 'gone'; readonly at: number; readonly socket: number }
-  /** Nothing is on its way any more. */
+  /** Nothing is in transit. */
   | { readonly what: 'settled'; readonly at: number };
 
 export type Lifecycle = Exclude<FeedEvent, { readonly type: 'frame' }>;
 export type Failed = Extract<Lifecycle, { readonly failure: TradeFeedError }>;
 
-/** A request as it came. */
+/** A received request. */
 export interface Request {
   readonly url: string;
   /** Names in lower case. */
@@ -40,29 +40,29 @@ export interface Request {
   readonly body: string;
 }
 
-/** A ticket as it was given out. */
+/** An issued ticket. */
 export interface Issued {
   readonly ticket: string;
   readonly path: string;
   readonly subprotocol: string;
 }
 
-/** What a frame says of itself: whose it is, over which socket it was sent, and the how-manieth there. */
+/** The content of a frame: the subscription, the socket, and the sequence number on that socket. */
 export interface Numbered {
   readonly subscription: number;
   readonly socket: number;
   readonly seq: number;
 }
 
-/** Facts of the subscription that the rules need. */
+/** What the rules need to know about the subscription. */
 export interface Subscribed {
   readonly subscription: number;
   readonly apiKey: string;
   readonly initialDelayMs: number;
   readonly maxDelayMs: number;
   readonly stableAfterMs: number;
-  /** By how much a timer may be early: 0 on virtual time. */
+  /** How early a timer may fire, in ms: 0 in virtual time. */
   readonly earlyMs: number;
-  /** What the consumer itself throws, to be told from failures. */
+  /** Whether the consumer threw an error. */
   readonly isOwnError: (error: unknown) => boolean;
 }

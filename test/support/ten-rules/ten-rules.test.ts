@@ -11,22 +11,22 @@ const facts: Subscribed = {
 };
 const expired = createTradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access expired', uptimeMs: 80 });
 
-const asked: Seen = {
+const requested: Seen = {
   what: 'ticket-request',
   at: 0,
   request: { url: '/v1/wss/tickets', headers: { 'x-api-key': apiKey }, body: '' },
 };
 const ticket = (n: number) => ({ ticket: `planted-ticket-1-${n}`, path: `/ws/${n}`, subprotocol: `p${n}` });
 const issued = (n: number): Seen => ({ what: 'ticket-answered', at: 0, ticket: ticket(n) });
-const shook = (n: number, given: object = {}): Seen => {
+const handshake = (n: number, headerFields: object = {}): Seen => {
   const headers = {
     authorization: `Bearer ${ticket(n).ticket}`,
     'sec-websocket-protocol': ticket(n).subprotocol,
-    ...given,
+    ...headerFields,
   };
   return { what: 'handshake', at: 0, socket: n, request: { url: ticket(n).path, headers, body: '' } };
 };
-const tells = (event: object, at = 0): Seen => ({ what: 'event', at, event: { at, ...event } as Lifecycle });
+const emits = (event: object, at = 0): Seen => ({ what: 'event', at, event: { at, ...event } as Lifecycle });
 const frame = (socket: number, seq: number, connection = socket): Seen => ({
   ...{ what: 'frame', at: 0, connection },
   payload: { subscription: 1, socket, seq } satisfies Numbered,
@@ -35,18 +35,18 @@ const sent = (socket: number, seq: number): Seen => ({ what: 'sent', at: 0, sock
 const settled: Seen = { what: 'settled', at: 0 };
 const gone = (socket: number): Seen => ({ what: 'gone', at: 0, socket });
 const again = (failure = expired, delayMs = 0): Seen[] => [
-  tells({ type: 'disconnected', failure }),
-  tells({ type: 'reconnecting', delayMs, attempt: 1, verdict: failure.verdict }),
+  emits({ type: 'disconnected', failure }),
+  emits({ type: 'reconnecting', delayMs, attempt: 1, verdict: failure.verdict }),
 ];
 const attempt = (n: number): Seen[] => [
-  tells({ type: 'ticket-requested' }),
-  ...[asked, issued(n)],
-  tells({ type: 'ticket-issued' }),
-  ...[shook(n), { what: 'handshake-answered', at: 0, isOpen: true } as const],
-  tells({ type: 'opened', connection: n }),
+  emits({ type: 'ticket-requested' }),
+  ...[requested, issued(n)],
+  emits({ type: 'ticket-issued' }),
+  ...[handshake(n), { what: 'handshake-answered', at: 0, isOpen: true } as const],
+  emits({ type: 'opened', connection: n }),
 ];
 const first = [...attempt(1), sent(1, 1), frame(1, 1), settled];
-const gap = tells({ type: 'gap', from: 0, to: 0, durationMs: 0, failure: expired });
+const gap = emits({ type: 'gap', from: 0, to: 0, durationMs: 0, failure: expired });
 const good: Seen[] = [
   ...first,
   { what: 'closed', at: 0, socket: 1 },
@@ -61,35 +61,35 @@ const good: Seen[] = [
 const end: Seen = { what: 'unsubscribed', at: 0 };
 const refused = createTradeFeedError({ stage: 'ticket', status: 503 });
 
-describe('the ten rules, held against what was seen', () => {
-  it('hold for a feed as it should be', () => {
+describe('the ten rules', () => {
+  it('accept the log of a correct feed', () => {
     expect(violations(good, facts)).toEqual([]);
     expect(violations([...good, end, gone(2), { ...settled, at: 9_000 }], facts)).toEqual([]);
   });
 
   it.each<[string, string, readonly Seen[]]>([
-    ['1', 'no attempts one after another', [...first, ...attempt(2)]],
+    ['1', 'not a sequence of attempts', [...first, ...attempt(2)]],
     ['1', '2 connections at once', [...first, ...again(), ...attempt(2), gap, settled]],
-    ['1', '2 ticket requests at once', [tells({ type: 'ticket-requested' }), asked, asked, settled]],
-    ['2', 'a ticket request without the key', [{ ...asked, request: { url: '/', headers: {}, body: '' } }]],
-    ['2', 'the key is elsewhere in a handshake', [issued(1), shook(1, { 'x-api-key': apiKey })]],
-    ['2', 'a ticket is elsewhere in a handshake', [issued(1), shook(1, { cookie: ticket(1).ticket })]],
-    ['2', 'a secret is in event', [tells({ type: 'ticket-requested', feed: apiKey })]],
+    ['1', '2 ticket requests at once', [emits({ type: 'ticket-requested' }), requested, requested, settled]],
+    ['2', 'a ticket request without the key', [{ ...requested, request: { url: '/', headers: {}, body: '' } }]],
+    ['2', 'the key is elsewhere in a handshake', [issued(1), handshake(1, { 'x-api-key': apiKey })]],
+    ['2', 'a ticket is elsewhere in a handshake', [issued(1), handshake(1, { cookie: ticket(1).ticket })]],
+    ['2', 'a secret is in event', [emits({ type: 'ticket-requested', feed: apiKey })]],
     ['2', 'a secret is in errored', [{ what: 'errored', at: 0, error: new RangeError(apiKey) }]],
-    ['3', 'without a fresh ticket', [issued(1), shook(1), shook(1)]],
-    ['3', 'without a fresh ticket', [issued(1), shook(2)]],
+    ['3', 'without a fresh ticket', [issued(1), handshake(1), handshake(1)]],
+    ['3', 'without a fresh ticket', [issued(1), handshake(2)]],
     [
       '3',
       'instead of /ws/1',
       [
         issued(1),
-        { ...shook(1), request: { ...(shook(1) as never as { request: object }).request, url: '/ws' } } as Seen,
+        { ...handshake(1), request: { ...(handshake(1) as never as { request: object }).request, url: '/ws' } } as Seen,
       ],
     ],
-    ['3', 'with another subprotocol', [issued(1), shook(1, { 'sec-websocket-protocol': 'x' })]],
-    ['4', 'told of a frame after the end', [...first, end, frame(1, 2)]],
-    ['4', 'a ticket-request after the end', [...first, end, settled, asked]],
-    ['4', '1 sockets are left', [...first, end, { ...settled, at: 9_000 }]],
+    ['3', 'with another subprotocol', [issued(1), handshake(1, { 'sec-websocket-protocol': 'x' })]],
+    ['4', 'emitted frame after the end', [...first, end, frame(1, 2)]],
+    ['4', 'a ticket-request after the end', [...first, end, settled, requested]],
+    ['4', '1 sockets are open after the end', [...first, end, { ...settled, at: 9_000 }]],
     ['5', 'a frame was changed', [...attempt(1), { what: 'frame', at: 0, connection: 1, payload: undefined }]],
     ['5', 'frame 1 after frame 1', [...first, frame(1, 1)]],
     ['5', 'frame 3 after frame 1', [...first, frame(1, 3)]],
@@ -106,31 +106,35 @@ describe('the ten rules, held against what was seen', () => {
     ['6', 'opcode 1', [{ what: 'client-frame', at: 0, socket: 1, opcode: 1 }]],
     [
       '7',
-      'waits 100 ms, was asked for 5000',
+      'waits 100 ms, but Retry-After was 5000 ms',
       [{ what: 'ticket-answered', at: 0, retryAfterMs: 5_000 }, ...again(refused, 100)],
     ],
-    ['7', 'waits 1001 ms, 1000 are the most', again(refused, 1_001)],
-    ['7', 'an attempt 40 ms too early', [...again(refused, 100), tells({ type: 'ticket-requested' }, 60)]],
-    ['7', 'a second wait of zero', [...again(), tells({ type: 'ticket-requested' }), ...again(refused, 0)]],
+    ['7', 'waits 1001 ms, but the maximum is 1000', again(refused, 1_001)],
+    ['7', 'an attempt 40 ms too early', [...again(refused, 100), emits({ type: 'ticket-requested' }, 60)]],
+    ['7', 'a second zero delay', [...again(), emits({ type: 'ticket-requested' }), ...again(refused, 0)]],
     [
       '8',
-      'an exception of the consumer was taken for',
+      'an exception of the consumer was reported as',
       again(copyFailure(expired, {}), 0).map((seen) => ownCause(seen)),
     ],
-    ['contract', 'went on after connection-replaced', again(createTradeFeedError({ stage: 'stream', closeCode: 4001 }))],
     [
-      'contract',
+      'the failure table',
+      'reconnected after connection-replaced',
+      again(createTradeFeedError({ stage: 'stream', closeCode: 4001 })),
+    ],
+    [
+      'the failure table',
       'stopped with server-shutdown',
       [{ what: 'errored', at: 0, error: createTradeFeedError({ stage: 'stream', closeCode: 1001 }) }],
     ],
-  ])('rule %s: %s', (rule, what, log) => {
+  ])('rule %s reports: %s', (rule, what, log) => {
     const found = violations(log, facts).filter((violation) => violation.includes(what));
     expect(found).toHaveLength(1);
     expect(found[0]).toMatch(new RegExp(`^(${rule}:|.*${rule})`));
   });
 });
 
-/** The same event, its failure caused by what the consumer threw. */
+/** Returns the same event with a failure whose cause is an error of the consumer. */
 function ownCause(seen: Seen): Seen {
   if (seen.what !== 'event' || seen.event.type !== 'disconnected') return seen;
   const failure = createTradeFeedError({

@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { lastValueFrom, toArray } from 'rxjs';
-import { type FailureFacts, Frame, type Gap, type Replayed, replay$, createTradeFeedError } from '../../../../src/index.js';
+import {
+  type FailureFacts,
+  Frame,
+  type Gap,
+  type Replayed,
+  replay$,
+  createTradeFeedError,
+} from '../../../../src/index.js';
 import { copyFailure } from '../../../../src/protocol/failures/trade-feed-error.js';
 
 /** A frame that was received after so many ms. */

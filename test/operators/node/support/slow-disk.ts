@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import type { Disk } from '../../../../src/operators/node/recording-file.js';
+import type { Disk } from '../../../../src/operators/node/recording/file-writer.js';
 
 type WriteDone = (error: NodeJS.ErrnoException | null, written: number) => void;
 

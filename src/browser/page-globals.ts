@@ -1,0 +1,12 @@
+import type { Locks } from './tabs/held-lock.js';
+
+/** The globals of a page that this library uses. Node has none of them, a worker only some. */
+interface PageGlobals extends Partial<EventTarget> {
+  readonly location?: { readonly href: string; readonly origin: string };
+  readonly document?: { readonly visibilityState: string };
+  readonly isSecureContext?: boolean;
+  readonly navigator?: { readonly locks?: Locks };
+}
+
+/** The global object, with the types of a page. */
+export const pageGlobals = globalThis as unknown as PageGlobals;

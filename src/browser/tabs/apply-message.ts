@@ -1,0 +1,96 @@
+import { relayGap, snapshotAfterGap, snapshotSince } from '../../protocol/snapshot.js';
+import type { Received } from '../../protocol/event-line.js';
+import type { Missed } from '../../protocol/gap.js';
+import type { Batch, Welcome } from './tab-message.js';
+
+/** The position in the id of a message of a relay (`src/relay/event-id.ts` writes it). */
+interface Position {
+  /** Identifies the log of the relay. Positions of different logs cannot be compared. */
+  readonly epoch: string;
+  /** The number of events before it. */
+  readonly seq: number;
+  /** The number of frames before it. */
+  readonly frames: number;
+  /** The time of the last event before it, in epoch ms. */
+  readonly at: number;
+}
+
+/** The events that a tab emits for a message of the leader, and the id that it reaches. */
+export interface Applied {
+  readonly events: readonly Received[];
+  readonly id: string | undefined;
+}
+
+/**
+ * Returns the state of the feed for a tab that joins a leader.
+ *
+ * A tab that resumes at an earlier id, after a reload, receives a gap from there on, because the leader stores no events.
+ *
+ * @param own - the id that this tab has reached; `undefined` if it has none
+ * @param now - in epoch ms
+ */
+export const applyWelcome = (
+  own: string | undefined,
+  { id, shiftMs, present, watermark }: Welcome,
+  now: number,
+): Applied => {
+  const since = Math.min(now, watermark?.at ?? now);
+  const missed = missedBetween(own, id, shiftMs);
+  const state = missed === undefined ? snapshotSince(present, since) : snapshotAfterGap(present, missed);
+  return { events: watermark === undefined ? state : [...state, watermark], id: isAfter(own, id) ? own : (id ?? own) };
+};
+
+/**
+ * Returns the events of a batch that are new for this tab.
+ *
+ * A new leader resumes at the id that it has reached itself. A tab that has reached a later id drops the events that it has emitted. A tab that has
+ * reached an earlier id emits a gap.
+ *
+ * @param own - the id that this tab has reached
+ */
+export const applyBatch = (own: string | undefined, { from, to, shiftMs, events }: Batch): Applied => {
+  const begin = from ?? to;
+  if (isAfter(own, begin))
+    return { events: from === to ? events : newEvents(own, from, to, events), id: isAfter(own, to) ? own : to };
+  const missed = missedBetween(own, begin, shiftMs);
+  return { events: missed === undefined ? events : [relayGap(missed), ...events], id: to ?? own };
+};
+
+// An id counts every event except watermarks.
+const newEvents = (
+  own: string | undefined,
+  from: string | undefined,
+  to: string | undefined,
+  events: readonly Received[],
+): readonly Received[] => {
+  const [reached, begin, end] = [positionIn(own), positionIn(from), positionIn(to)];
+  if (reached === undefined || begin === undefined || reached.epoch !== end?.epoch) return events;
+  if (reached.seq >= end.seq) return [];
+  const counted = events.filter(({ type }) => type !== 'watermark').length;
+  // The relay has skipped events: the remaining ones are later than the skipped ones.
+  if (counted !== end.seq - begin.seq) return events;
+  let emitted = reached.seq - begin.seq;
+  return events.filter(({ type }) => type === 'watermark' || (emitted -= 1) < 0);
+};
+
+/** Returns what a tab misses between its id and the next one; `undefined` for nothing. */
+const missedBetween = (own: string | undefined, next: string | undefined, shiftMs: number): Missed | undefined => {
+  if (own === undefined || next === undefined || own === next) return undefined;
+  const [reached, other] = [positionIn(own), positionIn(next)];
+  const isSameLog = reached !== undefined && reached.epoch === other?.epoch;
+  if (isSameLog && reached.seq >= other.seq) return undefined;
+  const to = (other?.at ?? 0) + shiftMs;
+  const frames = isSameLog ? other.frames - reached.frames : undefined;
+  return { from: reached === undefined ? to : reached.at + shiftMs, to, frames };
+};
+
+const isAfter = (own: string | undefined, other: string | undefined): boolean => {
+  const [reached, next] = [positionIn(own), positionIn(other)];
+  return reached !== undefined && reached.epoch === next?.epoch && reached.seq > next.seq;
+};
+
+const positionIn = (id: string | undefined): Position | undefined => {
+  const [, epoch, ...numbers] = /^([\w-]+)\.(\d+)\.(\d+)\.(\d+)/.exec(id ?? '') ?? [];
+  const [seq = 0, frames = 0, at = 0] = numbers.map(Number);
+  return epoch === undefined ? undefined : { epoch, seq, frames, at };
+};

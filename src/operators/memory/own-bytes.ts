@@ -1,0 +1,39 @@
+import { frameOf } from '../items/item.js';
+
+/** Returns the view of a buffer that a value holds: that of its frame, or the byte array itself. */
+export const viewOf = (value: unknown): Uint8Array | undefined =>
+  frameOf(value)?.data ?? (value instanceof Uint8Array ? value : undefined);
+
+/** Returns whether a view uses less than 3/4 of its buffer, so that it keeps more than 4/3 of its bytes alive. */
+export const isSparse = ({ byteLength, buffer }: Uint8Array): boolean => byteLength * 4 < buffer.byteLength * 3;
+
+/** Returns how many bytes a value keeps alive besides its own. */
+export const slackOf = (value: unknown): number => {
+  const view = viewOf(value);
+  return view === undefined ? 0 : view.buffer.byteLength - view.byteLength;
+};
+
+/**
+ * Copies the bytes of a value into a buffer of exactly their size, if they are sparse in their buffer.
+ *
+ * A frame is changed, so that every holder of it sees the same bytes without slack, and none has to copy them again. A frozen frame stays
+ * unchanged. A byte array cannot be changed: the result is another one, and any other value is returned unchanged.
+ */
+export const withOwnBytes = <T>(value: T): T => {
+  const view = viewOf(value);
+  if (view === undefined || !isSparse(view)) return value;
+  const own = copyOf(view);
+  const frame = frameOf(value);
+  if (frame === undefined) return own as T;
+  Reflect.set(frame, 'data', own);
+  return value;
+};
+
+// A Buffer stays a Buffer. This file does not name that class, because a browser does not have it. The ArrayBuffer is made here, because
+// a Buffer of a given length may come out of Node's pool.
+const copyOf = (view: Uint8Array): Uint8Array => {
+  const { [Symbol.species]: Kind } = view.constructor as unknown as { [Symbol.species]: typeof Uint8Array };
+  const copy = new Kind(new ArrayBuffer(view.byteLength), 0, view.byteLength);
+  copy.set(view);
+  return copy;
+};

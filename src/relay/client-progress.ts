@@ -1,0 +1,92 @@
+import { hasBeenOpen, relayGap, snapshotAfterGap, snapshotNotBefore, snapshotSince } from '../protocol/snapshot.js';
+import type { LifecycleEvent } from '../protocol/event.js';
+import type { Missed } from '../protocol/gap.js';
+import type { EventLog } from './event-log.js';
+import type { Position } from './log-entries.js';
+import { isNear, type Start } from './start-position.js';
+
+/** Where a client is in a log, and which losses still need a gap. */
+export interface ClientProgress {
+  readonly position: Position;
+  /** The number of frames that were sent. */
+  readonly sent: number;
+  /** The number of frames that were not sent, and that a gap has reported. */
+  readonly missed: number;
+  /** Events up to this time, in epoch ms, are skipped: another relay has sent later ones. */
+  readonly seenUntil: number | undefined;
+  /** Whether a gap covers the events that are skipped for that reason. */
+  readonly isSkipReported: boolean;
+  /** The time, in epoch ms, since which frames may be missing without a gap. The gap follows the next `opened`, where it ends. */
+  readonly missingSince: number | undefined;
+}
+
+/** The events to send, and the progress after them. */
+export interface Step {
+  readonly progress: ClientProgress;
+  readonly events: readonly LifecycleEvent[];
+}
+
+/** Returns the first step of a client: the state of the feed, and a gap if the client has missed something. */
+export const firstStep = (log: EventLog, { joined, position, missed, seenUntil }: Start, now: number): Step => {
+  const progress: ClientProgress = {
+    ...{ position, sent: 0, missed: missed?.frames ?? 0, seenUntil },
+    ...{ isSkipReported: false, missingSince: undefined },
+  };
+  if (missed !== undefined) return withGap(progress, missed);
+  const events =
+    joined === 'new'
+      ? snapshotSince(position.present, log.joinedAt(now))
+      : snapshotNotBefore(position.present, Math.max(position.at, seenUntil ?? -Infinity));
+  return { progress, events };
+};
+
+/** Skips events that the log has removed, or that another relay has sent. The step may have no events. */
+export const skip = (progress: ClientProgress, log: EventLog, now: number): Step => {
+  if (isBehind(progress, log)) return skipToOldest(progress, log);
+  return progress.seenUntil === undefined ? { progress, events: [] } : skipSeen(progress, progress.seenUntil, log, now);
+};
+
+/** Returns the progress after the events up to a position were sent. */
+export const advance = (progress: ClientProgress, end: Position): ClientProgress => ({
+  ...progress,
+  position: end,
+  sent: progress.sent + end.frames - progress.position.frames,
+});
+
+/** Returns whether the log has removed events that the client has not received. */
+export const isBehind = ({ position }: ClientProgress, log: EventLog): boolean => position.seq < log.oldest.seq;
+
+const skipToOldest = (progress: ClientProgress, log: EventLog): Step => {
+  const { oldest } = log;
+  const { position, seenUntil } = progress;
+  const to = Math.max(log.timeAt(oldest), seenUntil ?? -Infinity);
+  const missed = { from: position.at, to, frames: oldest.frames - position.frames };
+  // The gap reaches up to the events that another relay has sent.
+  const next = { ...progress, position: oldest, missed: progress.missed + missed.frames, isSkipReported: true };
+  return position.present === oldest.present ? { progress: next, events: [relayGap(missed)] } : withGap(next, missed);
+};
+
+// The source of this relay is later than that of the relay before, or has another clock.
+const skipSeen = (progress: ClientProgress, seenUntil: number, log: EventLog, now: number): Step => {
+  const { position, missingSince, isSkipReported } = progress;
+  if (position.at > seenUntil || !isNear(log, seenUntil, now))
+    return { progress: { ...progress, seenUntil: undefined }, events: [] };
+  const end = log.positionAfter(seenUntil);
+  if (end.seq <= position.seq) return { progress, events: [] };
+  const next = { ...progress, position: end };
+  if (missingSince !== undefined) return withGap(next, { from: missingSince, to: seenUntil, frames: undefined });
+  const state = end.present === position.present ? [] : snapshotNotBefore(end.present, seenUntil);
+  if (isSkipReported || end.frames === position.frames) return { progress: next, events: state };
+  const missed = { from: log.earliestAfter(position.seq), to: seenUntil, frames: undefined };
+  const events = state.length === 0 ? [relayGap(missed)] : snapshotAfterGap(end.present, missed);
+  return { progress: { ...next, isSkipReported: true }, events };
+};
+
+// The end of a gap is unknown until the feed has been open.
+const withGap = (progress: ClientProgress, missed: Missed): Step => {
+  const { present } = progress.position;
+  const from = progress.missingSince ?? missed.from;
+  return hasBeenOpen(present)
+    ? { progress: { ...progress, missingSince: undefined }, events: snapshotAfterGap(present, { ...missed, from }) }
+    : { progress: { ...progress, missingSince: from }, events: present };
+};

@@ -1,0 +1,50 @@
+import { identity } from 'rxjs';
+import { writeFrame } from '../operators/node/write-frame.js';
+import { Conflated } from '../operators/items/conflated.js';
+import { Decoded } from '../operators/items/decoded.js';
+import { isFrame } from '../operators/items/item.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { createFailure } from '../protocol/failures/meaning.js';
+import { relayReports } from '../protocol/failures/relay-meanings.js';
+
+/** Returns the event that clients receive: its failure has only the fixed texts of the library. */
+export const publicEvent = <E extends object>(event: E): E =>
+  'failure' in event ? { ...event, failure: publicFailure(event.failure) } : event;
+
+/** Returns the failure that clients receive. The text of an error that is not a `TradeFeedError` may be private, so none of it is sent. */
+export const publicFailure = (error: unknown): TradeFeedError =>
+  error instanceof TradeFeedError ? error.toPublic() : createFailure(relayReports.sourceFailed, { stage: 'stream' });
+
+/**
+ * Writes a value as the JSON that clients receive. A `Decoded` becomes its value, a frame the object of its line, and failures are public, at any
+ * depth.
+ *
+ * @throws TypeError for a value that has no JSON
+ */
+export const publicJson = (value: unknown): string => {
+  const json = JSON.stringify(value, publicReplacer) as string | undefined;
+  if (json === undefined)
+    throw new TypeError('The operator of a topic emitted a value that cannot be written as JSON.');
+  return json;
+};
+
+// Not an arrow function: `this[key]` is the value before `toJSON`, whose result would include the private fields of a failure.
+function publicReplacer(this: Readonly<Record<string, unknown>>, key: string, json: unknown): unknown {
+  return publicValue(this[key], key, () => json);
+}
+
+/** Returns what `JSON.stringify` writes. It calls neither `toJSON` nor the replacer for that result again. */
+const publicValue = (value: unknown, key: string, jsonOf: (value: unknown, key: string) => unknown): unknown => {
+  if (value instanceof Decoded) return publicValue(value.value, key, callToJson);
+  if (value instanceof Conflated)
+    return { key: value.key as unknown, value: value.value as unknown, count: value.count };
+  if (value instanceof TradeFeedError) return publicFailure(value).toJSON();
+  if (isFrame(value)) return JSON.parse(writeFrame(value));
+  const json = jsonOf(value, key);
+  return json === value ? json : publicValue(json, key, identity);
+};
+
+const callToJson = (value: unknown, key: string): unknown => {
+  const { toJSON } = Object(value) as { readonly toJSON?: unknown };
+  return typeof toJSON === 'function' ? (toJSON.call(value, key) as unknown) : value;
+};

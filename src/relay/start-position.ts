@@ -1,0 +1,59 @@
+import type { Missed } from '../protocol/gap.js';
+import { type EventId, parseEventId } from './event-id.js';
+import type { EventLog } from './event-log.js';
+import type { Position } from './log-entries.js';
+
+/** How a client joined: for the first time, in time to resume, or too late to receive everything. */
+export type JoinKind = 'new' | 'resumed' | 'behind';
+
+/** Where a client starts in a log. */
+export interface Start {
+  readonly joined: JoinKind;
+  readonly position: Position;
+  /** What a client that is `behind` has missed. */
+  readonly missed?: Missed;
+  /** The client received events up to this time, in epoch ms, from another relay. They are not sent again. */
+  readonly seenUntil?: number;
+}
+
+/**
+ * Decides where a client starts. Pure, except for the clock of the log.
+ *
+ * A client of this log resumes at its position. A client of another log resumes after the time in its id. Both receive at most `maxReplayBytes`:
+ * a gap replaces older events.
+ */
+export const startPosition = (log: EventLog, epoch: string, lastEventId: string | undefined, now: number): Start => {
+  const id = parseEventId(lastEventId);
+  if (id === undefined || (id.epoch === epoch && id.seq > log.newest.seq))
+    return { joined: 'new', position: log.newest };
+  return id.epoch === epoch ? resumeHere(log, id, now) : resumeFromElsewhere(log, id, now);
+};
+
+const resumeHere = (log: EventLog, id: EventId, now: number): Start => {
+  const stored = log.positionAt(id.seq);
+  const first = log.replayStart();
+  if (stored === undefined || stored.seq < first.seq) {
+    const { at, frames } = stored ?? id;
+    const missed = { from: at, to: log.timeAt(first), frames: Math.max(0, first.frames - frames) };
+    return { joined: 'behind', position: first, missed };
+  }
+  const start = { joined: 'resumed', position: stored } as const;
+  // The id has a later time than its position while this relay skipped events that another relay had sent (`RelayClient` adds 1 ms).
+  return id.at > Math.ceil(stored.at) && isNear(log, id.at, now) ? { ...start, seenUntil: id.at - 1 } : start;
+};
+
+const resumeFromElsewhere = (log: EventLog, { at }: EventId, now: number): Start => {
+  const seenUntil = isNear(log, at, now) ? at : undefined;
+  const position = later(log.positionAfter(at), log.replayStart());
+  const to = Math.max(seenUntil ?? -Infinity, log.timeAt(position));
+  const start = { joined: 'behind', position, missed: { from: at, to, frames: undefined } } as const;
+  return seenUntil === undefined ? start : { ...start, seenUntil };
+};
+
+const later = (one: Position, other: Position): Position => (one.seq > other.seq ? one : other);
+
+/** The greatest difference of the clocks of two relays, plus the delay of one of them, in ms. */
+const maxAheadMs = 10_000;
+
+/** Returns whether the log reaches a time soon. Otherwise a client with a wrong or forged id would wait for long. */
+export const isNear = (log: EventLog, at: number, now: number): boolean => at <= log.timeNow(now) + maxAheadMs;

@@ -1,0 +1,98 @@
+import { noop } from 'rxjs';
+import type { Settings } from '../options.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { type Connect, connectSocket } from './connect-socket.js';
+import { resumingConnect } from './resuming-connect.js';
+import { spareSocket } from './spare-socket.js';
+import type { TicketClient } from './ticket-client.js';
+
+/** What an attempt connects with. It never contains a ticket. */
+export interface AttemptSockets {
+  /** Connects for a handshake. */
+  readonly connectStream: Connect;
+  /** Connects for a ticket request. */
+  readonly connectTicket: Connect;
+  /** Removes and returns the client of the last ticket request, if it is stored and not destroyed. */
+  readonly takeClient: () => TicketClient | undefined;
+  /** Stores a client whose last request was answered completely. */
+  readonly storeClient: (client: TicketClient) => void;
+  /** Opens a spare connection for the handshake, while the ticket is requested. */
+  readonly openSpare: () => void;
+  /** Keeps a spare connection to both endpoints open while the stream is open, if the option `standby` is on. */
+  readonly standBy: () => void;
+  /** Returns the failure that ended the previous attempt; `undefined` in the first attempt. */
+  readonly lastFailure: () => TradeFeedError | undefined;
+}
+
+/** The sockets of one subscription, which its attempts reuse. */
+export interface ReusableSockets extends AttemptSockets {
+  /** Stores the failure that ended an attempt, and destroys the connections that can no longer be trusted after it. */
+  readonly attemptFailed: (failure: TradeFeedError) => void;
+  /** Destroys all stored connections. A client that is stored later is destroyed at once. */
+  readonly release: () => void;
+}
+
+/**
+ * Creates the sockets that all attempts of one subscription reuse, so that a reconnect takes as few round trips as possible: the
+ * connection of the last ticket request, the TLS sessions, and a spare connection for the next handshake.
+ */
+export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSockets => {
+  const connect = resumingConnect(tls);
+  const spare = spareSocket(connect, backoff);
+  const spareForTicket = spareSocket(connect, backoff);
+  let client: TicketClient | undefined;
+  let lastFailure: TradeFeedError | undefined;
+  let isReleased = false;
+
+  const dropSpares = () => {
+    spare.drop();
+    spareForTicket.drop();
+  };
+  return {
+    connectStream: spare.take,
+    connectTicket: spareForTicket.take,
+    takeClient: () => {
+      const stored = client;
+      client = undefined;
+      return stored?.dispatcher.destroyed ? undefined : stored;
+    },
+    storeClient: (answered) => {
+      if (isReleased) answered.destroy();
+      else client = answered;
+    },
+    openSpare: spare.open,
+    standBy: () => {
+      if (!standby) return;
+      spare.standBy();
+      spareForTicket.standBy(client?.socket());
+    },
+    lastFailure: () => lastFailure,
+    attemptFailed: (failure) => {
+      lastFailure = failure;
+      const wasSilent = failure.code === 'connection-stalled';
+      // If no connection opened, the service may be in trouble: the next attempt opens no spare connection.
+      if (failure.stage !== 'stream' || wasSilent) dropSpares();
+      // The stored connection uses the same route. A request over it could hang until its deadline.
+      if (wasSilent) client?.destroy();
+    },
+    release: () => {
+      isReleased = true;
+      dropSpares();
+      client?.destroy();
+    },
+  };
+};
+
+/** Creates the sockets of an operator that is used alone: each attempt opens new connections, and none is stored. */
+export const freshSockets = ({ tls }: Pick<Settings, 'tls'>): AttemptSockets => {
+  const connect: Connect = (url) => connectSocket(url, tls);
+  return {
+    connectStream: connect,
+    connectTicket: connect,
+    takeClient: () => undefined,
+    storeClient: (client) => client.destroy(),
+    openSpare: noop,
+    standBy: noop,
+    lastFailure: () => undefined,
+  };
+};

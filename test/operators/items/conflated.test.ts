@@ -1,0 +1,11 @@
+import { expect, it } from '@jest/globals';
+import { Conflated } from '../../../src/operators/items/conflated.js';
+
+it('Conflated says which key, its newest value, and how many it stands for', () => {
+  expect({ ...new Conflated('EURUSD', { price: 1.1 }, 3) }).toEqual({
+    type: 'conflated',
+    key: 'EURUSD',
+    value: { price: 1.1 },
+    count: 3,
+  });
+});

@@ -1,0 +1,103 @@
+import { describe, expect, it } from '@jest/globals';
+import { left, right } from 'fp-ts/lib/Either.js';
+import { Conflated } from '../../../src/operators/items/conflated.js';
+import { Decoded } from '../../../src/operators/items/decoded.js';
+import {
+  bytesOf,
+  frameOf as frameIn,
+  isFrame,
+  isLifecycle,
+  isReplayed,
+  timeOf,
+} from '../../../src/operators/items/item.js';
+import { Frame } from '../../../src/protocol/frame.js';
+import { ReplayedFrame } from '../../../src/operators/items/replayed.js';
+import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../stream.js';
+
+const relayed = new Frame('raw', new Uint8Array(3), true, 9, 1);
+const frame = frameOf('grün', 7);
+const decoded = new Decoded({ n: 1 }, frame);
+const strangers = [
+  { type: 'opened', position: 1 },
+  { type: 'gap', from: 1 },
+  { type: 'gap', to: 1 },
+  { type: 'disconnected', at: 1 },
+  { type: 'disconnected', failure: { endedAt: 1 } },
+  { type: 'gap', failure: { endedAt: 1 } },
+  undefined,
+  null,
+  0,
+  '',
+  'gap',
+  [],
+  { type: 'trade' },
+  { type: 5 },
+  () => 1,
+  Symbol('gap'),
+];
+
+describe('isLifecycle', () => {
+  it.each([requested(1), issued(1), opened(1), disconnected(1), reconnecting(1, 1), gapOf(1, 2)])(
+    'knows $type',
+    (event) => {
+      expect(isLifecycle(event)).toBe(true);
+    },
+  );
+
+  it('takes frames, what was made of them, and everything else for items', () => {
+    for (const item of [frame, decoded, ...strangers]) expect(isLifecycle(item)).toBe(false);
+  });
+});
+
+describe('isFrame and frameOf', () => {
+  it('know a frame, and the frame of a decoded value', () => {
+    expect([isFrame(frame), isFrame(decoded)]).toEqual([true, false]);
+    expect(frameIn(frame)).toBe(frame);
+    expect(frameIn(decoded)).toBe(frame);
+    for (const value of [frame, decoded]) expect(frameIn(new Conflated('key', value, 2))).toBe(frame);
+    expect(frameIn(new Conflated('key', 1, 2))).toBeUndefined();
+    for (const item of [...strangers, opened(1)]) expect([isFrame(item), frameIn(item)]).toEqual([false, undefined]);
+  });
+});
+
+describe('timeOf', () => {
+  it('looks into what decodeEither gives', () => {
+    expect([right(decoded), left({ type: 'decode-failure', receivedAt: 8 })].map(timeOf)).toEqual([7, 8]);
+    expect([right(1), left('no'), left(undefined), { _tag: 'Left' }].map(timeOf)).toEqual(Array(4).fill(undefined));
+    expect(frameIn(right(decoded))).toBe(frame);
+  });
+
+  it('is when a frame was read, when an event happened, and when a gap was over', () => {
+    expect([frame, decoded, opened(3), requested(4), gapOf(5, 9)].map(timeOf)).toEqual([7, 7, 3, 4, 9]);
+    for (const item of strangers) expect(timeOf(item)).toBeUndefined();
+  });
+});
+
+describe('bytesOf', () => {
+  it('is the size of the payload, of bytes, and of a text in memory', () => {
+    expect([frame, decoded, Buffer.from('abc'), new Uint8Array(4), 'abc'].map(bytesOf)).toEqual([5, 5, 3, 4, 6]);
+    expect([undefined, null, 5, {}, opened(1)].map(bytesOf)).toEqual([0, 0, 0, 0, 0]);
+  });
+});
+
+describe('isReplayed', () => {
+  it('knows the frames and gaps of a recording, and what was made of them', () => {
+    const replayed = new ReplayedFrame('market', Buffer.alloc(0), false, 1, 1, 5);
+    const all = [replayed, new Decoded(1, replayed), { ...gapOf(1, 2), offset: 9 }];
+    for (const value of all) expect(isReplayed(value)).toBe(true);
+    for (const value of [frame, decoded, gapOf(1, 2), opened(1), ...strangers]) expect(isReplayed(value)).toBe(false);
+  });
+});
+
+describe('a frame that came over a relay', () => {
+  it('is a frame to all of these, also in what was made of it', () => {
+    for (const value of [
+      relayed,
+      new Decoded(1, relayed),
+      new Conflated('key', relayed, 1),
+      right(new Decoded(1, relayed)),
+    ])
+      expect([frameIn(value), timeOf(value), bytesOf(value), isLifecycle(value)]).toEqual([relayed, 9, 3, false]);
+    expect([isFrame(relayed), isReplayed(relayed)]).toEqual([true, false]);
+  });
+});

@@ -1,0 +1,181 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { lockFile } from '../../../../src/operators/node/recording/advisory-lock.js';
+import { claimRecording } from '../../../../src/operators/node/recording/claim-recording.js';
+import { tempFolder } from '../../../cli/support/temp-folder.js';
+import { openFiles } from '../support/open-files.js';
+
+const folder = tempFolder();
+let count = 0;
+const fresh = (): string => folder.path(`recording-${(count += 1)}`);
+
+afterEach(() => {
+  expect(openFiles().filter((path) => path.startsWith(folder.path('.')))).toEqual([]);
+});
+
+describe('claimRecording', () => {
+  it('gives a path to one alone, until that gives it back', () => {
+    const path = fresh();
+    const release = claimRecording(path);
+    expect(() => claimRecording(path)).toThrow(
+      expect.objectContaining({
+        name: 'RecordingError',
+        path,
+        message: `Cannot write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.`,
+      }),
+    );
+    release();
+    claimRecording(path)();
+  });
+
+  it('makes no other file than the recording', () => {
+    const path = folder.path('alone/recording');
+    mkdirSync(folder.path('alone'));
+    const release = claimRecording(path);
+    expect(readdirSync(folder.path('alone'))).toEqual(['recording']);
+    release();
+  });
+
+  it('does not take an old lock file for a recorder', () => {
+    const path = fresh();
+    writeFileSync(`${path}.lock`, '');
+    claimRecording(path)();
+    expect(readFileSync(`${path}.lock`, 'utf8')).toBe('');
+  });
+
+  it('knows a file by another name', () => {
+    const path = fresh();
+    writeFileSync(path, '');
+    symlinkSync(path, `${path}-link`);
+    const release = claimRecording(`${path}-link`);
+    expect(() => claimRecording(path)).toThrow(/another recorder/);
+    release();
+  });
+
+  describe('at its end', () => {
+    it('removes a file that it has created, when that is still empty', () => {
+      const path = fresh();
+      claimRecording(path)();
+      expect(existsSync(path)).toBe(false);
+    });
+
+    it('removes what a link leads to, and keeps the link', () => {
+      const path = fresh();
+      symlinkSync(path, `${path}-link`);
+      const release = claimRecording(`${path}-link`);
+      expect(existsSync(path)).toBe(true);
+      release();
+      expect(existsSync(path)).toBe(false);
+      expect(readdirSync(folder.path('.'))).toContain(`recording-${count}-link`);
+    });
+
+    it('keeps an empty file that was there before, and a new one with a line in it', () => {
+      const [old, written] = [fresh(), fresh()];
+      writeFileSync(old, '');
+      claimRecording(old)();
+      expect(existsSync(old)).toBe(true);
+      const release = claimRecording(written);
+      writeFileSync(written, 'line\n');
+      release();
+      expect(readFileSync(written, 'utf8')).toBe('line\n');
+    });
+
+    it('leaves a file alone that has taken the place of its own', () => {
+      const path = fresh();
+      const release = claimRecording(path);
+      unlinkSync(path);
+      writeFileSync(path, '');
+      release();
+      expect(existsSync(path)).toBe(true);
+    });
+
+    it('does not mind that its file is gone', () => {
+      const path = fresh();
+      const release = claimRecording(path);
+      unlinkSync(path);
+      expect(release).not.toThrow();
+    });
+  });
+
+  describe('when the file is replaced between opening and locking', () => {
+    const replace = (path: string): void => {
+      writeFileSync(`${path}-other`, '');
+      renameSync(`${path}-other`, path);
+    };
+
+    it.each([
+      ['replaced', replace],
+      ['removed', unlinkSync],
+    ])('opens it again: %s', (_how, act) => {
+      const path = fresh();
+      const inodes: number[] = [];
+      const release = claimRecording(path, (fd) => {
+        if (inodes.length === 0) act(path);
+        inodes.push(statSync(path, { throwIfNoEntry: false })?.ino ?? 0);
+        return lockFile(fd);
+      });
+      expect(inodes).toHaveLength(2);
+      // The file that has the name is the one that is locked.
+      const fd = openSync(path, 'r+');
+      expect(lockFile(fd)).toBe(false);
+      closeSync(fd);
+      release();
+    });
+
+    it('does not try for ever', () => {
+      const path = fresh();
+      let attempts = 0;
+      const lock = (): boolean => {
+        attempts += 1;
+        replace(path);
+        return true;
+      };
+      expect(() => claimRecording(path, lock)).toThrow(
+        /another program keeps replacing the file\. Use another path, or/,
+      );
+      expect(attempts).toBe(10);
+    });
+  });
+
+  it('needs no lock for a device', () => {
+    const [first, second] = [claimRecording('/dev/null'), claimRecording('/dev/null')];
+    first();
+    second();
+    expect(existsSync('/dev/null')).toBe(true);
+  });
+
+  it('refuses a pipe without waiting for its reader', () => {
+    const path = fresh();
+    execFileSync('mkfifo', [path]);
+    expect(() => claimRecording(path)).toThrow(/: the path is a pipe or a socket, not a file\.$/);
+  });
+
+  it('refuses to begin before files that belong behind it', () => {
+    const path = fresh();
+    writeFileSync(`${path}.1`, '');
+    expect(() => claimRecording(path)).toThrow(/: the file does not exist, but its continuation .*\.1 does\./);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('says what the file system refuses', () => {
+    expect(() => claimRecording(folder.path('missing/feed'))).toThrow(/feed: there is no such file or folder\.$/);
+    expect(() => claimRecording(folder.path('x'.repeat(300)))).toThrow(/: the name or the path is too long\.$/);
+    expect(() => claimRecording(folder.path('.'))).toThrow(/: the path is a directory\.$/);
+    const path = fresh();
+    symlinkSync(path, path);
+    expect(() => claimRecording(path)).toThrow(/: the symbolic links form a loop\.$/);
+  });
+});

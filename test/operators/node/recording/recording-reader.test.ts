@@ -1,0 +1,253 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import {
+  type RecordingReader,
+  createRecordingReader,
+} from '../../../../src/operators/node/recording/recording-reader.js';
+import { tempFolder } from '../../../cli/support/temp-folder.js';
+import { openFiles } from '../support/open-files.js';
+import { cases } from '../../../support/cases.js';
+import { waitFor } from '../../../support/wait-for.js';
+
+const folder = tempFolder();
+let count = 0;
+const recording = (...files: readonly string[]): string => {
+  const path = folder.path(`recording-${(count += 1)}`);
+  files.forEach((text, number) => writeFileSync(number === 0 ? path : `${path}.${number}`, text));
+  return path;
+};
+
+const readers: RecordingReader[] = [];
+afterEach(() => {
+  for (const reader of readers.splice(0)) reader.unsubscribe();
+});
+const readerOf = (path: string, offset = 0, piece?: number): RecordingReader => {
+  const reader = createRecordingReader(path, offset, piece);
+  readers.push(reader);
+  return reader;
+};
+
+interface Piece {
+  readonly text: string;
+  readonly file: string;
+  readonly fileOffset: number;
+  readonly offset: number;
+}
+
+const piecesOf = async (reader: RecordingReader, path: string): Promise<Piece[]> => {
+  const pieces: Piece[] = [];
+  for (let read = await reader.read(); read !== undefined; read = await reader.read()) {
+    const { bytes, path: file, fileOffset, offset } = read;
+    pieces.push({ text: bytes.toString(), file: file.slice(path.length), fileOffset, offset });
+  }
+  return pieces;
+};
+
+const [one, two, three] = ['{"n":1}\n', '{"n":"two"}\n', '{"n":"three"}\n'];
+
+describe('createRecordingReader', () => {
+  it('gives whole lines, whatever the size of a piece, with their places in the file and the recording', async () => {
+    const lines = fc.array(
+      fc.string({ unit: fc.constantFrom('a', 'é', '🚀'), maxLength: 40 }).map((text) => `{${text}\n`),
+      { maxLength: 8 },
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        lines,
+        lines,
+        fc.constantFrom('', '{torn'),
+        fc.integer({ min: 1, max: 60 }),
+        async (a, b, torn, piece) => {
+          const files = [a.join(''), b.join('')];
+          const path = recording(files[0] as string, `${files[1] as string}${torn}`);
+          const reader = readerOf(path, 0, piece);
+          const pieces = await piecesOf(reader, path);
+          expect(pieces.map(({ text }) => text).join('')).toBe(files.join(''));
+          let [offset, fileOffset, file] = [0, 0, ''];
+          for (const piece of pieces) {
+            expect(piece.text.endsWith('\n')).toBe(true);
+            if (piece.file !== file) fileOffset = 0;
+            file = piece.file;
+            expect(piece).toMatchObject({ offset, fileOffset });
+            offset += Buffer.byteLength(piece.text);
+            fileOffset += Buffer.byteLength(piece.text);
+          }
+          expect(reader.totalBytes).toBe(Buffer.byteLength(files.join('') + torn));
+          expect(reader.tornBytes).toBe(torn.length);
+          reader.unsubscribe();
+        },
+      ),
+      { numRuns: cases(60) },
+    );
+  });
+
+  it('begins behind any line, of any file', async () => {
+    const path = recording(one + two, '', three);
+    const all = one + two + three;
+    for (const offset of [0, one.length, (one + two).length, all.length]) {
+      const pieces = await piecesOf(readerOf(path, offset), path);
+      expect(pieces.map(({ text }) => text).join('')).toBe(all.slice(offset));
+      expect(pieces[0]?.offset).toBe(offset === all.length ? undefined : offset);
+    }
+  });
+
+  it('refuses an offset inside a line, behind the end, or behind a torn line', async () => {
+    const path = recording(one + two, `${three}{torn`);
+    for (const offset of [1, one.length - 1, (one + two).length + 3, (one + two + three).length + 5])
+      await expect(readerOf(path, offset).read()).rejects.toMatchObject({
+        name: 'RecordingError',
+        message: `The offset ${offset} is inside a line of the recording ${path}. Use an offset that a replay reported, or 0.`,
+      });
+    await expect(readerOf(path, 1_000).read()).rejects.toMatchObject({
+      message: `The offset 1000 is after the end of the recording ${path}, which has ${(one + two + three).length + 5} bytes.`,
+    });
+  });
+
+  it('goes on with what was added meanwhile', async () => {
+    const path = recording(one);
+    const reader = readerOf(path);
+    expect((await reader.read())?.bytes.toString()).toBe(one);
+    appendFileSync(path, two);
+    writeFileSync(`${path}.1`, three);
+    expect((await reader.read())?.bytes.toString()).toBe(two);
+    expect((await reader.read())?.bytes.toString()).toBe(three);
+    expect(openFiles().filter((file) => file.startsWith(path))).toEqual([`${path}.1`]);
+    expect(await reader.read()).toBeUndefined();
+  });
+
+  it('reads a file to its last end, which is there when the next one is', async () => {
+    const path = recording(one);
+    const reader = readerOf(path);
+    expect((await reader.read())?.bytes.toString()).toBe(one);
+    // The recorder rotates when the end was met, and the next file is not opened yet.
+    const handle = await open(path);
+    const filesOpen = (): readonly string[] => openFiles().filter((file) => file.startsWith(path));
+    const prototype = Object.getPrototypeOf(handle) as typeof handle;
+    await handle.close();
+    const read = prototype.read as (...args: unknown[]) => Promise<unknown>;
+    const spy = jest.spyOn(prototype, 'read').mockImplementationOnce(async function (
+      this: unknown,
+      ...args: unknown[]
+    ) {
+      const end = await read.apply(this, args);
+      appendFileSync(path, two);
+      writeFileSync(`${path}.1`, three);
+      return end as never;
+    });
+    const last = await reader.read();
+    spy.mockRestore();
+    expect(filesOpen()).toHaveLength(2);
+    expect(last).toMatchObject({ path, offset: one.length, bytes: Buffer.from(two) });
+    const next = await reader.read();
+    expect(next).toMatchObject({ path: `${path}.1`, fileOffset: 0, offset: (one + two).length });
+    expect(next?.bytes.toString()).toBe(three);
+    expect(await reader.read()).toBeUndefined();
+    expect(filesOpen()).toHaveLength(1);
+  });
+
+  it('says so when the next file is there and cannot be opened', async () => {
+    const path = recording(one);
+    const reader = readerOf(path);
+    await reader.read();
+    symlinkSync(`${path}.1`, `${path}.1`);
+    await expect(reader.read()).rejects.toMatchObject({
+      name: 'RecordingError',
+      message: `Cannot read the recording ${path}.1: the symbolic links form a loop.`,
+    });
+  });
+
+  it('closes both files when it is left at the end of one', async () => {
+    const path = recording(one, two);
+    const reader = readerOf(path);
+    await reader.read();
+    const read = reader.read();
+    const filesOpen = (): number => openFiles().filter((file) => file.startsWith(path)).length;
+    await waitFor(() => filesOpen() === 2);
+    reader.unsubscribe();
+    await read.catch(() => undefined);
+    await waitFor(() => filesOpen() === 0);
+  });
+
+  it('does not pass over a torn line that is not the last of the recording', async () => {
+    const path = recording(`${one}{"secret`, two);
+    const reader = readerOf(path);
+    await reader.read();
+    await expect(reader.read()).rejects.toMatchObject({
+      path,
+      lineAt: one.length,
+      message: `The file ${path} ends inside a line, at byte ${one.length}, but the recording continues in ${path}.1. To skip that line, continue from offset ${one.length + 8}.`,
+    });
+    const rest = await piecesOf(readerOf(path, one.length + 8), path);
+    expect(rest).toMatchObject([{ text: two, file: '.1', offset: one.length + 8 }]);
+  });
+
+  it('says what cannot be read', async () => {
+    const read = (path: string) => readerOf(path).read();
+    const missing = folder.path('missing');
+    await expect(read(missing)).rejects.toMatchObject({
+      name: 'RecordingError',
+      path: missing,
+      message: `Cannot read the recording ${missing}: there is no such file or folder.`,
+      cause: { code: 'ENOENT' },
+    });
+    await expect(read(folder.path('.'))).rejects.toThrow(/: the path is a directory\.$/);
+    const pipe = folder.path('pipe');
+    execFileSync('mkfifo', [pipe]);
+    await expect(read(pipe)).rejects.toThrow(`Cannot read the recording ${pipe}: the path is not a file.`);
+    const path = recording(one);
+    execFileSync('mkfifo', [`${path}.1`]);
+    await expect(read(path)).rejects.toThrow(`Cannot read the recording ${path}.1: the path is not a file.`);
+  });
+
+  it('does not search a file for lines that is of another kind', async () => {
+    const path = recording('x'.repeat(1_000));
+    await expect(readerOf(path, 0, 10).read()).rejects.toMatchObject({
+      path,
+      lineAt: 0,
+      message: `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes.`,
+    });
+  });
+
+  it('does not take a file without a newline into memory', async () => {
+    const long = `{"n":"${'x'.repeat(92)}"}\n`;
+    const path = recording(one + long);
+    const reader = createRecordingReader(path, 0, 10, 101);
+    readers.push(reader);
+    expect((await reader.read())?.bytes.toString()).toBe(one);
+    expect((await reader.read())?.bytes.toString()).toBe(long);
+    const short = createRecordingReader(path, 0, 10, 100);
+    readers.push(short);
+    await short.read();
+    await expect(short.read()).rejects.toMatchObject({
+      path,
+      lineAt: one.length,
+      message: `The line at byte ${one.length} of ${path} is too long. Check that the file is a recording.`,
+    });
+  });
+
+  it('takes a file for a recording that begins with an empty line', async () => {
+    expect((await readerOf(recording(`\r\n${one}`)).read())?.bytes.toString()).toBe(`\r\n${one}`);
+  });
+
+  it('gives nothing of an empty file', async () => {
+    expect(await readerOf(recording('')).read()).toBeUndefined();
+  });
+
+  it('closes its file, also when it is left while it opens or reads', async () => {
+    const path = recording(one, two);
+    const [idle, opening, reading] = [readerOf(path), readerOf(path), readerOf(path)];
+    idle.unsubscribe();
+    const opened = opening.read();
+    opening.unsubscribe();
+    expect(await opened.catch(() => undefined)).toBeUndefined();
+    await reading.read();
+    const read = reading.read();
+    reading.unsubscribe();
+    await read.catch(() => undefined);
+    await waitFor(() => !openFiles().some((file) => file.startsWith(path)));
+    rmSync(path);
+  });
+});

@@ -1,0 +1,156 @@
+import { describe, expect, it } from '@jest/globals';
+import { map, noop, take } from 'rxjs';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import type { RecordedLines } from '../../../../src/operators/node/recording/recording-reader.js';
+import { replayRounds } from '../../../../src/operators/node/recording/replay-rounds.js';
+import { marbles } from '../../stream.js';
+import { frameAt, gapBetween } from '../support/recorded.js';
+
+const failure = new Error('of the disk');
+
+/** A read: when it gives its piece (`p`) after it was subscribed to, which times are in it, when it is subscribed to. */
+interface Read {
+  readonly gives: string;
+  /** The times of frames; a negative one is the end of a gap. Left out: there is nothing more. */
+  readonly times?: readonly number[];
+  readonly sub: string | readonly string[];
+}
+
+/** Runs a replay, of which each read is another source; gives how many reads there were. */
+const check = (reads: readonly Read[], expected: string, { unsub = '', speed = 1, count = Infinity } = {}): number => {
+  let begun = 0;
+  marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+    const sources = reads.map(({ gives, times }) => cold(gives, { p: times && linesOf(times) }, failure));
+    const source = { totalBytes: 0, tornBytes: 0, read: () => sources[begun++]! };
+    const replayed$ = replayRounds(source, { speed, offset: 0, onProgress: noop, scheduler }).pipe(
+      map(({ type }) => (type === 'gap' ? 'g' : 'f')),
+      take(count),
+    );
+    expectObservable(replayed$, unsub).toBe(expected, undefined, failure);
+    for (const [which, { sub }] of reads.entries())
+      expectSubscriptions(sources[which]!.subscriptions).toBe(typeof sub === 'string' ? sub : [...sub]);
+  });
+  return begun;
+};
+
+const linesOf = (times: readonly number[]): RecordedLines => {
+  const text = times.map((ms) => (ms < 0 ? gapLine(gapBetween(0, -ms)) : frameLine(frameAt(ms)))).join('');
+  return { bytes: Buffer.from(text), path: 'f', fileOffset: 0, offset: 0 };
+};
+
+describe('the reads of a replay', () => {
+  it('follow each other when a piece is used up, and not while it waits; the last one finds nothing', () => {
+    const expected = '  --f--f-(ff)--|';
+    check(
+      [
+        { sub: '    ^-!', gives: '--p', times: [100, 103] },
+        { sub: '    -----^!', gives: '-p', times: [105, 105] },
+        { sub: '    -------^-----!', gives: '------(p|)' },
+      ],
+      expected,
+    );
+  });
+
+  it('end with the piece that they gave, whatever else they would give', () => {
+    const expected = '  --f-----f-';
+    check(
+      [
+        { sub: '    ^-!', gives: '--p-p-#', times: [100] },
+        { sub: '    --^-!', gives: '--p|', times: [106] },
+        { sub: '    --------^--!', gives: '-' },
+      ],
+      expected,
+      { unsub: '  ^----------!' },
+    );
+  });
+
+  it('take from what is due no time that they took themselves', () => {
+    // 104 was due at 4, 109 at 9: both come with their piece, at 10. 118 is due at 18, as planned.
+    const expected = '  f-f-------(fg)----f-';
+    check(
+      [
+        { sub: '    (^!)', gives: 'p', times: [100, 102] },
+        { sub: '    --^-------!', gives: '--------p', times: [104, -109, 118] },
+        { sub: '    ------------------^-!', gives: '-' },
+      ],
+      expected,
+      { unsub: '  ^-------------------!' },
+    );
+  });
+
+  it('go on at once behind a piece in which there is nothing', () => {
+    const expected = '  ------f-|';
+    check(
+      [
+        { sub: '    ^-!', gives: '--p', times: [] },
+        { sub: '    --^-!', gives: '--p', times: [] },
+        { sub: '    ----^-!', gives: '--p', times: [5_000] },
+        { sub: '    ------^-!', gives: '--(p|)' },
+      ],
+      expected,
+    );
+  });
+
+  it('do not wait for what was recorded, as fast as possible', () => {
+    const expected = '  --(fgf)---f----|';
+    check(
+      [
+        { sub: '    ^-!', gives: '--p', times: [100, -5_000, 9_000] },
+        { sub: '    --^-------!', gives: '--------p', times: [60_000] },
+        { sub: '    ----------^----!', gives: '-----(p|)' },
+      ],
+      expected,
+      { speed: Infinity },
+    );
+  });
+
+  it('end with who left, in the middle of a read', () => {
+    const begun = check(
+      [
+        { sub: '    ^-!', gives: '--p', times: [100] },
+        { sub: '    --^---!', gives: '-------p', times: [101] },
+        { sub: [], gives: 'p' },
+      ],
+      '            --f----',
+      { unsub: '   ^-----!' },
+    );
+    expect(begun).toBe(2);
+    check([{ sub: '^---!', gives: '-------p', times: [100] }], '-----', { unsub: '^---!' });
+  });
+
+  it('do not begin for who left in a wait', () => {
+    const begun = check(
+      [
+        { sub: '    ^-!', gives: '--p', times: [100, 200] },
+        { sub: [], gives: 'p', times: [201] },
+      ],
+      '            --f-----',
+      { unsub: '   ^-----!' },
+    );
+    expect(begun).toBe(1);
+  });
+
+  it('do not begin for who left in `next`', () => {
+    const begun = check(
+      [
+        { sub: '    ^-!', gives: '--p', times: [100, 103] },
+        { sub: [], gives: 'p', times: [201] },
+      ],
+      '            --f--(f|)',
+      { count: 2 },
+    );
+    expect(begun).toBe(1);
+  });
+
+  it('end the replay with their error', () => {
+    const begun = check(
+      [
+        { sub: '    ^-!', gives: '--p', times: [100, 103] },
+        { sub: '    -----^-!', gives: '--#' },
+        { sub: [], gives: 'p' },
+      ],
+      '            --f--f-#',
+    );
+    expect(begun).toBe(2);
+  });
+});

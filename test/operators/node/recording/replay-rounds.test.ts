@@ -1,0 +1,219 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  map,
+  NEVER,
+  noop,
+  type Observable,
+  of,
+  type SchedulerAction,
+  type SchedulerLike,
+  Subject,
+  take,
+  throwError,
+} from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import type { ReplayProgress } from '../../../../src/index.js';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import {
+  type LineSource,
+  replayRounds,
+  type ReplaySettings,
+} from '../../../../src/operators/node/recording/replay-rounds.js';
+import { frameAt, gapBetween } from '../support/recorded.js';
+
+type Run = Parameters<Parameters<TestScheduler['run']>[0]>[0];
+
+const run = (test: (helpers: Run, scheduler: TestScheduler) => void): void => {
+  const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected));
+  scheduler.run((helpers) => test(helpers, scheduler));
+};
+
+/** A recording in pieces: each a list of times, a gap when it is negative. */
+const sourceOf = (...pieces: readonly (readonly number[])[]): LineSource & { readonly reads: () => number } => {
+  let offset = 0;
+  let reads = 0;
+  const all = pieces.map((times) => {
+    const text = times.map((ms) => (ms < 0 ? gapLine(gapBetween(0, -ms)) : frameLine(frameAt(ms)))).join('');
+    const lines = { bytes: Buffer.from(text), path: 'f', fileOffset: offset, offset };
+    offset += text.length;
+    return lines;
+  });
+  return { totalBytes: offset, tornBytes: 0, read: () => of(all[reads++]), reads: () => reads };
+};
+
+const replay = (source: LineSource, settings: Partial<ReplaySettings>): Observable<string> =>
+  replayRounds(source, { speed: 1, offset: 0, onProgress: noop, scheduler: new TestScheduler(noop), ...settings }).pipe(
+    map((event) => (event.type === 'gap' ? 'g' : 'f')),
+  );
+
+/** A scheduler that tells each wait, and makes it longer. */
+const spiedScheduler = (scheduler: TestScheduler, tell: (delayMs: number) => void, moreMs = 0): SchedulerLike => ({
+  now: () => scheduler.now(),
+  schedule: <T>(work: (this: SchedulerAction<T>, state: T) => void, delayMs: number, state: T) => {
+    tell(delayMs);
+    return scheduler.schedule(work as Parameters<typeof scheduler.schedule<T>>[0], delayMs + moreMs, state);
+  },
+});
+
+describe('a replay', () => {
+  it('keeps the recorded spacing, of frames and of gaps by their end', () => {
+    run(({ expectObservable }, scheduler) => {
+      const source = sourceOf([1_000, 1_002, -1_005, 1_006]);
+      expectObservable(replay(source, { scheduler })).toBe('f-f--g(f|)');
+    });
+  });
+
+  it('keeps it across pieces, and reads on when a piece is used up, no sooner', () => {
+    run(({ expectObservable, flush }, scheduler) => {
+      const source = sourceOf([100, 102], [106, 106, 112]);
+      expectObservable(replay(source, { scheduler }), '^--!').toBe('f-f-');
+      flush();
+      expect(source.reads()).toBe(2);
+    });
+    run(({ expectObservable, flush }, scheduler) => {
+      const source = sourceOf([100, 102], [106, 106, 112]);
+      expectObservable(replay(source, { scheduler })).toBe('f-f---(ff)--(f|)');
+      flush();
+      expect(source.reads()).toBe(3);
+    });
+  });
+
+  it('is as many times as fast as it is told', () => {
+    run(({ expectObservable }, scheduler) => {
+      const times = [0, 10, 30, 35];
+      expectObservable(replay(sourceOf(times), { scheduler, speed: 5 })).toBe('f-f---f(f|)');
+      expectObservable(replay(sourceOf(times), { scheduler, speed: 0.5 })).toBe('f 19ms f 39ms f 9ms (f|)');
+    });
+  });
+
+  it('keeps time from its beginning: a timer that is late makes nothing later than that', () => {
+    run(({ expectObservable }, scheduler) => {
+      const late = spiedScheduler(scheduler, noop, 3);
+      const source = sourceOf([0, 10, 20, 30]);
+      expectObservable(replay(source, { scheduler: late })).toBe('f 12ms f 9ms f 9ms (f|)');
+    });
+  });
+
+  it('waits for nothing when the recorded clock was set back, and keeps the spacing from there on', () => {
+    run(({ expectObservable }, scheduler) => {
+      const source = sourceOf([5_000, 5_002, 1_000, 1_008]);
+      expectObservable(replay(source, { scheduler })).toBe('f-(ff)----(f|)');
+    });
+  });
+
+  it('waits for a time that no timer keeps', () => {
+    run(({ expectObservable, flush }, scheduler) => {
+      const days = 30 * 86_400_000;
+      const waits: number[] = [];
+      const spied = spiedScheduler(scheduler, (delayMs) => waits.push(delayMs));
+      expectObservable(replay(sourceOf([0, days]), { scheduler: spied })).toBe(`f ${days - 1}ms (f|)`);
+      flush();
+      expect(waits).toEqual([2 ** 31 - 1, days - 2 ** 31 + 1]);
+    });
+  });
+
+  it('waits for nothing as fast as possible', () => {
+    run(({ expectObservable }, scheduler) => {
+      const source = sourceOf([1_000, 9_000], [-50_000, 3]);
+      expectObservable(replay(source, { scheduler, speed: Infinity })).toBe('(ffgf|)');
+    });
+  });
+
+  it('is not held up by its own clock that is set back', () => {
+    let now = 1_000;
+    const clock = { now: () => (now -= 500), schedule: () => NEVER.subscribe() };
+    const seen: string[] = [];
+    replay(sourceOf([1, 2], [3]), { speed: Infinity, scheduler: clock }).subscribe((event) => seen.push(event));
+    expect(seen).toEqual(['f', 'f', 'f']);
+  });
+
+  it('ends at once in the middle of a piece, and reads no more', () => {
+    const source = sourceOf([1, 2, 3], [4]);
+    const seen: string[] = [];
+    replay(source, { speed: Infinity })
+      .pipe(take(2))
+      .subscribe((event) => seen.push(event));
+    expect(seen).toEqual(['f', 'f']);
+    expect(source.reads()).toBe(1);
+  });
+
+  it('leaves no timer when it is left', () => {
+    run(({ expectObservable, flush }, scheduler) => {
+      expectObservable(replay(sourceOf([0, 100_000]), { scheduler }), '^-!').toBe('f--');
+      flush();
+      expect(scheduler.frame).toBeLessThan(100_000);
+    });
+  });
+
+  it('completes with nothing to replay', () => {
+    run(({ expectObservable }, scheduler) => {
+      expectObservable(replay(sourceOf(), { scheduler })).toBe('|');
+    });
+  });
+
+  it('errors as its source errors, and with what is not readable', () => {
+    const failure = new Error('of the disk');
+    run(({ expectObservable }, scheduler) => {
+      const failing: LineSource = { totalBytes: 0, tornBytes: 0, read: () => throwError(() => failure) };
+      expectObservable(replay(failing, { scheduler })).toBe('#', undefined, failure);
+    });
+    const bytes = Buffer.from(`${frameLine(frameAt(1))}{"secret\n${frameLine(frameAt(2))}`);
+    let reads = 0;
+    const source: LineSource = {
+      totalBytes: 0,
+      tornBytes: 0,
+      read: () => of(reads++ === 0 ? { bytes, path: 'f', fileOffset: 0, offset: 0 } : undefined),
+    };
+    const seen: unknown[] = [];
+    replay(source, { speed: Infinity }).subscribe({ next: (event) => seen.push(event), error: (e) => seen.push(e) });
+    expect(seen).toEqual(['f', expect.objectContaining({ name: 'RecordingError' })]);
+    expect(String(seen[1])).not.toContain('secret');
+  });
+});
+
+describe('the progress of a replay', () => {
+  const progressOf = (source: LineSource, settings: Partial<ReplaySettings> = {}): ReplayProgress[] => {
+    const told: ReplayProgress[] = [];
+    replay(source, { speed: Infinity, onProgress: (progress) => told.push(progress), ...settings }).subscribe();
+    return told;
+  };
+  const frame = frameLine(frameAt(1)).length;
+
+  it('is told at the opening and after each piece', () => {
+    const source = sourceOf([1, 2], [-3, 4]);
+    const { totalBytes } = source;
+    expect(progressOf(source)).toEqual([
+      { bytes: 0, totalBytes, frames: 0, at: undefined, torn: undefined },
+      { bytes: frame * 2, totalBytes, frames: 2, at: 2, torn: undefined },
+      { bytes: totalBytes, totalBytes, frames: 3, at: 4, torn: undefined },
+    ]);
+  });
+
+  it('begins at the offset', () => {
+    expect(progressOf(sourceOf(), { offset: 7 })).toEqual([
+      { bytes: 7, totalBytes: 0, frames: 0, at: undefined, torn: undefined },
+    ]);
+  });
+
+  it('is not told to who has left', () => {
+    const pieces = new Subject<undefined>();
+    const told: unknown[] = [];
+    const settings = { onProgress: (progress: ReplayProgress) => told.push(progress) };
+    const subscription = replay({ totalBytes: 0, tornBytes: 0, read: () => pieces }, settings).subscribe();
+    subscription.unsubscribe();
+    pieces.next(undefined);
+    expect(told).toEqual([]);
+    expect(pieces.observed).toBe(false);
+  });
+
+  it('ends the replay with what its function throws', () => {
+    const failure = new Error('of the user');
+    let calls = 0;
+    const errors: unknown[] = [];
+    const onProgress = (): void => {
+      if ((calls += 1) === 2) throw failure;
+    };
+    replay(sourceOf([1], [2]), { speed: Infinity, onProgress }).subscribe({ error: (error) => errors.push(error) });
+    expect(errors).toEqual([failure]);
+  });
+});

@@ -1,0 +1,137 @@
+import type { ServiceFailureCode, Stage, Verdict } from '../../src/index.js';
+
+/** What the service or the client observes when an attempt ends. */
+export interface Observed {
+  readonly stage: Stage;
+  readonly status?: number | undefined;
+  readonly closeCode?: number | undefined;
+  readonly reason?: string | undefined;
+  readonly code?: string | undefined;
+}
+
+/** One row of the table: what is observed, and what it means. */
+export interface FailureRow {
+  /** Absent: any stage. */
+  readonly stage?: Stage;
+  readonly status?: number | '5xx' | 'other';
+  readonly closeCode?: number | 'other';
+  /** Absent: any reason. */
+  readonly reason?: string;
+  readonly code: ServiceFailureCode;
+  readonly verdict: Verdict;
+}
+
+type Row = Omit<FailureRow, 'code'>;
+
+const ticket = (status: number | '5xx' | 'other', verdict: Verdict): Row => ({ stage: 'ticket', status, verdict });
+const handshake = (status: number | '5xx' | 'other', verdict: Verdict): Row => ({
+  ...{ stage: 'handshake', status, verdict },
+});
+const close = (closeCode: number | 'other', verdict: Verdict, reason?: string): Row => ({
+  ...{ stage: 'stream', closeCode, verdict },
+  ...(reason !== undefined && { reason }),
+});
+// The client itself observes these: there is no status and no close code.
+const local = (stage: Stage, verdict: Verdict): Row => ({ stage, verdict });
+
+/**
+ * The meaning of every failure, written from the service contract (section 7) and not from src. Tests compare src with it.
+ * The compiler requires every code of {@link ServiceFailureCode}.
+ */
+const rowsByCode = {
+  // The ticket request: contract, section 7.1.
+  'invalid-api-key': [ticket(401, 'stop')],
+  'not-entitled': [ticket(403, 'stop')],
+  'invalid-ticket-request': [ticket(422, 'stop')],
+  'ticket-rate-limited': [ticket(429, 'wait')],
+  'credential-service-unavailable': [ticket(503, 'backoff')],
+  'ticket-request-failed': [ticket('5xx', 'backoff'), ticket(408, 'backoff')],
+  'ticket-request-rejected': [ticket('other', 'stop')],
+  'ticket-endpoint-unreachable': [local('ticket', 'backoff')],
+  'untrusted-certificate': [local('ticket', 'stop'), local('handshake', 'stop')],
+  'api-key-unavailable': [local('ticket', 'backoff')],
+  'invalid-ticket': [local('ticket', 'stop')],
+  // The handshake: contract, section 7.2.
+  'handshake-rejected': [handshake(400, 'stop')],
+  'ticket-rejected': [handshake(401, 'renew')],
+  'capacity-full': [handshake(503, 'backoff')],
+  'handshake-failed': [
+    handshake('5xx', 'backoff'),
+    handshake(408, 'backoff'),
+    handshake(429, 'backoff'),
+    handshake('other', 'stop'),
+  ],
+  'subprotocol-mismatch': [local('handshake', 'stop')],
+  'handshake-unreachable': [local('handshake', 'backoff')],
+  'ticket-expired': [local('handshake', 'renew')],
+  // The open stream: contract, section 7.3.
+  'connection-replaced': [close(4001, 'stop')],
+  'policy-violation': [close(1008, 'stop')],
+  'access-expired': [close(4003, 'renew', 'access expired')],
+  'access-revoked': [close(4003, 'renew', 'access revoked')],
+  'client-too-slow': [close(1013, 'backoff')],
+  'server-shutdown': [close(1001, 'backoff')],
+  'connection-lost': [close(1006, 'renew')],
+  'connection-stalled': [local('stream', 'renew')],
+  'invalid-frame': [local('stream', 'backoff')],
+  'connection-closed': [close(4003, 'renew'), close('other', 'backoff')],
+  // At any stage.
+  'invalid-options': [{ verdict: 'stop' }],
+  'retries-exhausted': [{ verdict: 'stop' }],
+} as const satisfies Readonly<Record<ServiceFailureCode, readonly Row[]>>;
+
+/** Every failure code of the service, sorted. */
+export const failureCodes = Object.keys(rowsByCode).sort() as readonly ServiceFailureCode[];
+
+/** The rows of the table. */
+export const failureTable: readonly FailureRow[] = failureCodes.flatMap((code) =>
+  rowsByCode[code].map((row: Row) => ({ ...row, code })),
+);
+
+/** Codes that stop the feed whenever they occur. */
+export const stoppingCodes: readonly string[] = failureCodes.filter((code) =>
+  rowsByCode[code].every(({ verdict }) => verdict === 'stop'),
+);
+
+/**
+ * Returns the row for what was observed. A status or a close code decides, if there is one; otherwise the code decides.
+ *
+ * @throws Error when the table has no such row
+ */
+export const failureRow = (observed: Observed): FailureRow => {
+  const { stage, status, closeCode, code } = observed;
+  const ofAnyStage = failureTable.find((row) => row.stage === undefined && row.code === code);
+  const rows = failureTable.filter((row) => row.stage === stage);
+  const row =
+    ofAnyStage ??
+    (status !== undefined
+      ? rowOfStatus(rows, status)
+      : closeCode !== undefined
+        ? rowOfClose(rows, closeCode, observed.reason)
+        : rows.find((row) => row.code === code));
+  if (row === undefined) throw new Error(`The failure table has no row for ${JSON.stringify(observed)}.`);
+  return row;
+};
+
+/** Returns the expected code and verdict of what was observed, with its stage. */
+export const expectedFailure = (
+  observed: Observed,
+): { readonly stage: Stage; readonly code: ServiceFailureCode; readonly verdict: Verdict } => {
+  const { code, verdict } = failureRow(observed);
+  return { stage: observed.stage, code, verdict };
+};
+
+type Rows = readonly FailureRow[];
+
+const rowOfStatus = (rows: Rows, status: number): FailureRow | undefined =>
+  rows.find((row) => row.status === status) ??
+  rows.find((row) => row.status === (status >= 500 && status <= 599 ? '5xx' : 'other'));
+
+const rowOfClose = (rows: Rows, closeCode: number, reason: string | undefined): FailureRow | undefined => {
+  const ofCode = rows.filter((row) => row.closeCode === closeCode);
+  return (
+    ofCode.find((row) => row.reason !== undefined && row.reason === reason) ??
+    ofCode.find((row) => row.reason === undefined) ??
+    rows.find((row) => row.closeCode === 'other')
+  );
+};

@@ -1,0 +1,30 @@
+import { performance } from 'node:perf_hooks';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+
+/** How often the condition is read once per turn of the event loop, before it is read once per ms. */
+const TURNS = 100;
+
+export interface WaitForOptions {
+  /** What the error says was missing. @defaultValue the source text of the condition */
+  readonly what?: () => string;
+  /** @defaultValue 8 000: less than the timeout of a test */
+  readonly limitMs?: number;
+}
+
+/**
+ * Waits until a condition returns a truthy value, and returns that value. Fake timers and a mocked `Date` do not affect it.
+ *
+ * @throws Error when the condition is still not fulfilled after `limitMs`
+ */
+export const waitFor = async <T>(
+  condition: () => T | Promise<T>,
+  { what = () => String(condition), limitMs = 8_000 }: WaitForOptions = {},
+): Promise<NonNullable<T>> => {
+  const deadline = performance.now() + limitMs;
+  for (let turn = 0; ; turn += 1) {
+    const value = await condition();
+    if (value) return value;
+    if (performance.now() > deadline) throw new Error(`Waited ${limitMs} ms in vain for: ${what()}`);
+    await (turn < TURNS ? nextTurn() : delay(1));
+  }
+};
