@@ -1,19 +1,19 @@
 import { bundledPackages } from './test/support/bundled-packages.mjs';
 
 export default {
-  roots: ['<rootDir>/src', '<rootDir>/test'],
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/reliability/test'],
+  testMatch: ['<rootDir>/{test,reliability/test}/**/*.test.ts'],
   testEnvironment: '<rootDir>/test/support/leak-gate.ts',
   waitForUnhandledRejections: true,
   workerIdleMemoryLimit: '1GB',
-  // One for each core: most tests wait for sockets and timers, and jest itself does little.
+  // One worker for each core: most tests wait for sockets and timers, and the main process of jest does little.
   maxWorkers: '100%',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rx-trade-feed$': '<rootDir>/src/index.ts',
     '^rx-trade-feed/(operators|testing|relay|browser|angular|nestjs)$': '<rootDir>/src/$1/index.ts',
     ...bundledPackages,
-    // A worker thread runs JavaScript alone.
+    // A worker thread cannot run TypeScript.
     '/start-worker\\.js$': '<rootDir>/test/support/start-worker.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
     '^(\\.{1,2}/.*load-native-lock)\\.cjs$': '$1.cts',
@@ -32,7 +32,7 @@ export default {
     ],
   },
   collectCoverageFrom: ['src/**/*.{ts,cts}', '!src/**/index.ts'],
-  // Istanbul counts the path around an `if` without `else`, and each default and `??`; V8's ranges know neither.
+  // Istanbul counts the implicit branch of an `if` without `else`, and each default and `??`. The ranges of V8 do not.
   coverageProvider: 'babel',
   coverageReporters: ['text', 'lcovonly'],
   coverageThreshold: { global: { branches: 97 } },

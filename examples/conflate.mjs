@@ -1,6 +1,6 @@
 // @ts-check
-// A display that shows the latest of each kind twice a second has no use for every frame: it takes the newest value of each key, and is
-// told how many values that one stands for. Here the key is the leading digit of a transaction's hash.
+// A display that changes twice a second does not need every frame. `conflate` emits the newest value of each key, and the number of values that it
+// replaces. Here the key is the leading digit of a transaction's hash.
 //
 //   node examples/conflate.mjs
 import { bufferCount, filter, lastValueFrom, map, take, tap } from 'rxjs';
@@ -29,7 +29,7 @@ await withService(
       take(2),
     );
     await lastValueFrom(newest$);
-    console.log(`4 values shown stand for ${shown} of ${all}`);
+    console.log(`4 values shown for ${shown} of ${all}`);
   },
   { raw: pendingTransactions$({ rate: 200 }) },
 );

@@ -1,6 +1,6 @@
 // @ts-check
-// Picks one address out of the raw feed: a sieve over the bytes first, then a codec for what is left. A frame that does not fit is
-// told, and ends nothing.
+// Selects transfers from the raw feed: first a filter over the bytes, then a codec for the remaining frames. A frame that the codec refuses is
+// reported, and the feed continues.
 //
 //   node examples/decode.mjs
 import * as t from 'io-ts';
@@ -13,7 +13,7 @@ const Transaction = t.type({ hash: t.string, from: t.string, to: t.string, value
 // The selector of `transfer(address,uint256)`, in this example: calls of one kind.
 const needle = '"input":"0xa9059cbb';
 
-// Among plausible transactions, one that is not what the codec expects.
+// Every 40 ms a transaction that the codec refuses.
 const odd$ = interval(40).pipe(map(() => `{"hash":"0x00","from":"0x01","to":null,"value":"0x0",${needle}"}`));
 
 await withService(
@@ -25,7 +25,7 @@ await withService(
       decodeWith(Transaction, {
         onInvalid: ({ issues }) => console.log(`left out: ${issues.map(({ path, message }) => `${path} ${message}`)}`),
       }),
-      // What happens around the frames has passed through until here.
+      // Removes the lifecycle events, which pass through the operators above.
       frames(),
       map(({ value }) => value),
       filter(({ to }) => to.startsWith('0x')),

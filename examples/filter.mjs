@@ -1,6 +1,6 @@
 // @ts-check
-// Picks out of the raw feed what is of interest, with plain RxJS operators: parse, check, filter, map. The payload's format is
-// not part of the service's contract, so whoever parses it must check it; this fits the local service.
+// Selects large transactions from the raw feed with plain RxJS operators: parse, check, filter, map. The contract of the service does not define
+// the payload, so check it after parsing. This check fits the local service.
 //
 //   node examples/filter.mjs
 import { filter, lastValueFrom, map, take, tap } from 'rxjs';

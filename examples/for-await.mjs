@@ -1,5 +1,5 @@
 // @ts-check
-// Reads the feed with a `for await` loop, and writes it to a Node stream. Both take their time; what waits for them is bounded.
+// Reads the feed with a `for await` loop, and writes it to a Node stream. Both are slow; the number of waiting frames is bounded.
 //
 //   node examples/for-await.mjs
 import { pipeline } from 'node:stream/promises';

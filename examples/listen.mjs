@@ -1,6 +1,5 @@
 // @ts-check
-// Shows the first five frames of a feed and everything that happens before them. Ends by itself: `take(5)` unsubscribes, and
-// unsubscribing closes the connection.
+// Shows the first five frames of a feed, and the events before them. `take(5)` unsubscribes, which closes the connection and ends the program.
 //
 //   node examples/listen.mjs
 import { filter, lastValueFrom, take, tap } from 'rxjs';

@@ -1,7 +1,7 @@
 // @ts-check
-// A feed of one's own from the building blocks, with two operators put in: one tells of each ticket, one gives a connection up
-// that answers pings but has brought no frame for a while. It raises the failure that this is, and the policy does the rest.
-// The local service falls silent after three frames on each connection.
+// Builds a feed from the building blocks, with two additional operators. One prints each ticket. The other one closes a connection that answers
+// pings but has sent no frame for a while: it errors with `connection-stalled`, and the policy reconnects.
+// The local service sends only three frames on each connection.
 //
 //   node examples/own-feed.mjs
 import { defer, filter, lastValueFrom, of, retryWhen, take, tap, throwError, timeout } from 'rxjs';

@@ -1,7 +1,7 @@
 // @ts-check
-// A reconnect policy of one's own: waits that triple and are not jittered, at most four reconnects in a row, and an account
-// without access is waited for instead of stopping the feed (`classify` overrides the verdict of the table). The local service
-// refuses access at first, restores it, then fails for good.
+// A custom reconnect policy: each delay is three times the previous one, without jitter, and at most four reconnects in a row. A refused account
+// does not stop the feed, because `classify` overrides the verdict of the table. The local service first refuses access, then restores it, then
+// fails permanently.
 //
 //   node examples/policy.mjs
 import { lastValueFrom, takeWhile, tap } from 'rxjs';

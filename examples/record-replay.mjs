@@ -1,6 +1,6 @@
 // @ts-check
-// Records a feed with an outage in it, then replays the recording as fast as possible into the same pipeline: the results are equal, so a
-// pipeline can be tested on yesterday's stream.
+// Records a feed with an outage, then replays the recording as fast as possible into the same pipeline. The results are equal, so you can test a
+// pipeline with yesterday's stream.
 //
 //   node examples/record-replay.mjs
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -10,14 +10,14 @@ import { lastValueFrom, reduce, take, tap } from 'rxjs';
 import { recordTo, replay$, tradeFeedEvents$ } from 'rx-trade-feed';
 import { withService } from './support/with-service.mjs';
 
-/** The pipeline: it does not know whether its events are of now or of yesterday. */
+/** The pipeline, the same for live and for recorded events. */
 const summary = reduce(
   (
-    /** @type {{ frames: number, bytes: number, gaps: number }} */ so,
+    /** @type {{ frames: number, bytes: number, gaps: number }} */ sums,
     /** @type {import('rx-trade-feed').FeedEvent} */ event,
   ) => {
-    if (event.type === 'frame') return { ...so, frames: so.frames + 1, bytes: so.bytes + event.data.length };
-    return event.type === 'gap' ? { ...so, gaps: so.gaps + 1 } : so;
+    if (event.type === 'frame') return { ...sums, frames: sums.frames + 1, bytes: sums.bytes + event.data.length };
+    return event.type === 'gap' ? { ...sums, gaps: sums.gaps + 1 } : sums;
   },
   { frames: 0, bytes: 0, gaps: 0 },
 );
@@ -28,7 +28,7 @@ const file = join(folder, 'market.ndjson');
 await withService(async (options, local) => {
   let frames = 0;
   const recorded$ = tradeFeedEvents$('market', { ...options, backoff: { initialDelayMs: 50 } }).pipe(
-    // With the local service: an outage after ten frames.
+    // On the local service, an outage begins after ten frames.
     tap((event) => event.type === 'frame' && ++frames === 10 && local?.account.expireAccess()),
     take(40),
     recordTo(file),

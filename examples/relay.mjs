@@ -1,5 +1,5 @@
 // @ts-check
-// One feed for many: a relay, three clients of it, a connection that breaks, and a client that goes on where it was.
+// Forwards one feed to three clients with a relay. The connections break, and a client resumes where it was.
 //
 //   node examples/relay.mjs
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { withService } from './support/with-service.mjs';
 
 await withService(async (options) => {
   const relay = createRelay(tradeFeedEvents$('market', options));
-  // Whoever asks is let in, since this is an example.
+  // This example accepts every client.
   const server = createServer(relayHandler(relay, { authorize: () => true })).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
@@ -32,7 +32,7 @@ await withService(async (options) => {
       tap((bytes) => console.log(`client ${name}: frames of ${bytes.join(', ')} bytes`)),
     ),
   );
-  // In the middle of it, the connection breaks.
+  // After four frames all connections break.
   const numbers$ = relayFeed$(url, { backoff }).pipe(
     tap((event) => {
       if (event.type === 'disconnected') console.log(`client three: ${event.failure.code}`);

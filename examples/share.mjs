@@ -1,6 +1,6 @@
 // @ts-check
-// First the trap: an account has one connection, so a second subscription evicts the first. Then the way out: three consumers
-// share one subscription, and the connection lingers for a second after the last of them left.
+// First the problem: an account has one connection, so a second subscription closes the first. Then the solution: three consumers share one
+// subscription, and the connection stays open for a second after the last one has left.
 //
 //   node examples/share.mjs
 import { catchError, firstValueFrom, ignoreElements, lastValueFrom, map, mergeMap, of, take, tap, toArray } from 'rxjs';
@@ -11,7 +11,7 @@ await withService(async (options) => {
   console.log('Two subscriptions of one account:');
   const second$ = tradeFeed$('market', options).pipe(ignoreElements());
   const first$ = tradeFeed$('market', options).pipe(
-    // With its first frame the first one is live, and the second subscribes.
+    // When the first subscription receives a frame, the second one starts.
     mergeMap((_frame, index) => (index === 0 ? second$ : [])),
     catchError((failure) => of(failure)),
   );
@@ -43,8 +43,8 @@ await withService(async (options) => {
       ),
     ),
   ]);
-  // Both have left. Whoever comes within a second finds the connection open.
+  // Both have left. A subscriber within the next second reuses the connection.
   await firstValueFrom(frames$);
-  console.log(`  one read ${texts.length} frames, one measured ${sizes.length}, one came late`);
+  console.log(`  one read ${texts.length} frames, one measured ${sizes.length}, one joined late`);
   console.log(`  connections: ${connections}`);
 });

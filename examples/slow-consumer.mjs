@@ -1,6 +1,6 @@
 // @ts-check
-// Work that takes longer than the frames take to come. The socket is drained all the same, so the service does not cut the feed off
-// (`1013`); what does not fit into the bounds is dropped, told and counted: to the last frame.
+// Work that is slower than the feed. The library keeps reading the socket, so the service does not close the connection (`1013`). Frames beyond the
+// bounds are dropped, and every dropped frame is counted.
 //
 //   node examples/slow-consumer.mjs
 import { filter, lastValueFrom, takeUntil, tap, timer } from 'rxjs';
@@ -8,7 +8,7 @@ import { mergeMapBounded, tradeFeedEvents$ } from 'rx-trade-feed';
 import { marketBatches$ } from 'rx-trade-feed/testing';
 import { withService } from './support/with-service.mjs';
 
-/** 20 ms for each frame: 50 frames a second at most. */
+/** Takes 20 ms per frame: 50 frames a second at most. */
 const store = () => new Promise((resolve) => setTimeout(resolve, 20));
 
 await withService(
@@ -35,7 +35,7 @@ await withService(
     );
     await lastValueFrom(work$, { defaultValue: undefined });
     console.log(`received ${received}, stored ${stored}, dropped ${dropped}`);
-    console.log(`lost track of: ${received - stored - dropped}; outages: ${outages}`);
+    console.log(`not accounted for: ${received - stored - dropped}; outages: ${outages}`);
   },
   // The local service pushes 500 a second.
   { market: marketBatches$({ rate: 500 }) },

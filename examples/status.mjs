@@ -1,5 +1,5 @@
 // @ts-check
-// One connection, shared: its status and its figures, through an outage.
+// Shows the status and the figures of a shared connection, during an outage.
 //
 //   node examples/status.mjs
 import { lastValueFrom, merge, take, takeUntil, tap, timer } from 'rxjs';
@@ -25,7 +25,7 @@ await withService(async (options, local) => {
       console.log(`  ${totalFrames} frames, ${gaps} gaps, ${lostMs} ms lost, ${JSON.stringify(reconnects)}`);
     }),
   );
-  // With the local service: access runs out after the third frame.
+  // On the local service, the access expires after the third frame.
   const outage$ = feed$.pipe(frames(), take(3), tap({ complete: () => local?.account.expireAccess() }));
   await lastValueFrom(merge(status$, figures$, outage$).pipe(takeUntil(timer(2_200))));
 });

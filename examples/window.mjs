@@ -1,6 +1,6 @@
 // @ts-check
-// Counts frames in windows of half a second that know about gaps: the service replays nothing, so a window that an outage reaches
-// into counts too little, and says so. The gap comes with it.
+// Counts frames in windows of half a second that report gaps. The service replays nothing, so the count of a window that overlaps an outage is too
+// small. Such a window is incomplete, and contains the gap.
 //
 //   node examples/window.mjs
 import { lastValueFrom, take, tap } from 'rxjs';
@@ -10,14 +10,14 @@ import { withService } from './support/with-service.mjs';
 await withService(async (options, local) => {
   let windows = 0;
   const windows$ = tradeFeedEvents$('market', { ...options, backoff: { initialDelayMs: 100 } }).pipe(
-    // From the first event on, so that the first window is a whole one. `seed` and `add`: no frame is held.
+    // The first window begins with the first event, so it is complete. With `seed` and `add` no frame is stored.
     tumblingWindow({ lengthMs: 500, align: 'start', seed: () => 0, add: (frames) => frames + 1 }),
     tap(({ start, value, complete, gaps }) => {
       windows += 1;
       console.log(`window ${windows}: ${value} frames${complete ? '' : ', incomplete: frames may be missing'}`);
       for (const { from, durationMs } of gaps)
         console.log(`  ${durationMs} ms without a connection, ${from - start} ms into it`);
-      // With the local service: an outage in the second window.
+      // On the local service, the second window has an outage.
       if (windows === 1) local?.account.expireAccess();
     }),
     take(4),

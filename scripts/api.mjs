@@ -1,5 +1,8 @@
-// Holds the public surface of each entry point against what is committed in etc/: the names that exist at run time
-// (public-names.json) and the declarations (<entry>.api.md). `--update` writes both anew. Reads dist: build first.
+// Compares the public surface of each entry point with the files in etc/: the exported names (public-names.json) and the
+// declarations (<entry>.api.md). `--update` overwrites both. Reads dist: build first.
+//
+//   npm run api
+//   npm run api -- --update
 import { Extractor, ExtractorConfig } from '@microsoft/api-extractor';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -8,9 +11,9 @@ import { pathToFileURL } from 'node:url';
 const update = process.argv.includes('--update');
 const { exports } = JSON.parse(readFileSync('package.json', 'utf8'));
 const entries = Object.entries(exports).filter(([, { types }]) => types !== undefined);
-const hint = 'If the change is meant: npm run api:update, and commit etc/.';
+const hint = 'If you want this change, run `npm run api -- --update` and commit etc/.';
 
-const namesAgree = async () => {
+const checkNames = async () => {
   const names = {};
   for (const [entry, { default: file }] of entries) {
     names[entry] = Object.keys(await import(pathToFileURL(resolve(file)))).sort();
@@ -22,15 +25,15 @@ const namesAgree = async () => {
   if (update || text === committed) return true;
   const before = JSON.parse(committed);
   for (const entry of new Set([...Object.keys(before), ...Object.keys(names)])) {
-    const [was, is] = [before[entry] ?? [], names[entry] ?? []];
-    for (const name of is.filter((each) => !was.includes(each))) console.error(`${entry}: ${name} is new.`);
-    for (const name of was.filter((each) => !is.includes(each))) console.error(`${entry}: ${name} is gone.`);
+    const [old, current] = [before[entry] ?? [], names[entry] ?? []];
+    for (const name of current.filter((each) => !old.includes(each))) console.error(`${entry}: ${name} was added.`);
+    for (const name of old.filter((each) => !current.includes(each))) console.error(`${entry}: ${name} was removed.`);
   }
-  console.error(`The public names are not those of ${path}. ${hint}`);
+  console.error(`The public names differ from ${path}. ${hint}`);
   return false;
 };
 
-const declarationsAgree = ([entry, { types }]) => {
+const checkDeclarations = ([entry, { types }]) => {
   const quiet = { logLevel: 'none' };
   const config = ExtractorConfig.prepare({
     configObjectFullPath: resolve('package.json'),
@@ -49,7 +52,7 @@ const declarationsAgree = ([entry, { types }]) => {
       dtsRollup: { enabled: false },
       tsdocMetadata: { enabled: false },
       messages: {
-        // Release tags are not in use, and typedoc is who checks the links.
+        // We use no release tags, and typedoc checks the links.
         extractorMessageReporting: {
           'ae-missing-release-tag': quiet,
           'ae-unresolved-link': quiet,
@@ -60,17 +63,17 @@ const declarationsAgree = ([entry, { types }]) => {
   });
   const { succeeded, apiReportChanged } = Extractor.invoke(config, {
     localBuild: update,
-    // It says each time which TypeScript it brings along.
+    // Without this api-extractor prints the version of TypeScript that it uses.
     messageCallback: (message) => {
       if (message.messageId.startsWith('console-preamble') || message.messageId === 'console-compiler-version-notice') {
         message.logLevel = 'none';
       }
     },
   });
-  if (apiReportChanged && !update) console.error(`The API report of ${entry} is not the committed one. ${hint}`);
+  if (apiReportChanged && !update) console.error(`The API report of ${entry} differs from the committed file. ${hint}`);
   return succeeded;
 };
 
 mkdirSync('etc', { recursive: true });
-const agreed = [await namesAgree(), ...entries.map(declarationsAgree)];
-process.exitCode = agreed.every(Boolean) ? 0 : 1;
+const results = [await checkNames(), ...entries.map(checkDeclarations)];
+process.exitCode = results.every(Boolean) ? 0 : 1;

@@ -1,10 +1,10 @@
-// Asks the registry for known vulnerabilities of what users install (the dependencies of package.json, at their locked versions).
+// Asks the registry for known vulnerabilities in the packages that users install: `dependencies`, at their locked versions.
 //
-//   node scripts/audit.mjs           exit code 0: none; 1: there are some; 3: the registry could not be asked, so nothing is known
-//   node scripts/audit.mjs --dev     what developers install, too
+//   node scripts/audit.mjs           exit code 0: none; 1: some; 3: the registry did not answer, so the result is unknown
+//   node scripts/audit.mjs --dev     also the packages that developers install
 import { spawnSync } from 'node:child_process';
 
-const notAsked = 3;
+const unknown = 3;
 const args = ['audit', '--json', ...(process.argv.includes('--dev') ? [] : ['--omit=dev'])];
 const { stdout, stderr } = spawnSync('npm', args, { encoding: 'utf8' });
 
@@ -16,12 +16,12 @@ const report = () => {
   }
 };
 
-const { vulnerabilities, metadata, message = 'it gave no report', error } = report();
+const { vulnerabilities, metadata, message = 'it returned no report', error } = report();
 
 if (vulnerabilities === undefined || metadata === undefined) {
   const why = String(error?.summary || message).split('\n')[0];
   console.error(`audit: NOT CHECKED, the registry did not answer: ${why}`);
-  process.exitCode = notAsked;
+  process.exitCode = unknown;
 } else {
   const found = Object.values(vulnerabilities);
   for (const { name, severity, range, via } of found) {

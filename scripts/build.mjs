@@ -1,4 +1,4 @@
-// Builds dist with tsc, then removes what a deleted or renamed source left there. dist itself stays: it may be in use.
+// Builds dist with tsc, then removes the files of deleted or renamed sources. Other programs may be reading dist, so the folder stays.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Checks the package as npm would publish it: what is in the tarball, publint, and are-the-types-wrong. Reads dist.
+// Checks the package as npm would publish it: the files in the tarball, publint, and are-the-types-wrong. Reads dist.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,11 +22,11 @@ const run = (...args) => {
   }
 };
 
-/** The paths that a value of package.json names, at whatever depth. */
+/** Returns all paths in a value of package.json, at any depth. */
 const pathsIn = (value) => (typeof value === 'string' ? [value] : Object.values(value ?? {}).flatMap(pathsIn));
 
 try {
-  // The scripts of package.json would build again.
+  // Without `--ignore-scripts` npm would build again.
   const packed = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -1,6 +1,6 @@
-// Runs a program of TypeScript: bundles its own files, leaves packages (and `rx-trade-feed`, as built) outside.
+// Runs a TypeScript program: bundles its own files, and imports packages and the built `rx-trade-feed` at run time.
 //
-//   node scripts/run-ts.mjs reliability/chaos/chaos.ts --seed 1
+//   node scripts/run-ts.mjs reliability/chaos/main.ts --seed 1
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -9,17 +9,17 @@ import { build } from 'esbuild';
 
 const [entry, ...args] = process.argv.slice(2);
 if (entry === undefined) {
-  console.error('Which program? node scripts/run-ts.mjs FILE.ts [its arguments]');
+  console.error('Usage: node scripts/run-ts.mjs FILE.ts [arguments of the program]');
   process.exit(2);
 }
-// In the project, so that the program finds the packages and this one by its name.
+// Below the project folder, so that Node finds the packages and resolves `rx-trade-feed` to this one.
 mkdirSync('temp', { recursive: true });
 const folder = mkdtempSync(join(resolve('temp'), 'run-ts-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 const outfile = join(folder, 'program.mjs');
-// Modules of JavaScript stay where they are: they find files by their own place.
-const modulesApart = {
-  name: 'modules-apart',
+// JavaScript modules are not bundled: they locate files relative to themselves.
+const externalModules = {
+  name: 'external-modules',
   setup: ({ onResolve }) =>
     onResolve({ filter: /^\..*\.mjs$/ }, ({ path, resolveDir }) => ({
       path: pathToFileURL(resolve(resolveDir, path)).href,
@@ -36,8 +36,8 @@ await build({
   packages: 'external',
   sourcemap: 'inline',
   logLevel: 'warning',
-  plugins: [modulesApart],
-  // The paths of tsconfig.json lead to src; here the package as built is wanted.
+  plugins: [externalModules],
+  // The paths in tsconfig.json point to src. This program needs the built package.
   tsconfigRaw: {},
 });
 const { status } = spawnSync(process.execPath, ['--enable-source-maps', '--expose-gc', outfile, ...args], {

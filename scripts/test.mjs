@@ -1,69 +1,30 @@
-// Runs everything that checks the project and ends with the line `N passed, N failed`: the tests of jest, and one for each
-// other check. The commands are the scripts of package.json.
+// Runs all checks of the project and ends with the line `N passed, N failed`. Each test counts, and each other check counts as one.
 //
-//   npm test                            all of it
-//   npm test -- --only lint,types       these alone
-//   npm test -- --nodes                 the test suite on other Nodes, too
-//   npm test -- --apps                  whole apps in Chromium, and peers from Debian, too
-import { spawn } from 'node:child_process';
+//   npm test                            what a change must pass
+//   npm test -- --ci                    what CI runs: also coverage, all cases of the properties, benchmarks, whole apps and other Node versions
+//   npm test -- --only lint,types       these checks alone
+//   npm test -- --ci --only nodes       the test suite on the other Node versions
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { delimiter, join, resolve } from 'node:path';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { installNode, nodeVersions } from './node-matrix.mjs';
+import { killAll, runCommand } from './run-command.mjs';
 
-const { values: options } = parseArgs({
-  options: { only: { type: 'string' }, nodes: { type: 'boolean' }, apps: { type: 'boolean' } },
-});
-const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
+const { values: options } = parseArgs({ options: { only: { type: 'string' }, ci: { type: 'boolean' } } });
+const jestCommand = JSON.parse(readFileSync('package.json', 'utf8')).scripts.unit;
 const temp = mkdtempSync(join(tmpdir(), 'rx-trade-feed-test-'));
-const limitMs = 10 * 60_000;
-const running = new Set();
 
-/** Runs a script of package.json as npm would; resolves with its exit code and all that it wrote. */
-const runScript = (name, args = [], bin = []) =>
-  new Promise((done) => {
-    const path = [...bin, resolve('node_modules/.bin'), process.env.PATH].join(delimiter);
-    const command = [scripts[name], ...args].join(' ');
-    // A group of its own, so that what hangs can be ended together with all that it started.
-    const child = spawn(command, {
-      shell: true,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, PATH: path },
-    });
-    running.add(child);
-    let output = '';
-    const timer = setTimeout(() => {
-      output += `\nStill running after ${limitMs / 60_000} minutes: ended.\n`;
-      end(child);
-    }, limitMs);
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', (text) => (output += text));
-    child.on('close', (code) => {
-      clearTimeout(timer);
-      running.delete(child);
-      done({ ok: code === 0, output });
-    });
-  });
-
-const end = (child) => {
-  try {
-    process.kill(-child.pid, 'SIGKILL');
-  } catch {
-    // It ended by itself.
-  }
-};
-
-const script = (name) => async () => {
-  const { ok, output } = await runScript(name);
+const command = (line, settings) => async () => {
+  const { ok, output } = await runCommand(line, settings);
   return { passed: Number(ok), failed: Number(!ok), output };
 };
 
-/** Runs jest and counts its tests; a file that fails as a whole (it leaks, or does not load) counts as one failed. */
-const jest = async (id, args, bin) => {
+/** Runs jest and counts its tests. A file that fails as a whole (it leaks, or it does not load) counts as one failed test. */
+const jest = async (id, args, settings) => {
   const file = join(temp, `${id}.json`);
-  const { ok, output } = await runScript('unit', ['--ci', '--json', '--outputFile', file, ...args], bin);
+  const line = [jestCommand, '--ci', '--json', '--outputFile', file, ...args].join(' ');
+  const { ok, output } = await runCommand(line, settings);
   let report;
   try {
     report = JSON.parse(readFileSync(file, 'utf8'));
@@ -76,59 +37,75 @@ const jest = async (id, args, bin) => {
   return { ok, passed, failed, output, note: `${passed} tests${skipped > 0 ? `, ${skipped} skipped` : ''}` };
 };
 
-/** The suite with coverage: too little of it is one failure more. */
+/** The test suite without coverage. It fails when jest fails, even if no test failed. */
+const plain = async (id, settings) => {
+  const result = await jest(id, [], settings);
+  return result.ok === false && result.failed === 0 ? { ...result, failed: 1 } : result;
+};
+
+/**
+ * The test suite with coverage and all cases of the properties. A coverage below the limit counts as one failure. Coverage doubles the
+ * time to load the files of src, and fewer cases reach fewer branches, so only CI measures it.
+ */
 const covered = async () => {
   const folder = join(temp, 'coverage');
   const reporters = ['json-summary', 'text'].map((name) => `--coverageReporters=${name}`);
-  const result = await jest('jest', ['--coverage', `--coverageDirectory=${folder}`, ...reporters]);
+  const args = ['--coverage', `--coverageDirectory=${folder}`, ...reporters];
+  const result = await jest('jest', args, { env: { RX_TRADE_FEED_ALL_CASES: '1' } });
   if (result.failed > 0) return result;
   const { branches } = JSON.parse(readFileSync(join(folder, 'coverage-summary.json'), 'utf8')).total;
   const note = `${result.note}, ${branches.pct} % of branches`;
   return result.ok ? { ...result, passed: result.passed + 1, note } : { ...result, failed: 1, note };
 };
 
-const onNode = (version) => async () => {
-  const result = await jest(`node-${version}`, [], [installNode(version)]);
-  return result.ok === false && result.failed === 0 ? { ...result, failed: 1 } : result;
-};
+const onNode = (version) => async () => plain(`node-${version}`, { bin: [installNode(version)] });
 
-/** Tests that count themselves: those of whole apps, and those with peers. */
-const counted = (name) => async () => {
-  const { ok, output } = await runScript(name);
+// Scripts must not build again, because other checks are reading `dist`. They share the example app.
+const env = { RX_TRADE_FEED_IS_BUILT: '1', RX_TRADE_FEED_EXAMPLE_IN: join(temp, 'example') };
+
+/** A script that prints the line `N passed, N failed` itself. */
+const counted = (line) => async () => {
+  const { ok, output } = await runCommand(line, { env });
   const [, passed, failed] = /^(\d+) passed, (\d+) failed$/m.exec(output) ?? [];
   const failures = Math.max(Number(failed ?? 1), Number(!ok));
   return { passed: Number(passed ?? 0), failed: failures, output, note: `${passed ?? 0} tests` };
 };
 
-// Two at a time while they last, then jest, which has workers of its own and tests that watch the clock.
-const besides = [
-  ['build', script('build')],
-  ['lint', script('lint')],
-  ['types', script('types')],
-  ['format', script('format:check')],
-  ['imports', script('imports')],
-  ['docs', script('docs')],
-  ['api', script('api')],
-  ['package', script('check:package')],
+const build = ['build', command('node scripts/build.mjs')];
+// The other checks take the CPU time that jest leaves, because some tests measure time.
+const beside = (line, env = {}) => command(line, { env, priority: constants.priority.PRIORITY_LOW });
+// Two at a time, in this order: the longest first.
+const shared = [
+  ['jest', options.ci ? covered : () => plain('jest')],
+  // A larger young generation saves a tenth of the time.
+  ['lint', beside('eslint .', { NODE_OPTIONS: '--max-semi-space-size=64' })],
+  ['types', beside('tsc --noEmit')],
+  ['format', beside('prettier --check .')],
+  ['docs', beside('typedoc')],
+  ['api', beside('node scripts/api.mjs')],
+  ['imports', beside('depcruise . --config')],
+  ['package', beside('node scripts/package.mjs')],
 ];
-const alone = [
-  // On a machine that does nothing else.
-  ['bench', script('bench:check')],
-  ['jest', covered],
-  ...(options.apps
-    ? [
-        ['peers', counted('test:peers')],
-        ['apps', counted('test:apps')],
-      ]
-    : []),
-  ...(options.nodes ? nodeVersions.map((version) => [`node ${version.split('.')[0]}`, onNode(version)]) : []),
+const sharedInCi = [
+  ['debian', command('node scripts/install-debian.mjs')],
+  ['peers', counted('node scripts/test-peers.mjs')],
+  ['apps', counted('node scripts/test-apps.mjs --without example-app')],
+  ['example', counted('node scripts/test-apps.mjs example-app --without speed')],
+  ...nodeVersions.map((version) => [`node ${version.split('.')[0]}`, onNode(version)]),
+];
+// One at a time: they measure.
+const aloneInCi = [
+  ['speed', counted('node scripts/test-apps.mjs speed')],
+  ['bench', command('node --expose-gc bench/check/index.mjs')],
 ];
 
-const names = [...besides, ...alone].map(([name]) => name);
-const only = options.only?.split(',') ?? names;
+const all = [build, ...shared, ...(options.ci ? [...sharedInCi, ...aloneInCi] : [])];
+const names = all.map(([name]) => name);
+const groups = { nodes: ['build', ...names.filter((name) => name.startsWith('node '))] };
+const only = options.only?.split(',').flatMap((name) => groups[name] ?? [name]) ?? names;
 const unknown = only.filter((name) => !names.includes(name));
 if (unknown.length > 0) {
-  console.error(`No check is called ${unknown.join(', ')}; there are: ${names.join(', ')}`);
+  console.error(`Unknown check: ${unknown.join(', ')}. The checks are ${names.join(', ')}; more run with --ci.`);
   process.exit(2);
 }
 
@@ -138,12 +115,8 @@ const check = async ([name, run]) => {
   if (!only.includes(name)) return;
   console.log(`… ${name}`);
   const started = performance.now();
-  const {
-    passed,
-    failed,
-    output,
-    note = '',
-  } = await run().catch((error) => ({ passed: 0, failed: 1, output: `${error.stack}` }));
+  const result = await run().catch((error) => ({ passed: 0, failed: 1, output: error.stack }));
+  const { passed, failed, output, note = '' } = result;
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   total.passed += passed;
   total.failed += failed;
@@ -153,22 +126,24 @@ const check = async ([name, run]) => {
 
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 process.once('exit', () => {
-  running.forEach(end);
+  killAll();
   rmSync(temp, { recursive: true, force: true });
 });
 
-const built = check(besides[0]);
-// These read dist.
-const ready = { api: built, package: built };
-const waiting = besides.slice(1);
+// Two lanes. The tests that need a program from Debian wait until it is installed.
+let debianInstalled;
+const waiting = [...shared, ...(options.ci ? sharedInCi : [])];
 const lane = async () => {
   for (let next = waiting.shift(); next; next = waiting.shift()) {
-    await ready[next[0]];
-    await check(next);
+    if (/^(peers|apps|example)$/.test(next[0])) await debianInstalled;
+    const done = check(next);
+    if (next[0] === 'debian') debianInstalled = done;
+    await done;
   }
 };
-await Promise.all([built.then(lane), lane()]);
-for (const each of alone) await check(each);
+await check(build);
+await Promise.all([lane(), lane()]);
+if (options.ci) for (const each of aloneInCi) await check(each);
 
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;

@@ -5,10 +5,11 @@ import type { Frame } from './protocol/frame.js';
 import type { Ticket } from './protocol/ticket.js';
 import { backoff } from './reconnect/backoff.js';
 import { type Emit, reconnecting } from './reconnect/lifecycle.js';
+import type { Reconnect } from './reconnect/policy.js';
 import type { OnClosing } from './transport/handshake.js';
 import { openConnectionOver } from './transport/open-connection.js';
 import { requestTicketOver } from './transport/request-ticket.js';
-import { reusableSockets } from './transport/reusable-sockets.js';
+import { type ReusableSockets, reusableSockets } from './transport/reusable-sockets.js';
 
 /**
  * Streams the frames of a feed, on the thread that subscribes: the main thread or a worker.
@@ -24,23 +25,19 @@ export const attempts$ = (
 ): Observable<Frame> =>
   defer(() => {
     const sockets = reusableSockets(settings);
-    const on = lifecycle(emit);
+    const on = lifecycle(emit, sockets);
     return of(feed).pipe(
       tap(on.ticketRequested),
       requestTicketOver(sockets, settings), //                        Feed    -> Ticket   POST /v1/wss/tickets
       tap(on.ticketIssued),
       openConnectionOver(sockets, settings, on.opened, onClosing), // Ticket  -> Frame    handshake, then frames
-      retryWhen(
-        backoff(settings.backoff, (reconnect) => {
-          sockets.attemptFailed(reconnect.failure);
-          on.reconnecting(reconnect); //                              failure -> when to resubscribe, or stop
-        }),
-      ),
+      retryWhen(backoff(settings.backoff, on.attemptFailed)), //      failure -> when to resubscribe, or stop
       finalize(sockets.release),
     );
   });
 
-const lifecycle = (emit: Emit) => {
+const lifecycle = (emit: Emit, sockets: ReusableSockets) => {
+  const emitReconnect = reconnecting(emit);
   let connection = 0;
   return {
     ticketRequested: (feed: Feed) => emit({ type: 'ticket-requested', at: Date.now(), feed }),
@@ -52,6 +49,9 @@ const lifecycle = (emit: Emit) => {
       emit({ type: 'opened', at: Date.now(), feed, connection });
       return connection;
     },
-    reconnecting: reconnecting(emit),
+    attemptFailed: (reconnect: Reconnect) => {
+      sockets.attemptFailed(reconnect.failure);
+      emitReconnect(reconnect);
+    },
   };
 };

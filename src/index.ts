@@ -1,7 +1,7 @@
 // The feed
 export { tradeFeed$, tradeFeedEvents$ } from './trade-feed.js';
 
-// Its building blocks
+// The operators that the feed consists of
 export { requestTicket } from './transport/request-ticket.js';
 export { openConnection } from './transport/open-connection.js';
 export { backoff, retryDelay } from './reconnect/backoff.js';
@@ -14,7 +14,7 @@ export type { Codec } from './operators/decode/codec.js';
 export { DecodeError, type DecodeFailure, type DecodeIssue } from './operators/decode/decode-failure.js';
 export { whereBytes } from './operators/where-bytes.js';
 export { Decoded } from './operators/items/decoded.js';
-export type { FrameIn, ItemOf } from './operators/items/item.js';
+export type { FrameIn, ItemOf, NotInferred } from './operators/items/item.js';
 export { distinctRecent, type DistinctRecentOptions } from './operators/distinct-recent.js';
 
 // Operators: windows and conflation
@@ -26,9 +26,8 @@ export type {
   AccumulatedWindow,
   Accumulator,
   FeedWindow,
-  Settled,
-  TellsOfGaps,
   WindowFacts,
+  WindowSource,
 } from './operators/window/feed-window.js';
 export { conflate, type ConflateOptions } from './operators/conflate.js';
 export { Conflated } from './operators/items/conflated.js';
@@ -42,16 +41,16 @@ export type { DropReport } from './operators/bounded/drop-report.js';
 export { OverflowError } from './operators/bounded/overflow-error.js';
 
 // Operators: share, status and figures
-export { shareFeed, type ShareOptions } from './operators/share-feed.js';
+export { shareFeed, type ShareFeedOptions } from './operators/share-feed.js';
 export {
-  type Connecting,
+  type ConnectingStatus,
   connectionStatus,
   type ConnectionStatus,
-  type Live,
+  type LiveStatus,
   type ReconnectingStatus,
   type StoppedStatus,
 } from './operators/connection-status.js';
-export { feedStats, type StatsOptions } from './operators/feed-stats.js';
+export { feedStats, type FeedStatsOptions } from './operators/feed-stats.js';
 export type { FeedStats } from './operators/items/feed-tally.js';
 export { frames } from './operators/frames.js';
 export { gaps } from './operators/gaps.js';
@@ -63,11 +62,11 @@ export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/item
 export { RecordingError, type RecordingErrorFields } from './operators/node/recording/recording-error.js';
 export type { ReplayProgress } from './operators/node/recording/replay-rounds.js';
 
-// What it is told
+// Options
 export type { TlsOptions, TradeFeedOptions } from './options.js';
 export type { BackoffOptions, BackoffPolicy, Reconnect } from './reconnect/policy.js';
 
-// What it says
+// Values, errors and events
 export { Feed } from './protocol/feed.js';
 export { Ticket, type WireTicket } from './protocol/ticket.js';
 export { Frame } from './protocol/frame.js';

@@ -23,63 +23,63 @@ import { isCredential, Secret } from './protocol/secret.js';
 import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from './reconnect/policy.js';
 
 /**
- * TLS of a private service, for the ticket request and the handshake alike. Any other name is `invalid-options`: where to connect is
- * decided by `baseUrl` and by the ticket alone.
+ * TLS options for a private service, used by the ticket request and the handshake. Any other name is `invalid-options`: only `baseUrl`
+ * and the ticket decide where to connect.
  */
 export type TlsOptions = SecureContextOptions &
   Pick<ConnectionOptions, 'servername' | 'checkServerIdentity' | 'rejectUnauthorized'>;
 
-/** Everything that can be set. All of it is optional where a default or an environment variable serves. */
+/** The options of a feed. All are optional; `baseUrl` and `apiKey` can come from environment variables. */
 export interface TradeFeedOptions {
   /**
-   * The HTTPS base address of the service; it may have a path. `http:` is accepted for a loopback host alone.
+   * The HTTPS base address of the service; it may have a path. `http:` is accepted only for a loopback host.
    * @defaultValue the environment variable `TRADE_FEED_BASE_URL`
    */
   readonly baseUrl?: string | undefined;
   /**
-   * The API key, or a function (it may be async) that is asked for it before every ticket, so that a key can rotate. The
-   * function has `ticketTimeoutMs` of its own.
+   * The API key, or a function that returns it. The function may be async. It is called before every ticket request, so that a key can
+   * rotate, and must return within `ticketTimeoutMs`.
    * @defaultValue the environment variable `TRADE_FEED_API_KEY`
    */
   readonly apiKey?: string | Secret | (() => string | Promise<string>) | undefined;
   /** Absolute deadline of the ticket request, in ms. @defaultValue 10 000 */
   readonly ticketTimeoutMs?: number | undefined;
   /**
-   * Absolute deadline of the handshake, in ms. A ticket that expires earlier ends it earlier, but not twice in a row: the clock that says
-   * so may be wrong. @defaultValue 10 000
+   * Absolute deadline of the handshake, in ms. A ticket that expires earlier ends the handshake earlier, but not in two attempts in a
+   * row, because a clock may be wrong. @defaultValue 10 000
    */
   readonly handshakeTimeoutMs?: number | undefined;
   /**
-   * Silence in ms after which a ping is sent; the connection is given up when the answer does not come within as long
-   * again, or 5 s if that is less. 0 turns both off. @defaultValue 30 000
+   * Time without data, in ms, after which a ping is sent. The connection is closed if no data arrives within the same time again, at
+   * most 5 s. 0 disables both. @defaultValue 30 000
    */
   readonly idleTimeoutMs?: number | undefined;
-  /** A larger frame ends the connection, in bytes. @defaultValue 16 777 216 (16 MiB) */
+  /** Size limit of a frame, in bytes. A larger frame ends the connection. @defaultValue 16 777 216 (16 MiB) */
   readonly maxFrameBytes?: number | undefined;
-  /** What differs from the default reconnect policy. */
+  /** The reconnect policy, where it differs from the default. */
   readonly backoff?: BackoffOptions | undefined;
-  /** Overrides what a failure asks for; gets the failure and the verdict of the table. */
+  /** Returns the verdict for a failure. Receives the failure and its default verdict. */
   readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
   /**
-   * A private CA and the like: the names of {@link TlsOptions}, no others. It does not reach a `dispatcher`, which has its own.
-   * `rejectUnauthorized: false` sends the key to any server that answers: give the `ca` instead.
+   * A private CA and similar options: see {@link TlsOptions}. A `dispatcher` does not use them; it has its own TLS options.
+   * `rejectUnauthorized: false` sends the key to any server that answers: set `ca` instead.
    */
   readonly tls?: TlsOptions | undefined;
   /**
-   * While the feed streams, keeps one connection ready to each of the two ends of a reconnect: the ticket endpoint and the origin
-   * of the last `wss_url`. Nothing is sent over them, and no ticket is fetched ahead. Not where a `dispatcher` or an `agent`
+   * While the feed streams, keeps one idle connection to the ticket endpoint and one to the origin of the last `wss_url`, so that a
+   * reconnect is faster. Nothing is sent over them, and no ticket is requested early. Has no effect where a `dispatcher` or an `agent`
    * connects. @defaultValue `false`
    */
   readonly standby?: boolean | undefined;
   /**
-   * Where the feed is received: on this thread, or in a worker thread of its own, which reads on while this one is blocked. Functions that
-   * are given here run on this thread all the same. `dispatcher`, `agent` and `backoff.scheduler` cannot go with `'worker'`.
-   * `requestTicket` and `openConnection` alone always work on the thread that calls them. @defaultValue `'main'`
+   * Where the feed is received: on this thread, or in a worker thread, which continues to read while this thread is blocked. Functions in
+   * the options always run on this thread. `dispatcher`, `agent` and `backoff.scheduler` cannot be used with `'worker'`.
+   * `requestTicket` and `openConnection` always work on the thread that calls them. @defaultValue `'main'`
    */
   readonly receiveIn?: 'main' | 'worker' | undefined;
   /**
-   * With `receiveIn: 'worker'`: how many bytes of frames wait in the worker while this thread is blocked; beyond that the oldest are
-   * dropped, which a `gap` tells. @defaultValue 268 435 456 (256 MiB)
+   * With `receiveIn: 'worker'`: how many bytes of frames the worker stores while this thread is blocked. If there are more, the worker
+   * drops the oldest frames, and a `gap` reports it. @defaultValue 268 435 456 (256 MiB)
    */
   readonly receiveBufferBytes?: number | undefined;
   /** An undici Dispatcher for the ticket request, for a proxy. */
@@ -88,7 +88,7 @@ export interface TradeFeedOptions {
   readonly agent?: HttpAgent | HttpsAgent | undefined;
 }
 
-/** The options after their one validation: defaults filled in, the key wrapped. Valid as options themselves. */
+/** Validated options, with the defaults and the key as a `Secret`. They are valid as options, too. */
 export interface Settings extends TradeFeedOptions {
   readonly apiKey?: Secret | (() => string | Promise<string>);
   readonly ticketTimeoutMs: number;
@@ -98,7 +98,7 @@ export interface Settings extends TradeFeedOptions {
   readonly backoff: BackoffPolicy;
 }
 
-/** The settings of whoever requests a ticket. */
+/** Settings for ticket requests: with the address and the key. */
 export interface TicketSettings extends Settings {
   readonly baseUrl: string;
   readonly apiKey: Secret | (() => string | Promise<string>);
@@ -118,10 +118,10 @@ const isBaseUrl = (value: unknown): boolean => {
   return encrypted && url.username === '' && url.password === '';
 };
 
-// `createSecureContext` judges the value of these: see `isTls`.
+// `createSecureContext` checks the values of these options: see `isTls`.
 const anything: Rule = { allowed: 'an option of node:tls', is: () => true };
 
-// No other name may be given: `tls.connect` would take a `host`, a `port` or a `socket` from here, and the key would go there.
+// Other names are refused: `tls.connect` would accept a `host`, a `port` or a `socket`, and send the key there.
 const tlsRules: Readonly<Record<keyof TlsOptions, Rule>> = {
   ca: { allowed: 'certificates in PEM', is: (v) => [v].flat().every((pem) => areCertificates(String(pem))) },
   cert: anything,
@@ -160,7 +160,7 @@ const isTls = (value: unknown): boolean => {
   }
 };
 
-// A CA that is no certificate is passed over by createSecureContext, and would look like an untrusted server.
+// createSecureContext ignores an invalid CA, which would later look like an untrusted server.
 const areCertificates = (pem: string): boolean => {
   const blocks = pem.match(
     /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----.+?-----END (?:X509 |TRUSTED )?CERTIFICATE-----/gs,
@@ -176,14 +176,14 @@ const isCertificate = (pem: string): boolean => {
   }
 };
 
-/** What each option must be. */
+/** The rule of each option. */
 export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   baseUrl: {
-    allowed: 'an https: address (http: for a loopback host alone) without credentials, query or fragment',
+    allowed: 'an https: address (http: only for a loopback host) without credentials, query or fragment',
     is: isBaseUrl,
   },
   apiKey: {
-    allowed: 'a text of visible ASCII characters without spaces, or a function that gives one',
+    allowed: 'a string of visible ASCII characters without spaces, or a function that returns one',
     isSecret: true,
     is: (v) => typeof v === 'function' || v instanceof Secret || isCredential(v),
   },
@@ -204,23 +204,23 @@ export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   agent: objectWith('addRequest', 'an http.Agent or https.Agent'),
 };
 
-// Marks what has been validated, so that the building blocks that are given it need not do it again.
+// Marks validated settings, so that they are not validated again.
 const isResolved = Symbol('resolved');
 
 /**
- * Validates options, fills in the defaults and wraps the key. Settings that it made before are given back as they are.
+ * Validates options, adds the defaults and wraps the key in a `Secret`. Returns settings unchanged.
  *
- * @throws TradeFeedError with code `invalid-options`, naming the option and what is allowed, never a text that was given
+ * @throws TradeFeedError with code `invalid-options`. It names the option and the allowed values, never a string from the options
  */
 export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
   if (isSettings(options)) return options;
-  const given = validated<TradeFeedOptions>(options, feedOptionRules);
-  validated<TlsOptions>(given.tls ?? {}, tlsRules, 'tls.');
+  const valid = validated<TradeFeedOptions>(options, feedOptionRules);
+  validated<TlsOptions>(valid.tls ?? {}, tlsRules, 'tls.');
   return {
     ...defaults,
-    ...given,
-    ...(typeof given.apiKey === 'string' && { apiKey: new Secret(given.apiKey) }),
-    backoff: resolveBackoff(given.backoff),
+    ...valid,
+    ...(typeof valid.apiKey === 'string' && { apiKey: new Secret(valid.apiKey) }),
+    backoff: resolveBackoff(valid.backoff),
     [isResolved]: true,
   } as Settings;
 };
@@ -228,7 +228,7 @@ export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
 const isSettings = (options: TradeFeedOptions | null): options is Settings =>
   Object.hasOwn(Object(options) as object, isResolved);
 
-/** Does the same for whoever requests tickets: reads the environment where the address or the key is missing, and needs both. */
+/** Validates options for ticket requests. Reads a missing address or key from the environment, and throws if it is not there. */
 export const resolveTicketOptions = (options: TradeFeedOptions = {}): TicketSettings => {
   const settings = resolveOptions(options);
   const { baseUrl = fromEnvironment('baseUrl'), apiKey = fromEnvironment('apiKey') } = settings;
@@ -239,7 +239,7 @@ const variables = { baseUrl: 'TRADE_FEED_BASE_URL', apiKey: 'TRADE_FEED_API_KEY'
 
 const fromEnvironment = (name: keyof typeof variables): string => {
   const value = process.env[variables[name]];
-  if (!value) throw invalidOption(name, `given, or be in ${variables[name]}`);
+  if (!value) throw invalidOption(name, `set, or be in ${variables[name]}`);
   const { is, allowed } = feedOptionRules[name];
   if (!is(value)) throw invalidOption(name, `${allowed} (see ${variables[name]})`);
   return value;

@@ -10,8 +10,8 @@ import type { Frame } from './protocol/frame.js';
 import { type Emit, withLifecycle } from './reconnect/lifecycle.js';
 import { withGaps } from './reconnect/with-gaps.js';
 import type { OnClosing } from './transport/handshake.js';
+import { checkReceiveIn } from './worker/cloneable-settings.js';
 import { feedInWorker$ } from './worker/feed-in-worker.js';
-import { checkMovable } from './worker/moved-settings.js';
 
 /**
  * Streams the frames of a feed while there is a subscriber.
@@ -87,5 +87,5 @@ const frames$ = (feed: Feed, settings: TicketSettings, emit: Emit, { user, onClo
 
 const resolveFeedSettings = (feed: Feed, options: TradeFeedOptions | undefined): TicketSettings => {
   checkFeed(feed);
-  return checkMovable(resolveTicketOptions(options));
+  return checkReceiveIn(resolveTicketOptions(options));
 };

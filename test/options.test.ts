@@ -35,7 +35,7 @@ const refusalOf = (call: () => unknown): TradeFeedError => {
     expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
     return error as TradeFeedError;
   }
-  throw new Error('nothing was thrown');
+  throw new Error('no exception');
 };
 
 const refused = (name: string, value: unknown): TradeFeedError => refusalOf(() => resolveOptions({ [name]: value }));
@@ -44,14 +44,14 @@ const everythingOf = (error: TradeFeedError): string =>
 
 interface OptionCase {
   readonly byDefault: unknown;
-  /** What the refusal says is allowed, in its own words. */
+  /** The allowed values in the message of the error. */
   readonly allowed: string;
   readonly good: readonly unknown[];
   readonly bad: readonly unknown[];
 }
 
 const aMoment = 'a number of ms above 0';
-const allowedUrl = 'an https: address (http: for a loopback host alone) without credentials, query or fragment';
+const allowedUrl = 'an https: address (http: only for a loopback host) without credentials, query or fragment';
 const badMoments = [0, -1, -Infinity, NaN, marker, '10', null, true, {}, [5], 5n, () => 5];
 const badWaits = badMoments.filter((value) => value !== 0);
 
@@ -95,7 +95,7 @@ const options: Readonly<Record<keyof TradeFeedOptions, OptionCase>> = {
   },
   apiKey: {
     byDefault: undefined,
-    allowed: 'a text of visible ASCII characters without spaces, or a function that gives one',
+    allowed: 'a string of visible ASCII characters without spaces, or a function that returns one',
     good: ['k', 'sk_live_123', new Secret('k'), () => 'k', () => Promise.resolve('k')],
     bad: [
       '',
@@ -203,7 +203,7 @@ describe.each(Object.entries(options))('the option %s', (name, { byDefault, allo
   });
 
   it.each(bad.map((value) => [value]))(
-    'must not be %p: it is named with what is allowed, and no text is shown',
+    'is refused as %p with the allowed values and without strings from the options',
     (value) => {
       const error = refused(name, value);
       const isShown = (typeof value === 'number' && !Number.isNaN(value)) || typeof value === 'boolean';
@@ -216,7 +216,7 @@ describe.each(Object.entries(options))('the option %s', (name, { byDefault, allo
   );
 });
 
-// Each option of the policy: good and bad values.
+// Good and bad values of each option of the policy.
 const policy: Readonly<Record<string, { good: readonly unknown[]; bad: readonly unknown[]; allowed: string }>> = {
   initialDelayMs: { allowed: 'a number of ms, 0 or more', good: [0, 1, 30_000], bad: badWaits },
   maxDelayMs: { allowed: 'a number of ms, 0 or more', good: [500, Infinity], bad: badWaits },
@@ -249,25 +249,25 @@ describe.each(Object.entries(policy))('the option backoff.%s', (name, { allowed,
 });
 
 describe('the option backoff', () => {
-  it('names an option that it does not know', () => {
+  it('refuses an unknown name', () => {
     expect(refused('backoff', { maxDelay: 5 }).message).toContain(
       '`backoff.maxDelay` must be left out: the options are initialDelayMs, maxDelayMs, factor, jitter, stableAfterMs, maxAttempts, random, scheduler)',
     );
   });
 
-  it('must not begin with a longer wait than its longest', () => {
+  it('refuses an initial wait beyond the longest wait', () => {
     expect(refused('backoff', { initialDelayMs: 2_000, maxDelayMs: 1_000 }).message).toContain(
       '`backoff.initialDelayMs` must be at most maxDelayMs (1000), got 2000',
     );
     expect(resolveOptions({ backoff: { initialDelayMs: 1_000, maxDelayMs: 1_000 } }).backoff.maxDelayMs).toBe(1_000);
-    // The default of the one is capped by the other where only that is given.
+    // The default of initialDelayMs is limited by maxDelayMs.
     const { backoff } = resolveOptions({ backoff: { maxDelayMs: 100 } });
     expect(backoff).toMatchObject({ initialDelayMs: 100, maxDelayMs: 100 });
     expect(resolveOptions({ backoff }).backoff).toEqual(backoff);
   });
 });
 
-// Each option of node:tls that may be given, once more by hand: a name that is missing here or there fails.
+// Each allowed option of node:tls, written by hand: a name that is missing here or in src fails the test.
 const tlsNames = Object.keys({
   ca: true,
   cert: true,
@@ -299,23 +299,23 @@ const tlsNames = Object.keys({
 
 describe('the option tls', () => {
   it.each([
-    // What `tls.connect` would go by: another address, a socket that is open already, a pipe, another lookup.
+    // Options that would change where `tls.connect` connects: an address, an open socket, a pipe, a lookup function.
     ...['host', 'port', 'socket', 'path', 'lookup', 'localAddress', 'family', 'fd', 'onread'],
     ...['secureContext', 'session', 'ALPNProtocols', 'pskCallback', 'minDHSize', 'requestOCSP', 'timeout'],
-    // Misspelt, or of another object.
+    // Misspelled, or an option of another object.
     ...['rejectUnauthorised', 'CA', 'certs', 'serverName', 'checkServerIdentityy', 'constructor', 'toString', ''],
-  ])('names %j, which it does not know, and those that it knows, from the call itself', (name) => {
+  ])('refuses the unknown name %j from the call itself, and lists the known names', (name) => {
     for (const receiveIn of ['main', 'worker'] as const)
       for (const call of [tradeFeed$, tradeFeedEvents$]) {
         const tls = { ca: cert, [name]: marker } as TlsOptions;
-        const given = { baseUrl: 'https://feed.example.com', apiKey: 'k', tls, receiveIn };
-        const error = refusalOf(() => call('market', given));
+        const input = { baseUrl: 'https://feed.example.com', apiKey: 'k', tls, receiveIn };
+        const error = refusalOf(() => call('market', input));
         expect(error.message).toContain(`(\`tls.${name}\` must be left out: the options are ${tlsNames.join(', ')})`);
         expect(everythingOf(error)).not.toContain(marker);
       }
   });
 
-  it('knows __proto__ as a name, not as a prototype', () => {
+  it('treats __proto__ as a name, not as a prototype', () => {
     const tls = JSON.parse(`{"__proto__":{"host":"${marker}"}}`) as TlsOptions;
     expect(refused('tls', tls).message).toContain('`tls.__proto__` must be left out');
   });
@@ -330,43 +330,43 @@ describe('the option tls', () => {
     [{ pfx: 47_110_815 }, '`tls` must be an object of options for node:tls'],
     [{ ticketKeys: Buffer.from(marker) }, '`tls` must be an object of options for node:tls'],
     [{ sessionTimeout: marker }, '`tls` must be an object of options for node:tls'],
-  ])('must not hold %p, and shows no secret', (tls, message) => {
+  ])('refuses %p without showing a secret', (tls, message) => {
     const error = refused('tls', tls);
     expect(error.message).toContain(message);
     expect(everythingOf(error)).not.toMatch(new RegExp(`${marker}|47110815`));
   });
 
-  it('may hold what is undefined, under its own names', () => {
+  it('accepts undefined for its own names', () => {
     const nothing = Object.fromEntries(tlsNames.map((name) => [name, undefined]));
     expect(resolveOptions({ tls: nothing }).tls).toEqual({});
   });
 });
 
 describe('resolveOptions', () => {
-  it('names an option that there is not, and those that there are', () => {
+  it('refuses an unknown name, and lists the known names', () => {
     expect(refused('apikey', marker).message).toBe(
       `The options are not valid (\`apikey\` must be left out: the options are ${Object.keys(options).join(', ')}). Correct the option that is named here.`,
     );
     expect(everythingOf(refused('apikey', marker))).not.toContain(marker);
   });
 
-  it.each([null, 5, marker, true, () => ({})])('refuses %p, which is no object', (given) => {
-    expect(refusalOf(() => resolveOptions(given as TradeFeedOptions)).message).toContain(
+  it.each([null, 5, marker, true, () => ({})])('refuses %p, which is not an object', (input) => {
+    expect(refusalOf(() => resolveOptions(input as TradeFeedOptions)).message).toContain(
       '`options` must be an object)',
     );
   });
 
-  it('leaves the object of the caller alone, however deep', () => {
+  it('does not change the object of the caller', () => {
     const backoff = Object.freeze({ initialDelayMs: 7 });
     const tls = Object.freeze({ ca: Object.freeze([cert]) as unknown as string[] });
-    const given = Object.freeze({ baseUrl: 'https://x.example', apiKey: 'k', backoff, tls, classify: undefined });
-    const settings = resolveTicketOptions(given);
+    const input = Object.freeze({ baseUrl: 'https://x.example', apiKey: 'k', backoff, tls, classify: undefined });
+    const settings = resolveTicketOptions(input);
     expect(settings.backoff.initialDelayMs).toBe(7);
-    expect(given.apiKey).toBe('k');
+    expect(input.apiKey).toBe('k');
     expect(backoff).toEqual({ initialDelayMs: 7 });
   });
 
-  it('gives options that it takes again, as they are', () => {
+  it('returns settings that it accepts as options, unchanged', () => {
     process.env['TRADE_FEED_BASE_URL'] = 'https://env.example';
     const once = resolveOptions({
       apiKey: 'k',
@@ -390,21 +390,21 @@ describe('resolveOptions', () => {
     expect((settings.apiKey as Secret).reveal()).toBe(marker);
   });
 
-  it('does not ask for a key that is a function', () => {
+  it('does not call an apiKey function', () => {
     const apiKey = () => {
-      throw new Error('asked too early');
+      throw new Error('called too early');
     };
     expect(resolveOptions({ apiKey }).apiKey).toBe(apiKey);
   });
 
-  it('needs neither an address nor a key: a handshake has its own', () => {
+  it('needs neither an address nor a key: a ticket contains its own address', () => {
     expect(resolveOptions()).not.toHaveProperty('baseUrl');
     expect(resolveOptions()).not.toHaveProperty('apiKey');
   });
 });
 
 describe('the environment', () => {
-  it('serves where an option is missing', () => {
+  it('replaces a missing option', () => {
     process.env['TRADE_FEED_BASE_URL'] = 'https://env.example';
     process.env['TRADE_FEED_API_KEY'] = 'env-key';
     const settings = resolveTicketOptions({ apiKey: undefined });
@@ -412,7 +412,7 @@ describe('the environment', () => {
     expect((settings.apiKey as Secret).reveal()).toBe('env-key');
   });
 
-  it('does not count where an option is given, not even when it is wrong', () => {
+  it('is ignored if an option is set, even to an invalid value', () => {
     process.env['TRADE_FEED_BASE_URL'] = marker;
     process.env['TRADE_FEED_API_KEY'] = 'a b';
     const settings = resolveTicketOptions({ baseUrl: 'https://x.example', apiKey: 'k' });
@@ -427,15 +427,15 @@ describe('the environment', () => {
     expect(resolveTicketOptions({ apiKey: 'k' }).baseUrl).toBe('https://two.example');
   });
 
-  it('does not matter to whoever requests no tickets', () => {
+  it('is not used by openConnection', () => {
     process.env['TRADE_FEED_BASE_URL'] = marker;
     expect(resolveOptions().baseUrl).toBeUndefined();
   });
 
   it.each([
     ['TRADE_FEED_BASE_URL', `http://${marker}.example`, allowedUrl],
-    ['TRADE_FEED_API_KEY', `${marker} ${marker}`, 'a text of visible ASCII characters without spaces'],
-  ])('is held against the same rules: %s', (name, value, allowed) => {
+    ['TRADE_FEED_API_KEY', `${marker} ${marker}`, 'a string of visible ASCII characters without spaces'],
+  ])('is checked by the same rules: %s', (name, value, allowed) => {
     process.env['TRADE_FEED_BASE_URL'] = 'https://x.example';
     process.env[name] = value;
     const error = refusalOf(() => resolveTicketOptions());
@@ -444,44 +444,47 @@ describe('the environment', () => {
     expect(everythingOf(error)).not.toContain(marker);
   });
 
-  it.each(names)('counts an empty %s as missing', (name) => {
+  it.each(names)('treats an empty %s as missing', (name) => {
     process.env[name] = '';
     expect(resolveOptions()).toEqual(resolveOptions({}));
-    expect(refusalOf(() => resolveTicketOptions()).message).toContain('given, or be in TRADE_FEED_');
+    expect(refusalOf(() => resolveTicketOptions()).message).toContain('set, or be in TRADE_FEED_');
   });
 });
 
 describe('resolveTicketOptions', () => {
   it.each([
-    ['baseUrl', { apiKey: 'k' }, '`baseUrl` must be given, or be in TRADE_FEED_BASE_URL)'],
-    ['apiKey', { baseUrl: 'https://x.example' }, '`apiKey` must be given, or be in TRADE_FEED_API_KEY)'],
-    ['both', undefined, '`baseUrl` must be given, or be in TRADE_FEED_BASE_URL)'],
-  ])('says where a missing value can come from: %s', (_what, given, message) => {
-    expect(refusalOf(() => resolveTicketOptions(given)).message).toContain(message);
+    ['baseUrl', { apiKey: 'k' }, '`baseUrl` must be set, or be in TRADE_FEED_BASE_URL)'],
+    ['apiKey', { baseUrl: 'https://x.example' }, '`apiKey` must be set, or be in TRADE_FEED_API_KEY)'],
+    ['both', undefined, '`baseUrl` must be set, or be in TRADE_FEED_BASE_URL)'],
+  ])('names where a missing value can come from: %s', (_what, input, message) => {
+    expect(refusalOf(() => resolveTicketOptions(input)).message).toContain(message);
   });
 
-  it('gives the settings when both are there', () => {
-    const given = { baseUrl: 'https://x.example/path', apiKey: () => 'k' };
-    expect(resolveTicketOptions(given)).toEqual(resolveOptions(given));
+  it('returns the settings if both are set', () => {
+    const input = { baseUrl: 'https://x.example/path', apiKey: () => 'k' };
+    expect(resolveTicketOptions(input)).toEqual(resolveOptions(input));
   });
 });
 
-describe('bad options throw from the call itself', () => {
+describe('invalid options throw from the call itself', () => {
   it.each([
     ['an address that ends in a space', { baseUrl: 'https://feed.example.com ' }],
     ['an address with an empty query', { baseUrl: 'https://feed.example.com?' }],
     ['an address with an empty fragment', { baseUrl: 'https://feed.example.com#' }],
-    ['a CA that is no PEM', { tls: { ca: marker } }],
-    ['a CA without text', { tls: { ca: [] as string[], servername: 5 as unknown as string } }],
-    ['a check that is no function', { tls: { checkServerIdentity: 'x' as unknown as () => undefined } }],
-    ['a word for a boolean', { tls: { rejectUnauthorized: 'false' as unknown as boolean } }],
+    ['a CA that is not PEM', { tls: { ca: marker } }],
+    ['an empty list of CAs', { tls: { ca: [] as string[], servername: 5 as unknown as string } }],
+    [
+      'a checkServerIdentity that is not a function',
+      { tls: { checkServerIdentity: 'x' as unknown as () => undefined } },
+    ],
+    ['a string for a boolean', { tls: { rejectUnauthorized: 'false' as unknown as boolean } }],
     ['a CA with a broken PEM', { tls: { ca: brokenPem } }],
-    ['a frame size beyond 2^31-1, which ws makes another one', { maxFrameBytes: 2 ** 32 + 16 }],
-  ])('for %s', (_what, given) => {
-    refusalOf(() => resolveOptions(given));
+    ['a frame size beyond 2^31-1, which ws converts to another number', { maxFrameBytes: 2 ** 32 + 16 }],
+  ])('for %s', (_what, input) => {
+    refusalOf(() => resolveOptions(input));
   });
 
-  it('shows no key that was given as a number', () => {
+  it('does not show a key that is a number', () => {
     expect(refused('apiKey', 47_110_815).message).not.toContain('47110815');
   });
 });

@@ -16,7 +16,7 @@ afterEach(() => {
   }
 });
 
-const given: TradeFeedOptions = { baseUrl: 'https://feed.example.com', apiKey: 'planted-key' };
+const valid: TradeFeedOptions = { baseUrl: 'https://feed.example.com', apiKey: 'planted-key' };
 
 const refusalOf = (call: () => unknown): TradeFeedError => {
   try {
@@ -25,21 +25,21 @@ const refusalOf = (call: () => unknown): TradeFeedError => {
     expect(error).toBeInstanceOf(TradeFeedError);
     return error as TradeFeedError;
   }
-  throw new Error('nothing was thrown');
+  throw new Error('no exception');
 };
 
 describe.each([
   ['tradeFeed$', tradeFeed$],
   ['tradeFeedEvents$', tradeFeedEvents$],
 ] as const)('%s', (_name, feed$) => {
-  it.each([[undefined], ['market'], ['raw']] as [Feed | undefined][])('gives an Observable for %p', (feed) => {
-    expect(isObservable(feed$(feed, given))).toBe(true);
+  it.each([[undefined], ['market'], ['raw']] as [Feed | undefined][])('returns an Observable for %p', (feed) => {
+    expect(isObservable(feed$(feed, valid))).toBe(true);
   });
 
   it('validates once, and not again for a subscription', () => {
     const passphrase = jest.fn(() => 'none');
     const tls = Object.defineProperty({}, 'passphrase', { get: passphrase, enumerable: true });
-    const ready$ = feed$('market', { ...given, tls, apiKey: () => new Promise<string>(() => undefined) });
+    const ready$ = feed$('market', { ...valid, tls, apiKey: () => new Promise<string>(() => undefined) });
     const { length } = passphrase.mock.calls;
     ready$.subscribe().unsubscribe();
     expect(length).toBeGreaterThan(0);
@@ -49,7 +49,7 @@ describe.each([
   it.each(['', 'x', 'Market', 'planted-key', 'toString', null, 5, {}, ['raw']])(
     'refuses the feed %p from the call itself',
     (feed) => {
-      const error = refusalOf(() => feed$(feed as Feed, given));
+      const error = refusalOf(() => feed$(feed as Feed, valid));
       const got = typeof feed === 'number' ? `, got ${feed}` : '';
       expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
       expect(error.message).toContain(`\`feed\` must be 'market' or 'raw'${got})`);
@@ -58,24 +58,24 @@ describe.each([
   );
 
   it.each<[string, TradeFeedOptions | undefined, string]>([
-    ['no options at all', undefined, '`baseUrl` must be given, or be in TRADE_FEED_BASE_URL'],
-    ['no key', { baseUrl: 'https://feed.example.com' }, '`apiKey` must be given, or be in TRADE_FEED_API_KEY'],
+    ['no options', undefined, '`baseUrl` must be set, or be in TRADE_FEED_BASE_URL'],
+    ['no key', { baseUrl: 'https://feed.example.com' }, '`apiKey` must be set, or be in TRADE_FEED_API_KEY'],
     [
       'http: to another machine',
-      { ...given, baseUrl: 'http://feed.example.com' },
+      { ...valid, baseUrl: 'http://feed.example.com' },
       '`baseUrl` must be an https: address',
     ],
     [
       'a negative delay',
-      { ...given, backoff: { initialDelayMs: -1 } },
+      { ...valid, backoff: { initialDelayMs: -1 } },
       '`backoff.initialDelayMs` must be a number of ms, 0 or more, got -1',
     ],
     [
-      'a text for a time',
-      { ...given, idleTimeoutMs: 'planted-key' as never },
+      'a string for a time',
+      { ...valid, idleTimeoutMs: 'planted-key' as never },
       '`idleTimeoutMs` must be a number of ms, 0 or more)',
     ],
-    ['an option that there is not', { ...given, timeout: 5 } as TradeFeedOptions, '`timeout` must be left out'],
+    ['an unknown option', { ...valid, timeout: 5 } as TradeFeedOptions, '`timeout` must be left out'],
   ])('refuses %s from the call itself', (_what, options, message) => {
     const error = refusalOf(() => feed$('market', options));
     expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop', stage: 'ticket' });
@@ -83,17 +83,17 @@ describe.each([
     expect(inspect(error, { showHidden: true, depth: null })).not.toContain('planted');
   });
 
-  it('takes what it needs from the environment', () => {
+  it('reads missing options from the environment', () => {
     process.env['TRADE_FEED_BASE_URL'] = 'https://feed.example.com';
     process.env['TRADE_FEED_API_KEY'] = 'planted-key';
     expect(isObservable(feed$())).toBe(true);
     expect(inspect(feed$(), { showHidden: true, depth: null })).not.toContain('planted-key');
   });
 
-  it('does not ask for a key before somebody subscribes', () => {
+  it('does not call apiKey before the subscription', () => {
     const apiKey = () => {
-      throw new Error('asked too early');
+      throw new Error('called too early');
     };
-    expect(isObservable(feed$('raw', { ...given, apiKey }))).toBe(true);
+    expect(isObservable(feed$('raw', { ...valid, apiKey }))).toBe(true);
   });
 });

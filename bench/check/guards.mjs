@@ -1,10 +1,10 @@
-// What CI guards: the ratios of the goals that a slip in the receive path or in the decode guard would bring down.
+// The ratios that CI checks: they fall if receiving or the compiled guard of a decoder becomes slower.
 
 /**
- * By how much a ratio may fall short of its goal before the check fails.
+ * How far a ratio may be below its goal, as a share of the goal.
  *
- * On a machine with seven times more to do than it has cores the median of five short pairs was 27 % below the goal at worst; what is
- * guarded against, frames that all go through `ws`, is 53 to 64 % below.
+ * With seven busy processes for each core, the median of five short pairs was at worst 27 % below the goal. If all frames go through
+ * `ws`, which the check must detect, it is 53 to 64 % below.
  */
 export const MARGIN = 0.35;
 
@@ -18,7 +18,7 @@ const replay = (over, under, size, atLeast, what) => ({
 const slower = 'rxjs/webSocket over ours, as text';
 const operators = 'ws with toString() over ours with six operators';
 
-/** Each divides the cost of `over` by that of `under`. */
+/** The ratios: the cost of `over` divided by the cost of `under`. */
 export const guards = [
   replay('rxjs', 'ours', 200, 3, slower),
   replay('rxjs', 'ours', 1024, 2.3, slower),
@@ -40,20 +40,20 @@ export const guards = [
   },
 ];
 
-/** The least that passes. */
-export const leastOf = ({ atLeast }) => atLeast * (1 - MARGIN);
+/** Returns the smallest ratio that passes. */
+export const minimumOf = ({ atLeast }) => atLeast * (1 - MARGIN);
 
-/** The samples that some guards need, each once. */
+/** Returns the samples that some guards need, each once. */
 export const contendersOf = (some) => {
   const all = some.flatMap(({ over, under }) => [over, under]);
   return [...new Map(all.map((each) => [each.join(' '), each])).values()];
 };
 
 /**
- * Returns the guards whose ratio is too low, each with the figures. A round that reaches the goal itself shows that the path is fast and the
- * machine busy: without the fast path no round does.
+ * Returns the guards whose ratio is too low, with their figures. One round that reaches the goal shows that the code is fast and the
+ * machine busy: slower code reaches it in no round.
  */
 export const brokenOf = (some, ratioOf) =>
   some
     .map((guard) => ({ ...guard, ratio: ratioOf(guard) }))
-    .filter((guard) => !(guard.ratio.median >= leastOf(guard) || guard.ratio.max >= guard.atLeast));
+    .filter((guard) => !(guard.ratio.median >= minimumOf(guard) || guard.ratio.max >= guard.atLeast));

@@ -1,11 +1,11 @@
-// Guards the receive path and the decode guard in CI: replay and micro alone, so that no kernel and no port decides.
+// Checks in CI that receiving and decoding have not become slower. It uses samples of replay and micro only, which need no network.
 //
-//   npm run bench:check                 fails with 1 when a ratio is below its goal minus the margin
-//   npm run bench:check -- --plain      measures the plain path in the place of the fast one: it must fail
+//   npm run bench -- check              exits with 1 if a ratio is below its goal minus the margin
+//   npm run bench -- check --plain      measures the slower receive path instead of the fast one: it must fail
 import { interleaved, pairedRatio, sample } from '../lib/bench.mjs';
 import { machine, machineLine } from '../lib/machine.mjs';
 import { figure, table } from '../lib/table.mjs';
-import { brokenOf, contendersOf, guards, leastOf, MARGIN } from './guards.mjs';
+import { brokenOf, contendersOf, guards, MARGIN, minimumOf } from './guards.mjs';
 import { nodeArgs } from '../support/receiving.mjs';
 
 /** How often a guard is measured before it counts as broken. */
@@ -23,7 +23,7 @@ const run = ([file, name, ...args]) => {
   return sample(files[file], [measured, ...rest], { nodeArgs });
 };
 
-/** Measures what some guards need; gives the ratio of each. */
+/** Measures the samples of some guards. Returns a function from a guard to its ratio. */
 const measure = async (some, rounds) => {
   const samples = await interleaved({
     title: 'check',
@@ -36,10 +36,10 @@ const measure = async (some, rounds) => {
 const print = (some, ratioOf) =>
   console.log(
     table(
-      ['guarded', 'goal', `goal - ${MARGIN * 100} %`, 'measured', 'min', 'max'],
+      ['ratio', 'goal', `goal - ${MARGIN * 100} %`, 'measured', 'min', 'max'],
       some.map((guard) => {
         const { median, min, max } = ratioOf(guard);
-        return [guard.what, guard.atLeast, leastOf(guard), median, min, max];
+        return [guard.what, guard.atLeast, minimumOf(guard), median, min, max];
       }),
     ),
   );
@@ -48,7 +48,7 @@ console.log(machineLine(machine()));
 const ratioOf = await measure(guards, 5);
 print(guards, ratioOf);
 
-// Again, for longer: other work on the machine does not come each time, a slower receive path does.
+// Measure again, for longer: other work on the machine is not there each time, slower code is.
 let broken = brokenOf(guards, ratioOf);
 for (let time = 1; broken.length > 0 && time < TIMES; time += 1) {
   const again = await measure(broken, 7);
@@ -58,9 +58,11 @@ for (let time = 1; broken.length > 0 && time < TIMES; time += 1) {
 
 for (const { what, ratio, ...guard } of broken) {
   process.exitCode = 1;
-  const [found, least] = [ratio.median, leastOf(guard)].map(figure);
+  const [measured, minimum] = [ratio.median, minimumOf(guard)].map(figure);
   console.error(
-    `TOO SLOW: ${what}: ${found}, ${TIMES} times in a row below ${least} (the goal of ${guard.atLeast} minus ${MARGIN * 100} %).`,
+    `TOO SLOW: ${what}: ${measured}, ${TIMES} times in a row below ${minimum} (the goal of ${guard.atLeast} minus ${MARGIN * 100} %).`,
   );
 }
-console.log(process.exitCode === 1 ? 'The receive path or the decode guard became slower.' : 'As fast as it must be.');
+console.log(
+  process.exitCode === 1 ? 'Receiving or decoding became slower.' : 'Receiving and decoding are fast enough.',
+);

@@ -1,4 +1,4 @@
-// End to end: a sender in its own process floods each receiver over loopback, plain and with TLS.
+// End to end: a sender in a separate process floods each receiver over loopback, with and without TLS.
 import { goal, interleaved, median, pairedRatio, report, sample } from '../lib/bench.mjs';
 import { missingPeers, peers } from '../peers/index.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
@@ -62,7 +62,7 @@ const named = (way, samples) =>
 const missing = missingPeers();
 await report({
   bench: 'e2e',
-  command: 'npm run bench:e2e',
+  command: 'npm run bench -- e2e',
   goals: [...tlsGoals, ...neverBelow],
   tables: [...named('over TLS', tls), ...named('plain', plain)],
   charts: small.map((size) =>

@@ -1,4 +1,4 @@
-// One sample: from subscribing to the first frame, twice. `node bench/growth/first-frame.mjs <plain|tls>`
+// One sample: the time from subscribing to the first frame, twice. `node bench/growth/first-frame.mjs <plain|tls>`
 import { readFileSync } from 'node:fs';
 import { take, takeWhile, tap } from 'rxjs';
 import { tradeFeedEvents$ } from '../../dist/index.js';

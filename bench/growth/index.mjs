@@ -1,4 +1,4 @@
-// What a unit of work costs as there is more of it: subscribers, windows, keys, bytes of a frame, frames a second; and what a start costs.
+// The cost of one unit as the number of units grows (subscribers, windows, keys, bytes of a frame, frames a second), and the cost of a start.
 import { goal, interleaved, median, pairedRatio, report, ROUNDS, sample } from '../lib/bench.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
 
@@ -6,7 +6,7 @@ const run = (name, ...args) =>
   sample(new URL(`${name}.mjs`, import.meta.url), args, { nodeArgs: ['--expose-gc', '--no-warnings'] });
 const few = Math.min(3, ROUNDS);
 
-/** Every point of a line a few times; the two that a goal compares as often as a figure needs. */
+/** Measures every point a few times, and the two points that a goal compares in all rounds. */
 const measured = async (title, points, compared, sampleOf) => {
   const of = (some, rounds, what) =>
     interleaved({
@@ -18,7 +18,7 @@ const measured = async (title, points, compared, sampleOf) => {
   return { ...(await of(others, few, '')), ...(await of(compared, ROUNDS, ', compared')) };
 };
 
-/** Linear: a unit costs no more at the largest than at the middle, but for what no longer fits the caches. */
+/** A cost that grows linearly: one unit costs the same at the largest point as at the middle, except for misses of the CPU caches. */
 const line = (name, unit, atMost, points, compared) => ({ name, unit, atMost, points, compared });
 const lines = [
   line('subscribers', 'a frame and subscriber', 1.25, [1, 2, 4, 8, 16, 32, 64], [8, 64]),
@@ -60,7 +60,7 @@ const stages = ['ticket', 'handshake', 'frame', 'all'];
 
 await report({
   bench: 'growth',
-  command: 'npm run bench:growth',
+  command: 'npm run bench -- growth',
   goals: [
     ...lines.map(({ name, compared: [from, to], atMost, unit }) =>
       goal({
@@ -104,7 +104,7 @@ await report({
     },
     {
       title: `Share of a core by rate, frames of ${RATE_BYTES} B over loopback`,
-      columns: ['frames a second', 'that came', 'share of a core, %', 'ns a frame'],
+      columns: ['frames a second', 'received', 'share of a core, %', 'ns a frame'],
       rows: rates.map((rate) => [
         rate,
         Math.round(middleOf(byRate[rate], (each) => each.rate)),

@@ -1,4 +1,4 @@
-// One sample: CPU time a frame of an operator at a size of its work. `node --expose-gc bench/growth/operators.mjs <case> <n>`
+// One sample: the CPU time of an operator for each frame, with N subscribers, windows or keys. `node --expose-gc bench/growth/operators.mjs <case> <n>`
 import { asyncScheduler, Subject } from 'rxjs';
 import { conflate, Frame, shareFeed, slidingWindow, tumblingWindow } from '../../dist/index.js';
 
@@ -7,15 +7,15 @@ const n = Number(many);
 const began = Date.now();
 const FRAME_BYTES = 64;
 const noop = () => {};
-// Spread over the keys, and the same in every run.
+// Spreads the frames over the keys, the same in every run.
 const keyOf = (frame) => (Math.imul(frame.connection, 2_654_435_761) >>> 0) % n;
 const perMs = 10;
 let sent = 0;
 const at = () => began + Math.floor(sent / perMs);
-// The clock of the frames: by that of a busy machine they would be late, and late ones fall in few windows.
+// The clock of the frames. By the clock of a busy machine frames would be late, and late frames are in fewer windows.
 const scheduler = { now: at, schedule: (...args) => asyncScheduler.schedule(...args) };
 
-/** Each gives what to subscribe to, and how many steps a frame takes: what its cost is divided by. */
+/** Each returns the source, and the number of steps for each frame, by which the cost is divided. */
 const cases = {
   subscribers: () => {
     const source = new Subject();
@@ -37,7 +37,7 @@ const cases = {
   },
   'keys of conflate': () => {
     const source = new Subject();
-    // The period is long: all keys wait most of the time.
+    // With a long period all keys wait most of the time.
     source.pipe(conflate(keyOf, 500)).subscribe(noop);
     return { source, steps: 1 };
   },
@@ -55,7 +55,7 @@ const cases = {
 const { source, steps } = cases[name]();
 source.next({ type: 'opened', at: began, feed: 'market', connection: 1 });
 const send = (frames) => {
-  // As one read of a socket: views of one buffer.
+  // Views of one buffer, as after one read of a socket.
   const read = Buffer.allocUnsafeSlow(frames * FRAME_BYTES);
   for (let k = 0; k < frames; k += 1) {
     const data = read.subarray(k * FRAME_BYTES, (k + 1) * FRAME_BYTES);
@@ -68,7 +68,7 @@ const cpuMs = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e3;
 };
-/** Sends until it has taken so much CPU time, in turns as a socket gives them. */
+/** Sends frames for a CPU time, one read in each turn of the event loop, as a socket does. */
 const sendFor = async (ms, atLeast) => {
   const from = { cpu: cpuMs(), sent };
   while (cpuMs() - from.cpu < ms || sent - from.sent < atLeast) {
@@ -78,7 +78,7 @@ const sendFor = async (ms, atLeast) => {
   return ((cpuMs() - from.cpu) * 1e6) / (sent - from.sent);
 };
 
-// Until all that there can be is there: each window has begun, each key has come.
+// Until each window has begun and each key has occurred.
 await sendFor(400, name.startsWith('windows') ? (n + 10) * perMs : Math.min(4 * n, 100_000));
 globalThis.gc();
 const ns = await sendFor(200, 100);

@@ -1,11 +1,11 @@
-// One sample: the share of a core that receiving takes at a rate. `node --expose-gc bench/growth/rates.mjs <framesPerSecond> <bytes>`
+// One sample: the share of a core for receiving at a rate. `node --expose-gc bench/growth/rates.mjs <framesPerSecond> <bytes>`
 import { setTimeout } from 'node:timers/promises';
 import { tradeFeed$ } from '../../dist/index.js';
 import { startSender } from '../support/start.mjs';
 
-const [asked, size] = process.argv.slice(2).map(Number);
+const [framesPerSecond, size] = process.argv.slice(2).map(Number);
 const COUNTED_MS = 1_200;
-const settings = { framesPerSecond: asked, frameBytes: size, backlogBytes: 2 ** 20 };
+const settings = { framesPerSecond, frameBytes: size, backlogBytes: 2 ** 20 };
 const { baseUrl, stop } = await startSender('paced-sender', [JSON.stringify(settings)]);
 let frames = 0;
 let failures = 0;
@@ -31,7 +31,7 @@ await stop();
 const share = (user + system) / 1e3 / wallMs;
 console.log(
   JSON.stringify({
-    asked,
+    framesPerSecond,
     size,
     rate: (received * 1e3) / wallMs,
     share,

@@ -1,11 +1,11 @@
-// A sender of frames of any size, up to 16 MB: upgrades by hand, then writes as fast as the socket drains.
+// A sender of frames of any size up to 16 MB. Answers the upgrade without a library, then writes as fast as the socket drains.
 import { createServer } from 'node:net';
 import { frame } from '../support/frames.mjs';
-import { session, wantedOf } from '../support/session.mjs';
+import { session, parsePath } from '../support/session.mjs';
 
-/** About a megabyte of frames, or one frame if it is larger. */
+/** Returns about a megabyte of frames, or one larger frame. */
 const batchAt = (path) => {
-  const { size, kind } = wantedOf(path);
+  const { size, kind } = parsePath(path);
   const one = frame(Buffer.alloc(size, '{"price":1.0842,"size":100}'), kind);
   return Buffer.concat(new Array(Math.max(1, Math.round(2 ** 20 / size))).fill(one));
 };

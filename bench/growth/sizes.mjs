@@ -1,4 +1,4 @@
-// One sample: CPU time of receiving a frame of a size. `node --expose-gc bench/growth/sizes.mjs <bytes> <text|binary>`
+// One sample: the CPU time of receiving a frame of a size. `node --expose-gc bench/growth/sizes.mjs <bytes> <text|binary>`
 import { tradeFeed$ } from '../../dist/index.js';
 import { counter } from '../support/measure.mjs';
 import { startSender } from '../support/start.mjs';
@@ -8,7 +8,7 @@ const frameBytes = Number(size);
 const { port, stop } = await startSender('../growth/size-sender');
 const { take, result } = counter({ frameBytes });
 const baseUrl = `http://127.0.0.1:${port}/${size}/${kind}/plain`;
-let last = 'nothing failed';
+let last = 'none';
 const classify = (failure) => {
   last = failure.message;
   return failure.verdict;
@@ -16,9 +16,9 @@ const classify = (failure) => {
 const subscription = tradeFeed$('market', { baseUrl, apiKey: 'bench', classify }).subscribe((frame) =>
   take(kind === 'text' ? frame.text().length : frame.data.length),
 );
-// A feed reconnects for ever: whoever waits for a figure is told why there is none.
+// A feed reconnects forever, so stop after a minute and print the last failure.
 setTimeout(() => {
-  console.error(`No figure after a minute: ${last}`);
+  console.error(`No result after a minute. The last failure: ${last}`);
   process.exit(1);
 }, 60_000).unref();
 const figures = await result;

@@ -1,10 +1,10 @@
-// One sample: how long something takes to be imported. `node bench/growth/start.mjs <name>`
+// One sample: how long an import takes. `node bench/growth/start.mjs <name>`
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 const ours = (file) => [pathToFileURL(join(dist, file)).href];
-/** What is imported, one after the other, before the clock starts; and what counts. */
+/** For each name: the modules that are imported before the clock starts, and the modules that are measured. */
 const imports = {
   nothing: [[], []],
   rxjs: [[], ['rxjs']],

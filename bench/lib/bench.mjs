@@ -1,4 +1,4 @@
-// All that a bench needs: samples, each a fresh process, interleaved; ratios of pairs; goals; one report.
+// The library of the benchmarks: interleaved samples, each in a new process; ratios of pairs; goals; the report.
 export { goal } from './goal.mjs';
 export { interleaved } from './interleaved.mjs';
 export { ROUNDS, isQuick } from './options.mjs';

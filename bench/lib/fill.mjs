@@ -1,12 +1,12 @@
-// What was found, as text for a guide: between `<!-- bench:NAME -->` and `<!-- /bench -->`, and nowhere else.
+// Results as text for a guide. It changes only the text between `<!-- bench:NAME -->` and `<!-- /bench -->`.
 import { machineLine } from './machine.mjs';
 import { goalTable, table } from './table.mjs';
 
 const notes = (goals) => goals.filter(({ met, note }) => !met && note).map(({ what, note }) => `- ${what}: ${note}`);
 
-/** The section of one bench: how it was run, its goals, its charts and tables, its facts. */
+/** Returns the section of one benchmark: the command, the machine, the goals, the charts, the tables and the facts. */
 export const sectionOf = (name, result) => {
-  if (result === undefined) return `Not measured yet: \`npm run bench:${name}\`.`;
+  if (result === undefined) return `Not measured yet: \`npm run bench -- ${name}\`.`;
   const { command, rounds, machine, goals, charts, tables, facts } = result;
   const parts = [
     `\`${command}\`: ${machineLine(machine)}; ${rounds} rounds.`,
@@ -17,7 +17,7 @@ export const sectionOf = (name, result) => {
   return parts.filter(Boolean).join('\n\n');
 };
 
-/** The charts, tables and facts of a result as text; the charts are in a folder beside the document. */
+/** Returns the charts, tables and facts of a result as text. The charts are in a folder next to the document. */
 export const shown = ({ charts, tables, facts }, folder) => [
   ...charts.map(({ id, title }) => `![${title}](${folder}/${id}.svg)`),
   ...tables.map((each) => `${each.title}:\n\n${table(each.columns, each.rows)}`),
@@ -26,21 +26,21 @@ export const shown = ({ charts, tables, facts }, folder) => [
     .join('\n'),
 ];
 
-/** What became of the goals, in a sentence, and each that is missed with what it was missed by. */
+/** Returns a sentence about the goals, and a table of the missed ones. */
 export const summaryOf = (results) => {
   const goals = results.flatMap((result) => result.goals);
   const missed = goals.filter(({ met }) => !met);
-  if (goals.length === 0) return 'Not measured yet: `npm run bench`.';
+  if (goals.length === 0) return 'Not measured yet: `npm run bench -- all`.';
   if (missed.length === 0) return `All ${goals.length} goals are met.`;
   return `${goals.length - missed.length} of ${goals.length} goals are met. Missed:\n\n${goalTable(missed)}`;
 };
 
-/** Puts each section between its marks, `<!-- MARK:NAME -->` and `<!-- /MARK -->`; refuses a document that lacks them. */
+/** Replaces the text between the marks `<!-- MARK:NAME -->` and `<!-- /MARK -->` of each section. Throws if the marks are missing. */
 export const fill = (document, sections, mark = 'bench') =>
   Object.entries(sections).reduce((text, [name, section]) => {
     const [open, close] = [`<!-- ${mark}:${name} -->`, `<!-- /${mark} -->`];
     const from = text.indexOf(open);
     const to = text.indexOf(close, from);
-    if (from === -1 || to === -1) throw new Error(`The document has no place for ${name}: ${open} … ${close}`);
+    if (from === -1 || to === -1) throw new Error(`The document has no section ${name}: ${open} … ${close}`);
     return `${text.slice(0, from + open.length)}\n\n${section}\n\n${text.slice(to)}`;
   }, document);

@@ -1,21 +1,21 @@
-// A goal and what was measured, as one row of the table.
+// A goal and its measured value, as one row of the table.
 import { summary } from './stats.mjs';
 
 /**
- * Holds a ratio against a goal.
+ * Compares a ratio with a goal.
  *
- * @param id - stable, unique in its bench: `replay/200/rxjs`
- * @param what - for a reader: what is divided by what
- * @param ratio - of `pairedRatio`, or a number that is no ratio of pairs (a count, say)
+ * @param id - stable and unique in its benchmark: `replay/200/rxjs`
+ * @param what - a text for readers: what is divided by what
+ * @param ratio - the result of `pairedRatio`, or a number, such as a count
  * @param atLeast, atMost - the goal: one of them
- * @param note - what was tried, if it is missed
+ * @param note - a remark that is shown if the goal is missed
  */
 export const goal = ({ id, what, ratio, atLeast, atMost, note }) => {
-  if ((atLeast === undefined) === (atMost === undefined)) throw new TypeError(`${id}: either atLeast or atMost.`);
+  if ((atLeast === undefined) === (atMost === undefined)) throw new TypeError(`${id}: set either atLeast or atMost.`);
   const measured = typeof ratio === 'number' ? summary([ratio]) : ratio;
   const met = atLeast === undefined ? measured.median <= atMost : measured.median >= atLeast;
   const wanted = atLeast ?? atMost;
-  // In parts of the goal, so that 0.03 of 0.05 and 2 of 3 read alike; a goal of nothing is missed by what there is.
+  // As a share of the goal. A goal of 0 has no share, so take the measured value.
   const missedBy = met ? 0 : wanted === 0 ? measured.median : Math.abs(measured.median / wanted - 1);
   return {
     id,

@@ -1,9 +1,9 @@
-// A B C A B C …: what slows the machine down for a while slows all contenders down.
+// Measures in the order A B C A B C …, so that a busy phase of the machine slows all contenders down.
 import { loadavg } from 'node:os';
 import { ROUNDS } from './options.mjs';
 
 /**
- * Measures the contenders in turn, `rounds` times; resolves with the samples of each, round by round. Progress is on stderr.
+ * Measures the contenders in turn, `rounds` times. Resolves with the samples of each, by round. Prints its progress to stderr.
  */
 export const interleaved = async ({ contenders, rounds = ROUNDS, title = 'bench' }) => {
   const names = Object.keys(contenders);

@@ -1,9 +1,9 @@
-// The machine that was measured: what a figure depends on, and no name of it.
+// The properties of the machine that figures depend on, without its name.
 import { cpus, loadavg, totalmem } from 'node:os';
 
 const atStart = loadavg()[0];
 
-/** CPU, cores, memory, Node, and the load average over a minute when the bench began and now. */
+/** Returns the CPU, cores, memory and Node version, and the load average over a minute at the start and now. */
 export const machine = () => ({
   cpu: cpus()[0]?.model.trim() ?? 'unknown',
   cores: cpus().length,
@@ -13,6 +13,6 @@ export const machine = () => ({
   load: [atStart, loadavg()[0]].map((each) => Number(each.toFixed(2))),
 });
 
-/** The same in a line. */
+/** Returns the same as one line of text. */
 export const machineLine = ({ cpu, cores, memoryGiB, node, platform, load }) =>
   `${cpu}, ${cores} cores, ${memoryGiB} GiB, ${platform}, Node ${node.slice(1)}, load average ${load.join(' to ')}`;

@@ -1,4 +1,4 @@
-// What the command line of every bench may say: `--rounds N`, or `--quick`, a look that is never written down as a result.
+// The options of every benchmark: `--rounds N`, or `--quick` for three rounds.
 import { parseArgs } from 'node:util';
 
 const { values } = parseArgs({
@@ -6,12 +6,12 @@ const { values } = parseArgs({
   strict: false,
   allowPositionals: true,
 });
-const asked = Number(values.rounds ?? (values.quick ? 3 : 9));
-if (!Number.isInteger(asked) || asked < 1)
-  throw new RangeError(`--rounds must be a whole number from 1, not ${values.rounds}.`);
+const rounds = Number(values.rounds ?? (values.quick ? 3 : 9));
+if (!Number.isInteger(rounds) || rounds < 1)
+  throw new RangeError(`--rounds must be a whole number of at least 1, not ${values.rounds}.`);
 
 /** How often each contender is measured. */
-export const ROUNDS = asked;
+export const ROUNDS = rounds;
 
-/** Fewer rounds than a figure needs: shown, and kept out of `bench/results`. */
+/** Whether there are too few rounds for a result. A quick run does not change `bench/results`. */
 export const isQuick = ROUNDS < 9;

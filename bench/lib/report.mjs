@@ -1,23 +1,23 @@
-// What a bench hands over: a table on stdout, a file of JSON, the charts.
+// The report of a benchmark: tables on stdout, a JSON file, and charts.
 import { machine, machineLine } from './machine.mjs';
 import { isQuick, ROUNDS } from './options.mjs';
 import { goalTable, table } from './table.mjs';
 import { readWritten, writeResult } from './write-result.mjs';
 
-/** Where results go: those of `--quick` are not kept with the others. */
+/** The folders of the files. Those of a quick run go to temp. */
 export const folders = isQuick
   ? { results: 'temp/bench/', charts: 'temp/bench/' }
   : { results: 'bench/results/', charts: 'docs/performance/' };
 
 /**
- * Prints the goals and tables of a bench, writes `bench/results/<bench>.json`, and draws its charts.
+ * Prints the goals and tables of a benchmark, writes `bench/results/<bench>.json`, and draws the charts.
  *
- * @param bench - its name, a file name
- * @param command - what a reader types to repeat it
+ * @param bench - the name of the benchmark and of its files
+ * @param command - the command that repeats it
  * @param goals - rows of `goal`
  * @param charts - `{ id, title, kind: 'bars' | 'columns' | 'lines', x, y, log, series: [{ name, points: [[x, y], …] }] }`
  * @param tables - `{ title, columns: ['…'], rows: [[…]] }`
- * @param facts - `{ name: text or number }`, said below the tables
+ * @param facts - `{ name: text or number }`, listed below the tables
  */
 export const report = async ({ bench, command, goals = [], charts = [], tables = [], facts = {} }) => {
   const found = machine();
@@ -27,7 +27,7 @@ export const report = async ({ bench, command, goals = [], charts = [], tables =
 
   const parts = [
     `# ${bench}: ${command}`,
-    `${machineLine(found)}, ${ROUNDS} rounds${isQuick ? ': A QUICK LOOK, NOT A RESULT' : ''}`,
+    `${machineLine(found)}, ${ROUNDS} rounds${isQuick ? ': QUICK RUN, NOT A RESULT' : ''}`,
     ...tables.map(({ title, columns, rows }) => `${title}\n\n${table(columns, rows)}`),
     ...(goals.length > 0 ? [goalTable(goals)] : []),
     ...goals.filter(({ met, note }) => !met && note).map(({ what, note }) => `${what}: ${note}`),
@@ -38,5 +38,5 @@ export const report = async ({ bench, command, goals = [], charts = [], tables =
   return whole;
 };
 
-/** What a bench wrote, or nothing if it has not been run. */
+/** Returns the written result of a benchmark, or `undefined` if it has not been run. */
 export const readResult = (bench) => readWritten(bench, folders);

@@ -1,4 +1,4 @@
-// The root of the project, also from a file that was bundled into another folder.
+// The root folder of the project. It is found from a bundled file in another folder as well.
 import { existsSync, mkdirSync } from 'node:fs';
 
 const rootOf = (url) => (existsSync(new URL('package.json', url)) ? url : rootOf(new URL('../', url)));
@@ -6,7 +6,7 @@ const rootOf = (url) => (existsSync(new URL('package.json', url)) ? url : rootOf
 /** The folder of package.json, a `file:` URL. */
 export const root = rootOf(new URL('./', import.meta.url));
 
-/** Gives a folder below the root, which is made when it is not there. */
+/** Returns a folder below the root. Creates it if it does not exist. */
 export const folderOf = (path) => {
   const folder = new URL(path, root);
   mkdirSync(folder, { recursive: true });

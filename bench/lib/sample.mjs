@@ -1,4 +1,4 @@
-// One sample: a fresh process, so that no contender runs on what another one left in the heap, the optimizer or the kernel.
+// Takes one sample in a new process, so that no contender inherits the heap or the optimized code of another.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -9,11 +9,11 @@ process.once('exit', endAll);
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
 /**
- * Runs a program to its end; resolves with its last line of output, which is JSON. Rejects with what it wrote to stderr.
+ * Runs a program to its end. Resolves with its last line of output, which is JSON. Rejects with its stderr if it fails.
  *
  * @param file - a path, or a `file:` URL
- * @param nodeArgs - for Node itself: `['--expose-gc']`
- * @param env - on top of this process's
+ * @param nodeArgs - arguments of Node: `['--expose-gc']`
+ * @param env - additional environment variables
  */
 export const sample = (file, args = [], { nodeArgs = [], env } = {}) =>
   new Promise((resolve, reject) => {
@@ -36,7 +36,7 @@ export const sample = (file, args = [], { nodeArgs = [], env } = {}) =>
       try {
         resolve(JSON.parse(line));
       } catch {
-        fail(`its last line is not JSON: ${line}`);
+        fail(`the last line is not JSON: ${line}`);
       }
     });
   });

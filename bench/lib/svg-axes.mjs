@@ -1,10 +1,10 @@
-// The axes of a chart that stands upright: places, a grid, and their names.
+// The axes of a chart with lines or columns: positions, a grid, and labels.
 import { scale, tickLabel } from './svg-scale.mjs';
 import { round, text } from './svg-text.mjs';
 
 const HEIGHT = 300;
 
-/** Gives where a value stands, the grid, the names of the axes, and where the chart ends. */
+/** Returns functions from values to positions, the grid, the labels of the axes, and the height of the chart. */
 export const axes = ({ x, y, log, series, top: above, width }) => {
   const top = above + 20;
   const [left, right, bottom] = [70, width - 30, top + HEIGHT];

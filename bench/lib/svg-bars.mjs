@@ -1,4 +1,4 @@
-// Bars on their side: there is room for names.
+// Horizontal bars, which leave room for long names.
 import { figure } from './table.mjs';
 import { scale, tickLabel } from './svg-scale.mjs';
 import { hint, round, text } from './svg-text.mjs';
@@ -27,18 +27,18 @@ export const bars = ({ y, highlight, series, top, width }) => {
     const at = top + group * groupHeight + (series.length * (BAR + 2)) / 2 + GAP / 2 + 4;
     return text(left - 8, at, name, highlight && name.startsWith(highlight) ? 'strong' : '', 'end');
   });
-  // A bar that stands alone in its group stands in the middle of it.
+  // The only bar of a group is in its middle.
   const isAlone = (group) => series.filter(({ points }) => points.some(([name]) => name === group)).length === 1;
   const rowOf = (group, n) => (isAlone(group) ? (series.length - 1) / 2 : n);
   const marks = series.flatMap(({ name, points }, n) =>
     points.flatMap(([group, value]) => {
       const at = top + groups.indexOf(String(group)) * groupHeight + rowOf(group, n) * (BAR + 2) + GAP / 2;
-      // One series has no legend: its colours tell ours from the others.
+      // A single series has no legend, so its colours distinguish ours from the others.
       const isOther = series.length === 1 && highlight && !String(group).startsWith(highlight);
       const length = round(Math.max(1, place(value) - left));
-      const told = hint(`${group}, ${name}: ${figure(value)} ${y}`);
+      const tooltip = hint(`${group}, ${name}: ${figure(value)} ${y}`);
       return [
-        `<rect class="${isOther ? 'muted' : `s${n % 8}`}" x="${round(left)}" y="${at}" width="${length}" height="${BAR}" rx="2">${told}</rect>`,
+        `<rect class="${isOther ? 'muted' : `s${n % 8}`}" x="${round(left)}" y="${at}" width="${length}" height="${BAR}" rx="2">${tooltip}</rect>`,
         text(place(value) + 6, at + BAR - 3, figure(value), 'muted'),
       ];
     }),

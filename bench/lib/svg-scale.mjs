@@ -1,4 +1,4 @@
-// From figures to places: linear, logarithmic, or one place for each name.
+// From values to positions: linear, logarithmic, or one position for each name.
 
 const nice = (size) => {
   const power = 10 ** Math.floor(Math.log10(size));
@@ -26,7 +26,7 @@ const named = (values) => {
   return { ticks, part: (value) => (ticks.indexOf(value) + 0.5) / ticks.length };
 };
 
-/** Gives the ticks of an axis, and how far along it a value stands, from 0 to 1. */
+/** Returns the ticks of an axis, and a function from a value to its position on the axis, from 0 to 1. */
 export const scale = (values, isLog) =>
   values.some((value) => typeof value !== 'number') ? named(values) : isLog ? logarithmic(values) : linear(values);
 
@@ -36,7 +36,7 @@ const units = [
   [1e3, 'k'],
 ];
 
-/** A tick's label: 20k, 1.5M. */
+/** Returns the label of a tick: 20k, 1.5M. */
 export const tickLabel = (value) => {
   if (typeof value !== 'number') return value;
   const [size, unit] = units.find(([least]) => Math.abs(value) >= least) ?? [1, ''];

@@ -1,13 +1,13 @@
-// The words of a chart.
+// The texts of a chart.
 const marks = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 const escaped = (value) => String(value).replace(/[&<>]/g, (mark) => marks[mark]);
 
-/** A text; `anchor` says which end of it is at x. */
+/** Draws a text. `anchor` is the end of the text that is at x. */
 export const text = (x, y, value, style = '', anchor = 'start') =>
   `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}"${style && ` class="${style}"`}>${escaped(value)}</text>`;
 
-/** What a pointer is told when it rests on a mark. */
+/** Adds a tooltip to a mark. */
 export const hint = (value) => `<title>${escaped(value)}</title>`;
 
-/** A coordinate, short. */
+/** Rounds a coordinate to one decimal. */
 export const round = (value) => Math.round(value * 10) / 10;

@@ -1,4 +1,4 @@
-// Charts as text: bars, columns and lines, readable on a light and on a dark page, the same bytes for the same figures.
+// Draws charts as SVG: bars, columns and lines. They are readable on light and dark pages, and the same figures make the same bytes.
 import { bars } from './svg-bars.mjs';
 import { columns } from './svg-columns.mjs';
 import { lines } from './svg-lines.mjs';
@@ -13,12 +13,11 @@ const kinds = { bars, columns, lines };
 /**
  * Draws a chart.
  *
- * `bars` lie on their side, one group for each x, whose name may be long; labels that begin with `highlight` stand out. `lines`
- * take numbers or names as x; `columns` are a histogram, each from its x on, with what was to be expected as lines. `log` makes
- * the axes of numbers logarithmic; bars begin at nothing, so it is for lines alone.
+ * `bars` are horizontal, one group for each x, which may be a long name. Labels that begin with `highlight` are bold. `lines` have numbers
+ * or names as x. `columns` are a histogram, with the predictions as lines. `log` makes the axes of lines logarithmic.
  */
 export const svg = ({ title, kind, x = '', y = '', log = false, highlight, series }) => {
-  if (!(kind in kinds)) throw new TypeError(`There is no chart of kind ${kind}.`);
+  if (!(kind in kinds)) throw new TypeError(`Unknown kind of chart: ${kind}.`);
   const legend = series.length > 1 ? legendOf(series) : { body: '', height: 0 };
   const top = HEADER + legend.height;
   const { body, height } = kinds[kind]({ x, y, log, highlight, series, top, width: WIDTH });
@@ -35,7 +34,7 @@ export const svg = ({ title, kind, x = '', y = '', log = false, highlight, serie
 
 const escaped = (value) => value.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
 
-// Names in rows, wrapped by a guess at their width.
+// Names in rows, wrapped by an estimate of their width.
 const legendOf = (series) => {
   const items = [];
   let [left, row] = [16, 0];
@@ -50,7 +49,7 @@ const legendOf = (series) => {
   return { body: items.join('\n'), height: (row + 1) * LEGEND + 4 };
 };
 
-// Its own page under it: what surrounds it may be light while the reader's system is dark.
+// A chart draws its own background: the page around it may be light while the system of the reader is dark.
 const palette = (ink, muted, grid, page, colors) =>
   `.page{fill:${page}}text{fill:${ink}}.muted{fill:${muted}}.grid{stroke:${grid}}` +
   colors.map((color, n) => `.s${n}{fill:${color}}.l${n}{stroke:${color}}`).join('');

@@ -1,6 +1,6 @@
-// Tables in Markdown: the same text for a terminal and for the guide.
+// Tables in Markdown, for the terminal and for the guide.
 
-/** Three significant digits, and no exponent. */
+/** Returns a number with three significant digits and without an exponent. */
 export const figure = (value) => {
   if (typeof value !== 'number') return String(value ?? '–');
   if (!Number.isFinite(value)) return '–';
@@ -9,7 +9,7 @@ export const figure = (value) => {
   return value.toFixed(size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : size >= 0.1 ? 2 : 3);
 };
 
-/** A table of Markdown, its columns as wide as what they hold; numbers are set to the right. */
+/** Returns a Markdown table with aligned columns. Numbers are on the right. */
 export const table = (columns, rows) => {
   const cells = rows.map((row) => row.map(figure));
   const isNumber = columns.map((_, at) => rows.some((row) => typeof row[at] === 'number'));
@@ -23,7 +23,7 @@ export const table = (columns, rows) => {
 const wanted = ({ atLeast, atMost }) => (atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`);
 const verdict = ({ met, missedBy }) => (met ? 'met' : `**missed by ${Math.max(1, Math.round(missedBy * 100))} %**`);
 
-/** The goals, each beside what was measured. */
+/** Returns the table of the goals and their measured values. */
 export const goalTable = (goals) =>
   table(
     ['goal', 'wanted', 'measured', 'min', 'max', 'rounds', ''],

@@ -1,22 +1,24 @@
-// What was measured, as files: JSON, and a chart each.
+// Writes a result to files: JSON with the figures, and one SVG for each chart.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { folderOf, root } from './root.mjs';
 import { svg } from './svg.mjs';
 
 /**
- * Writes `<results>/<name>.json` and `<charts>/<id>.svg` for each chart; gives the path of the JSON.
+ * Writes `<results>/<name>.json`, and `<charts>/<id>.svg` for each chart. The JSON has the title of a chart, not its points.
  *
  * @param name - a file name
- * @param result - all that is kept; its `charts` are drawn
+ * @param result - the figures; `charts` are drawn
  * @param folders - `{ results, charts }`, paths below the root that end in `/`
+ * @returns the path of the JSON file
  */
 export const writeResult = (name, result, { results, charts }) => {
-  writeFileSync(new URL(`${name}.json`, folderOf(results)), `${JSON.stringify(result, undefined, 2)}\n`);
+  const figures = { ...result, charts: result.charts.map(({ id, title }) => ({ id, title })) };
+  writeFileSync(new URL(`${name}.json`, folderOf(results)), `${JSON.stringify(figures, undefined, 2)}\n`);
   for (const chart of result.charts) writeFileSync(new URL(`${chart.id}.svg`, folderOf(charts)), svg(chart));
   return `${results}${name}.json`;
 };
 
-/** What was written, or nothing. */
+/** Returns a written result, or `undefined` if there is none. */
 export const readWritten = (name, { results }) => {
   try {
     return JSON.parse(readFileSync(new URL(`${results}${name}.json`, root), 'utf8'));

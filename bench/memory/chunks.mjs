@@ -1,18 +1,18 @@
-// Frames as a socket gives them: views of reads of 64 KiB, each in memory of its own, one read in each turn of the event loop.
+// Frames as a socket returns them: views of reads of 64 KiB, each in separate memory, one read in each turn of the event loop.
 import { setImmediate as turn } from 'node:timers/promises';
 import { Frame } from '../../dist/index.js';
 
 const READ_BYTES = 65_536;
 const HEAD_BYTES = { small: 4, large: 10 };
 
-/** Gives the frames of the next read; what does not fit goes on in the one after it, and its frame has bytes of its own, as in `ws`. */
+/** Returns a function that returns the frames of the next read. A frame across two reads has separate memory, as in `ws`. */
 export const reader = (size) => {
   const step = size + (size < 65_536 ? HEAD_BYTES.small : HEAD_BYTES.large);
   const at = Date.now();
   let rest = 0;
   let number = 0;
   const frame = (data) => {
-    // So that whoever gets it can see whose bytes they are.
+    // A holder can detect by the number that the bytes belong to another frame.
     data.writeUInt32LE((number += 1) % 2 ** 32);
     return new Frame('market', data, true, at, 1);
   };
@@ -31,19 +31,19 @@ export const reader = (size) => {
   };
 };
 
-/** Emits one frame of `keep` on a Subject until there were `wanted` of them; calls `atTurn` after each read. */
+/** Emits every `keep`th frame on a Subject, `wanted` frames in total. Calls `atTurn` after each read. */
 export const feed = async (subject, { size, keep, wanted }, atTurn = () => {}) => {
   const read = reader(size);
   let seen = 0;
-  for (let given = 0; given < wanted;) {
+  for (let emitted = 0; emitted < wanted;) {
     for (const frame of read()) {
       if (seen++ % keep !== 0) continue;
-      given += 1;
+      emitted += 1;
       subject.next(frame);
-      if (given === wanted) break;
+      if (emitted === wanted) break;
     }
     await turn();
-    atTurn(given);
+    atTurn(emitted);
   }
 };
 
@@ -56,7 +56,7 @@ const collected = async () => {
   return { buffers: external, heap: heapUsed };
 };
 
-/** What is alive after a collection, once it is less no more: bytes of buffers, and of the heap. */
+/** Returns the bytes of buffers and of the heap after garbage collections that free nothing more. */
 export const alive = async () => {
   let last = await collected();
   for (let next = await collected(); next.buffers < last.buffers - 1_000; next = await collected()) last = next;

@@ -1,4 +1,6 @@
-// One sample: CPU time a frame that care for what is held costs. `node --expose-gc bench/memory/cost.mjs <none|window|queue> <size> <keep>`
+// One sample: the CPU time for each frame of copying held frames out of their read buffers.
+//
+//   node --expose-gc bench/memory/cost.mjs <none|window|queue> <size> <keep>
 import { setImmediate as turn } from 'node:timers/promises';
 import { Holding } from '../../dist/operators/memory/holding.js';
 import { keeper } from '../../dist/operators/memory/keeper.js';
@@ -9,7 +11,7 @@ const HELD = 4_096;
 const frames = Math.round(Math.min(400_000, 3e8 / Number(size)));
 
 const hold = {
-  // As an operator without care: the newest are in an array.
+  // Without copies: the newest frames are in an array.
   none: () => {
     const slots = new Array(HELD);
     return (frame, n) => (slots[n % HELD] = frame);

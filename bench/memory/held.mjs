@@ -1,17 +1,17 @@
-// One sample: what a holder keeps alive. `node --expose-gc bench/memory/held.mjs <holder> <size> <keep>…`
+// One sample: the memory that a holder of frames keeps alive. `node --expose-gc bench/memory/held.mjs <holder> <size> <keep>…`
 import { Subject } from 'rxjs';
 import { alive, feed } from './chunks.mjs';
 import { holders } from './holders.mjs';
 
 const [name, size, ...keeps] = process.argv.slice(2);
 const frameBytes = Number(size);
-/** Frames that are held: a few MB, so that what does not grow with them is little beside them. */
+/** The number of held frames: a few MB, much more than the memory that does not grow with them. */
 const wanted = Math.max(160, Math.min(20_000, Math.round(8e6 / frameBytes)));
 
 const measured = async (keep) => {
   const subject = new Subject();
   const held = holders[name](subject.asObservable());
-  // What is compiled and allocated once is not held for each frame.
+  // Memory that was allocated before does not count.
   const before = await alive();
   await feed(subject, { size: frameBytes, keep, wanted });
   const after = await alive();
@@ -32,5 +32,5 @@ await feed(new Subject(), { size: frameBytes, keep: 1, wanted: 2_000 });
 const rows = [];
 for (const keep of keeps.map(Number)) rows.push(await measured(keep));
 console.log(JSON.stringify({ name, size: frameBytes, rows }));
-// Queues that have a consumer which never comes keep no process alive.
+// The consumers of the queues never finish.
 process.exit();

@@ -1,5 +1,5 @@
-// Everything that holds frames: each is subscribed to a Subject, and gives what must stay alive while it holds, and `count`, if that is not
-// how many frames came.
+// Everything that holds frames. Each subscribes to a Subject and returns an object that must stay alive while it holds frames. `count` is
+// the number of held frames if it is not the number of emitted frames.
 import { map, NEVER, tap } from 'rxjs';
 import {
   conflate,
@@ -21,7 +21,7 @@ const inWindow = (operator) => (frames) => {
   return { windows, subscription };
 };
 
-/** Frames are pushed to an array, as they come: what holding them costs without any care. */
+/** Pushes the frames to an array, unchanged: the memory without copies. */
 const control = (frames) => {
   const held = [];
   frames.subscribe((frame) => held.push(frame));
@@ -37,7 +37,7 @@ export const holders = {
   'conflate, a key each': inWindow(conflate((frame) => frame.data.readUInt32LE(), longMs, { maxKeys: 10_000_000 })),
   'conflate, rare keys and hot ones': (frames) => {
     const keys = new Set();
-    // Of 1 000 keys, the first come many hundred times as often as the last.
+    // Of 1,000 keys, the first occur many hundred times as often as the last.
     const keyOf = (frame) => Math.floor(1_000 * (((frame.data.readUInt32LE() * 2_654_435_761) >>> 0) / 2 ** 32) ** 4);
     const subscription = frames
       .pipe(

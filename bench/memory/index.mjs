@@ -1,16 +1,16 @@
-// What frames that are held keep alive: bytes of buffers over bytes of payload, a ring after a million drops, and what the care costs.
+// The memory of held frames: bytes of buffers for each byte of payload, a queue after a million drops, and the cost of the copies.
 import { goal, interleaved, isQuick, pairedRatio, report, ROUNDS, sample, summary } from '../lib/bench.mjs';
 import { sizeLabel, sizes } from '../support/payloads.mjs';
 import { holders } from './holders.mjs';
 
-const MOST = 1.5;
+const MAX_RATIO = 1.5;
 const keeps = [1, 8, 64];
 const run = (name, ...args) =>
   sample(new URL(`${name}.mjs`, import.meta.url), args, { nodeArgs: ['--expose-gc', '--no-warnings'] });
-const oneOf = (keep) => (keep === 1 ? 'every one' : `1 of ${keep}`);
+const oneOf = (keep) => (keep === 1 ? 'all' : `1 of ${keep}`);
 const times = (ratio) => (ratio >= 10 ? ratio.toFixed(0) : ratio.toFixed(2));
 
-// Bytes do not depend on the load: one sample of each size and holder, and rounds of a few to see that they stay.
+// Memory does not depend on the load: one sample of each size and holder, and several rounds of some of them.
 const names = Object.keys(holders);
 const matrix = await interleaved({
   title: 'memory, held',
@@ -68,20 +68,20 @@ const costOf = (kind, size, keep) =>
     costs[`${kind} ${size} ${keep}`].map(({ ns }, round) => (ns - costs[`none ${size} ${keep}`][round].ns) * keep),
   );
 
-const cared = names.filter((name) => name !== 'control');
+const operators = names.filter((name) => name !== 'control');
 const worstOf = (name) => Math.max(...sizes.flatMap((size) => rowsOf(name, size).map(({ ratio }) => ratio)));
 const growths = Object.keys(rings).map((name) => [name, summary(ring[name].map(({ growth }) => growth))]);
 
 await report({
   bench: 'memory',
-  command: 'npm run bench:memory',
+  command: 'npm run bench -- memory',
   goals: [
-    ...cared.map((name) =>
+    ...operators.map((name) =>
       goal({
         id: `memory/held/${name}`,
-        what: `bytes of buffers over bytes of payload, ${name}, worst of all sizes`,
+        what: `bytes of buffers for each byte of payload, ${name}, worst of all sizes`,
         ratio: worstOf(name),
-        atMost: MOST,
+        atMost: MAX_RATIO,
       }),
     ),
     ...few
@@ -91,13 +91,13 @@ await report({
           id: `memory/rounds/${name}`,
           what: `the same, ${name}, 1 of 64 at 1 KB, over ${isQuick ? 'a few' : 'all'} rounds`,
           ratio: ratiosOf(name),
-          atMost: MOST,
+          atMost: MAX_RATIO,
         }),
       ),
     ...growths.map(([name, growth]) =>
       goal({
         id: `memory/ring/${name}`,
-        what: `after a million drops over before them, ${name}`,
+        what: `memory after a million drops over memory before, ${name}`,
         ratio: growth,
         atMost: 1.05,
       }),
@@ -123,14 +123,13 @@ await report({
       ]),
     },
     {
-      title:
-        'Heap for each frame besides, in bytes: the objects of the frame, its Buffer, and what the holder knows of it',
+      title: 'Additional heap for each frame, in bytes: the frame, its Buffer, and the data of the holder',
       columns: ['held by', '200 B', '1 KB'],
       rows: names.map((name) => [name, ...[200, 1024].map((size) => Math.round(rowsOf(name, size)[0].heapPerFrame))]),
     },
     {
-      title: 'A ring of which a million frames were dropped',
-      columns: ['ring', 'growth of all memory', 'bytes of buffers, MB', 'of capacityBytes'],
+      title: 'A full queue after a million drops',
+      columns: ['queue', 'growth of all memory', 'bytes of buffers, MB', 'of capacityBytes'],
       rows: growths.map(([name, { median, min, max }]) => [
         name,
         `${median.toFixed(3)} (${min.toFixed(3)} to ${max.toFixed(3)})`,
@@ -139,12 +138,12 @@ await report({
       ]),
     },
     {
-      title: 'Out of a real socket: bytes of buffers for each byte of payload, 1 of 64 at 1 KB',
+      title: 'From a real socket: bytes of buffers for each byte of payload, 1 of 64 at 1 KB',
       columns: ['held by', 'ratio'],
       rows: Object.entries(socket).map(([name, [{ ratio }]]) => [name, times(ratio)]),
     },
     {
-      title: 'CPU time of the care for a frame that is held, in ns, over holding it in an array',
+      title: 'CPU time for each held frame, in ns, more than in an array',
       columns: ['', 'a window', 'a queue, in and out'],
       rows: paid.map(([size, keep]) => [
         `${sizeLabel(size)}, ${oneOf(keep)}`,
@@ -158,7 +157,7 @@ await report({
   charts: [
     {
       id: 'memory-held',
-      title: 'Memory for each frame of 1 KB that is held, where 1 of 64 is',
+      title: 'Memory for each held frame of 1 KB, if 1 of 64 is held',
       kind: 'bars',
       x: '',
       y: 'KB of buffers',
@@ -166,13 +165,13 @@ await report({
       series: [
         {
           name: 'held',
-          points: names.map((name) => [name === 'control' ? 'without care' : name, rowsOf(name, 1024)[2].ratio]),
+          points: names.map((name) => [name === 'control' ? 'without copies' : name, rowsOf(name, 1024)[2].ratio]),
         },
       ],
     },
     {
       id: 'memory-ring',
-      title: 'All memory of a full ring while a million frames are dropped',
+      title: 'Memory of a full queue while a million frames are dropped',
       kind: 'lines',
       x: 'frames dropped',
       y: 'MB',
@@ -184,7 +183,7 @@ await report({
     },
   ],
   facts: {
-    'without care': `${times(ratiosOf('control').median)} bytes of buffers for each byte, 1 of 64 at 1 KB`,
-    'with care': `${pairedRatio(rounds.control, rounds.tumblingWindow, ({ rows }) => rows[0].buffers).median.toFixed(0)} times less, in a window`,
+    'without copies': `${times(ratiosOf('control').median)} bytes of buffers for each byte, 1 of 64 at 1 KB`,
+    'with copies': `${pairedRatio(rounds.control, rounds.tumblingWindow, ({ rows }) => rows[0].buffers).median.toFixed(0)} times less, in a window`,
   },
 });

@@ -1,4 +1,6 @@
-// One sample: a queue that nobody reads while a million frames are dropped. `node --expose-gc bench/memory/ring.mjs <size> <capacity> <capacityBytes>`
+// One sample: a queue without a consumer while a million frames are dropped.
+//
+//   node --expose-gc bench/memory/ring.mjs <size> <capacity> <capacityBytes>
 import { setImmediate as turn } from 'node:timers/promises';
 import { NEVER, Subject } from 'rxjs';
 import { mergeMapBounded } from '../../dist/index.js';
@@ -6,7 +8,7 @@ import { alive, feed, reader } from './chunks.mjs';
 
 const [size, capacity, capacityBytes] = process.argv.slice(2).map(Number);
 const DROPS = 1_000_000;
-const LOOKS = 10;
+const MEASUREMENTS = 10;
 
 await feed(new Subject(), { size, keep: 1, wanted: 2_000 });
 let dropped = 0;
@@ -28,12 +30,12 @@ const sendUntil = async (many) => {
     await turn();
   }
 };
-// Full, and compiled.
+// Until the queue is full and the code is compiled.
 const full = Math.min(capacity, Math.ceil(capacityBytes / size)) + 20_000;
-for (let look = 0; look <= LOOKS; look += 1) {
-  await sendUntil(full + (DROPS / LOOKS) * look);
+for (let n = 0; n <= MEASUREMENTS; n += 1) {
+  await sendUntil(full + (DROPS / MEASUREMENTS) * n);
   const { buffers, heap } = await alive();
-  points.push({ dropped: (DROPS / LOOKS) * look, buffers: buffers - before.buffers, heap: heap - before.heap });
+  points.push({ dropped: (DROPS / MEASUREMENTS) * n, buffers: buffers - before.buffers, heap: heap - before.heap });
 }
 subscription.unsubscribe();
 
@@ -44,10 +46,10 @@ console.log(
     size,
     dropped,
     points,
-    /** The last look over the first, and the greatest over the least. */
+    /** The last measurement over the first, and the largest over the smallest. */
     growth: totals.at(-1) / totals[0],
     spread: Math.max(...totals) / Math.min(...totals),
-    /** Of the bytes that may wait: what is there, at most and at least. */
+    /** The largest and the smallest share of `capacityBytes` that is in use. */
     most: Math.max(...buffers) / capacityBytes,
     least: Math.min(...buffers) / capacityBytes,
   }),

@@ -1,4 +1,4 @@
-// One sample: frames of a real socket, one of so many held. `node --expose-gc bench/memory/socket.mjs <holder> <size> <keep> <plain|tls>`
+// One sample: every Nth frame of a real socket is held. `node --expose-gc bench/memory/socket.mjs <holder> <size> <keep> <plain|tls>`
 import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { filter, Subject, take } from 'rxjs';
@@ -17,7 +17,7 @@ const options = {
   ...(isTls && { tls: { ca: readFileSync(caFile) } }),
 };
 
-/** Lets so many frames through to a holder, which hears nothing of the end. */
+/** Forwards some frames to a holder, but not the end of the feed. */
 const receive = (subject, many) =>
   new Promise((resolve, reject) => {
     tradeFeed$('market', options)
@@ -29,7 +29,7 @@ const receive = (subject, many) =>
   });
 
 await receive(new Subject(), 500);
-// Until the last connection is gone, with what was still read from it.
+// Until the last connection and its buffers are released.
 await setTimeout(1_200);
 const subject = new Subject();
 const held = holders[name](subject.asObservable());

@@ -1,4 +1,4 @@
-// One sample: one small cost of the receive path. `node bench/micro/cost-sample.mjs <what> <size>`; CPU time, in ns each.
+// One sample: the CPU time of one step of receiving, in ns. `node bench/micro/cost-sample.mjs <what> <size>`
 import { isUtf8 } from 'node:buffer';
 import { filter, map, Subject } from 'rxjs';
 import { Frame } from '../../dist/index.js';
@@ -19,20 +19,20 @@ const through = (pipe) => {
   };
 };
 
-// Kept, as a consumer may: what nobody keeps, the optimizer need not make.
-const kept = new Array(64);
-const keep = (n, made) => {
-  kept[n] = made;
+// Stored, as a consumer may do: the optimizer can remove an object that is not stored.
+const stored = new Array(64);
+const store = (n, value) => {
+  stored[n] = value;
   return n;
 };
 
-/** Each takes a number from 0 to 63 and gives a number, which is summed up: nothing may be optimized away. */
+/** Each takes a number from 0 to 63 and returns a number. The sum of them keeps the optimizer from removing the work. */
 const costs = {
   'an empty turn': () => (n) => n,
-  'new Frame': () => (n) => keep(n, new Frame('market', data[n], false, n, 1)),
+  'new Frame': () => (n) => store(n, new Frame('market', data[n], false, n, 1)),
   'a literal': () => (n) =>
-    keep(n, { type: 'frame', feed: 'market', data: data[n], isBinary: false, receivedAt: n, connection: 1 }),
-  'a view': () => (n) => keep(n, data[n].subarray(1)),
+    store(n, { type: 'frame', feed: 'market', data: data[n], isBinary: false, receivedAt: n, connection: 1 }),
+  'a view': () => (n) => store(n, data[n].subarray(1)),
   isUtf8: () => (n) => Number(isUtf8(data[n])),
   toString: () => (n) => data[n].toString().length,
   'text()': () => (n) => frames[n].text().length,
@@ -54,7 +54,7 @@ const cpuNs = () => {
   return (user + system) * 1000;
 };
 
-// As many turns as take long enough, found by doubling: that is the warm-up, too.
+// Doubles the number of turns until they take long enough. This is the warm-up as well.
 let count = 1 << 12;
 for (let spent = 0; spent < 100e6; count *= 2) {
   const before = cpuNs();

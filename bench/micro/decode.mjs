@@ -1,9 +1,9 @@
-// What it costs to check a transaction of 12 fields that fits, against its JSON.parse and against others.
+// The cost of checking a valid transaction of 12 fields, compared with JSON.parse and with other packages.
 import { goal, interleaved, median, pairedRatio, sample } from '../lib/bench.mjs';
 
 const file = new URL('decode-sample.mjs', import.meta.url);
 
-/** As `decode-sample.mjs` names them. */
+/** The names of `decode-sample.mjs`. */
 const always = {
   parse: 'JSON.parse of its text',
   'io-ts decode': 'io-ts, codec.decode',
@@ -28,10 +28,10 @@ const isInstalled = () => {
 
 const key = 'nsPerDocument';
 
-// What an operator adds to one that only reads the frame.
+// The cost of an operator minus the cost of one that only reads the frame.
 const added = (over, under) => over.map((each, round) => ({ [key]: each[key] - under[round][key] }));
 
-/** Measures the ways to check a document; gives the goals and the table of the report. */
+/** Measures the ways to check a document. Returns the goals and the table of the report. */
 export const decodeBench = async ({ rounds } = {}) => {
   const names = { ...always, ...(isInstalled() && ifInstalled) };
   const contenders = Object.fromEntries(Object.keys(names).map((name) => [name, () => sample(file, [name])]));
@@ -46,7 +46,7 @@ export const decodeBench = async ({ rounds } = {}) => {
     }),
     goal({
       id: 'micro/decode/operator-of-parse',
-      what: 'what decodeWith adds to an operator that only reads / its JSON.parse',
+      what: 'the cost that decodeWith adds to an operator that only reads / its JSON.parse',
       ratio: pairedRatio(added(samples.decodeWith, samples.map), samples.parse, key),
       atMost: 0.05,
     }),
@@ -63,7 +63,7 @@ export const decodeBench = async ({ rounds } = {}) => {
   });
   const tables = [
     {
-      title: 'A transaction of 12 fields that fits: CPU time, and what it is of its JSON.parse',
+      title: 'A valid transaction of 12 fields: CPU time, and its share of JSON.parse',
       columns: ['way', 'ns', 'of JSON.parse', 'min', 'max'],
       rows,
     },

@@ -1,4 +1,4 @@
-// Small costs, one by one: what a frame is made of, what reading it costs, what a layer of RxJS adds; and the checks of a decode.
+// The costs of single steps: creating a frame, reading it, an operator of RxJS, and decoding.
 import { interleaved, median, report, sample } from '../lib/bench.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
 import { decodeBench } from './decode.mjs';
@@ -32,7 +32,7 @@ const operators = samples[idOf('a Subject', 200)].map(({ ns }, round) => ({
 
 await report({
   bench: 'micro',
-  command: 'npm run bench:micro',
+  command: 'npm run bench -- micro',
   goals: decode.goals,
   tables: [
     {
@@ -41,7 +41,7 @@ await report({
       rows: read.map((what) => [what, ...sizes.map((size) => nsOf(what, size))]),
     },
     {
-      title: 'Whatever the payload: CPU time, ns',
+      title: 'Independent of the payload: CPU time, ns',
       columns: ['what', 'ns'],
       rows: fixed.map((what) => [what, nsOf(what, 200)]),
     },

@@ -1,4 +1,4 @@
-// centrifuge: a protocol of its own (JSON, one publication a frame), parsed by it; the payload inside is of the same size.
+// centrifuge: a separate protocol (JSON, one publication for each frame), which it parses. The payload has the same size.
 import { Centrifuge } from 'centrifuge';
 import { PlainWebSocket } from './plain-ws.mjs';
 

@@ -1,4 +1,4 @@
-// The WebSocket that Node 22 and later have built in.
+// The built-in WebSocket of Node 22 and later.
 export const open = ({ origin, path, take }) => {
   const socket = new WebSocket(origin + path);
   socket.binaryType = 'arraybuffer';

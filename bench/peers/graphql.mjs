@@ -1,4 +1,4 @@
-// graphql-ws: a protocol of its own, whose messages it always parses; the payload inside is of the same size as the others'.
+// graphql-ws: a separate protocol, whose messages it always parses. The payload has the same size.
 import { createClient } from 'graphql-ws';
 import { PlainWebSocket } from './plain-ws.mjs';
 

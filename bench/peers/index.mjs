@@ -1,10 +1,10 @@
-// The peers, each with its best options; `ours` as it stands, behind operators, and over the plain path.
+// The peers, each with its best options; `ours` alone, with operators, and over the plain path.
 //
-// A peer opens `origin + path` and calls `take` with the length of each payload: of its text (`mode` is `text`: a string must
-// have been made), or of its bytes (`bytes`). Only `raw` knows no frames: it calls `takeBytes`.
+// A peer opens `origin + path` and calls `take` with the length of each payload: of the string (`mode` is `text`) or of the bytes
+// (`bytes`). Only `raw` does not parse frames: it calls `takeBytes`.
 const ours = (title, args) => ({ title, file: './ours.mjs', modes: ['text', 'bytes'], args });
 
-/** Every peer by its name: which file receives, what it can hand over, which protocol its sender must speak. */
+/** Every peer by name: the file that receives, the modes that it has, and the protocol of the sender. */
 export const peers = {
   raw: { title: 'raw socket (the limit)', file: './raw.mjs', modes: ['bytes'] },
   ws: { title: 'ws', file: './ws.mjs', modes: ['text', 'bytes'] },
@@ -26,7 +26,7 @@ export const peers = {
   oursPlain: ours('ours, plain path', { isPlain: true }),
 };
 
-/** The titles of those that this Node does not have. */
+/** Returns the titles of the peers that this Node version does not have. */
 export const missingPeers = () =>
   Object.values(peers).flatMap(({ title, isHere }) => (isHere && !isHere() ? [title] : []));
 

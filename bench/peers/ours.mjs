@@ -1,4 +1,4 @@
-// Ours, by its public entry: ticket, handshake, reconnects, and RxJS operators behind it.
+// This library, with its public functions: ticket, handshake, reconnects, and RxJS operators after it.
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { filter, map, scan, tap } from 'rxjs';
@@ -6,7 +6,7 @@ import { tradeFeed$ } from '../../dist/index.js';
 
 const read = { text: (frame) => frame.text(), bytes: (frame) => frame.data };
 
-/** Operators as a program has them: none of them costs more than its own layer. */
+/** Cheap operators, as an application has them. */
 const pipes = {
   0: (frames$, mode, take) => frames$.subscribe((frame) => take(read[mode](frame).length)),
   3: (frames$, mode, take) =>
@@ -34,7 +34,7 @@ const pipes = {
 
 export const open = ({ origin, path, mode, take, operators = 0, isPlain = false }) => {
   const baseUrl = origin.replace('ws', 'http') + path;
-  // An agent of the user's rules the fast path out.
+  // A custom agent disables the fast path.
   const Agent = origin.startsWith('wss:') ? HttpsAgent : HttpAgent;
   const frames$ = tradeFeed$('market', { baseUrl, apiKey: 'bench-key', ...(isPlain && { agent: new Agent() }) });
   pipes[operators](frames$, mode, take);

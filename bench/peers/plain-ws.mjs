@@ -1,7 +1,7 @@
-// The `ws` that others are built on: compression off, Buffers for binary frames, as they would set it themselves.
+// `ws` with the best options for libraries that use it: no compression, Buffers for binary frames.
 import { WebSocket } from 'ws';
 
-/** For libraries that take a constructor. */
+/** A constructor for libraries that accept one. */
 export class PlainWebSocket extends WebSocket {
   constructor(address, protocols) {
     super(address, protocols, { perMessageDeflate: false });

@@ -1,4 +1,4 @@
-// The limit: a socket whose bytes are counted and not looked at.
+// The limit: a socket that counts bytes and does not parse them.
 import net from 'node:net';
 import tls from 'node:tls';
 

@@ -1,4 +1,4 @@
-// reconnecting-websocket: its ancestor.
+// reconnecting-websocket: the ancestor of partysocket.
 import { createRequire } from 'node:module';
 import { PlainWebSocket } from './plain-ws.mjs';
 

@@ -1,4 +1,4 @@
-// RxJS' own WebSocketSubject, which parses JSON unless it is told not to.
+// The WebSocketSubject of RxJS, with a deserializer that does not parse JSON.
 import { webSocket } from 'rxjs/webSocket';
 import { PlainWebSocket } from './plain-ws.mjs';
 

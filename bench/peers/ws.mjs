@@ -1,4 +1,4 @@
-// ws, bare: what most Node programs receive with, and what the others here but undici are built on.
+// ws alone: most Node programs use it, and so do all other peers except undici and the global WebSocket.
 import { WebSocket } from 'ws';
 
 const readers = {

@@ -1,4 +1,4 @@
-// Asks an echo behind the relay how long a round trip is.
+// Measures a round trip through the relay with an echo server.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,7 +7,7 @@ import { median } from '../lib/stats.mjs';
 
 const TIMES = 40;
 
-/** The round trip in ms: the median, and the least. */
+/** Measures the round trip in ms. Resolves with the median and the minimum. */
 export const roundTripOf = async (port) => {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   const took = [];
@@ -19,7 +19,7 @@ export const roundTripOf = async (port) => {
     await sleep(7);
   }
   socket.destroy();
-  // The first had to wait for the connection as well.
+  // The first one includes the time to connect.
   const others = took.slice(1);
-  return { median: median(others), least: Math.min(...others) };
+  return { median: median(others), min: Math.min(...others) };
 };

@@ -1,4 +1,4 @@
-// No library at all: bytes written by hand over connections that stand by. What is left is the network and this machine.
+// A client without a library: it writes bytes to standby connections. It shows the cost of the network and of this machine.
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 
@@ -8,7 +8,7 @@ const connected = async (port) => {
   return socket;
 };
 
-/** The fewest round trips there can be: one for the ticket, one for the upgrade. */
+/** Reconnects with the minimum of round trips: one for the ticket, one for the upgrade. */
 export const limit = ({ baseUrl, onOpen, onFrame }) => {
   const { port, pathname, host } = new URL(baseUrl);
   const [, streamPort] = pathname.split('/').map(Number);
@@ -23,7 +23,7 @@ export const limit = ({ baseUrl, onOpen, onFrame }) => {
         isOpen = true;
         onOpen();
         const end = bytes.indexOf('\r\n\r\n') + 4;
-        // One frame of a head of four bytes: longer than 125.
+        // A frame of more than 125 bytes has a header of four bytes.
         return onFrame(bytes.subarray(end + (bytes[end + 1] === 126 ? 4 : 2)));
       }
       if (bytes.indexOf(Buffer.from([0x88])) === -1) return undefined;
@@ -31,16 +31,18 @@ export const limit = ({ baseUrl, onOpen, onFrame }) => {
         .off('data', onData)
         .on('error', () => {})
         .end(Buffer.from([0x88, 0x80, 0, 0, 0, 0]));
-      return void next.then((spare) => ask(spare, tickets));
+      return void next.then((spare) => requestTicket(spare, tickets));
     };
     socket.on('data', onData);
     socket.write(
       `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: ${ticket.subprotocol}\r\nAuthorization: Bearer ${ticket.ticket}\r\n\r\n`,
     );
   };
-  const ask = (spare, tickets) => {
+  const requestTicket = (spare, tickets) => {
     tickets.once('data', (bytes) => stream(spare, tickets, JSON.parse(bytes.subarray(bytes.indexOf('\r\n\r\n') + 4))));
     tickets.write(post);
   };
-  void Promise.all([connected(streamPort), connected(Number(port))]).then(([spare, tickets]) => ask(spare, tickets));
+  void Promise.all([connected(streamPort), connected(Number(port))]).then(([spare, tickets]) =>
+    requestTicket(spare, tickets),
+  );
 };

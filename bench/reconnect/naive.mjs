@@ -1,16 +1,16 @@
-// The client that one writes first: a ticket, a WebSocket, and again when that says `close`.
+// A simple client: a ticket, a WebSocket, and both again after `close`.
 import { fetch, request } from 'undici';
 import { WebSocket } from 'ws';
 
 const post = { method: 'POST', headers: { 'x-api-key': 'bench-key', 'content-type': 'application/json' }, body: '{}' };
 
-/** Where the ticket comes from: over a connection of its own, or over one of undici's pool. */
+/** How the ticket is requested: over a new connection, or over the pool of undici. */
 const ticketFrom = {
   own: async (url) => (await request(url, { ...post, reset: true })).body.json(),
   pooled: async (url) => (await fetch(url, post)).json(),
 };
 
-/** Streams for ever; `onFrame` gets the data of each frame, `onOpen` is called before the first of a connection. */
+/** Streams until the process ends. `onOpen` is called for each connection, then `onFrame` with the data of each frame. */
 export const naive =
   (how) =>
   ({ baseUrl, onOpen, onFrame }) => {

@@ -1,7 +1,7 @@
-// This library, with its defaults but for how soon a connection counts as stable.
+// This library with its defaults, except that a connection counts as stable earlier.
 import { tradeFeedEvents$ } from '../../dist/index.js';
 
-/** Streams for ever; `onFrame` gets the data of each frame, `onOpen` is called before the first of a connection. */
+/** Streams until the process ends. `onOpen` is called for each connection, then `onFrame` with the data of each frame. */
 export const ours =
   (options) =>
   ({ baseUrl, onOpen, onFrame }) =>

@@ -1,15 +1,14 @@
-// A network of a given round trip, on loopback: a relay that delays every byte by half of it, each way, and the opening of a
-// connection by all of it.
+// Simulates a network with a round trip on loopback: delays every byte by half of the round trip, and a new connection by all of it.
 //
-// The kernel answers a SYN itself, so no relay can delay that. What the client writes `t` ms after its connection was accepted is
-// therefore taken as written at `max(t, round trip)`: on a network it could not have been written before the SYN was answered.
-// A client cannot tell the two apart by when an answer comes.
+// The kernel answers a SYN itself, so the relay cannot delay it. Instead, bytes that the client writes `t` ms after its connection was
+// accepted count as written at `max(t, round trip)`: on a network they could not be written earlier. The answers arrive at the same time
+// as on a network.
 import { connect, createServer } from 'node:net';
 
 const { round, floor, max } = Math;
 const nowMs = () => Number(process.hrtime.bigint() / 1000n) / 1000;
 
-// A timer of Node is up to 2 ms late, a tenth of the shortest round trip here: the last moment is waited for turn by turn.
+// A Node timer is up to 2 ms late, a tenth of the shortest round trip. So the last 1.5 ms are waited for with `setImmediate`.
 const LAST_MOMENT_MS = 1.5;
 const queue = [];
 let [timer, turn] = [];
@@ -38,15 +37,15 @@ const piped = (from, to, writtenMs, delayMs) => {
     .on('error', () => {});
 };
 
-// What the relay itself takes of a round trip is a part of it: `settle` asks an echo for that, and takes it off the delays.
-let ownMs = 0;
+// The time that the relay itself needs for a round trip. The parent measures it with the echo, and it is subtracted from the delays.
+let overheadMs = 0;
 
 const listen = (roundTripMs, port) =>
   new Promise((resolve) => {
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
       const acceptedMs = nowMs();
       const service = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
-      const oneWayMs = (roundTripMs - ownMs) / 2;
+      const oneWayMs = (roundTripMs - overheadMs) / 2;
       piped(client, service, () => max(nowMs(), acceptedMs + roundTripMs), oneWayMs);
       piped(service, client, nowMs, oneWayMs);
     });
@@ -65,5 +64,5 @@ const lines = {};
 for (const roundTripMs of roundTrips.split(',').map(Number))
   lines[roundTripMs] = await Promise.all(ports.map((port) => listen(roundTripMs, round(port))));
 const echoPort = await listen(shortestMs, await echo());
-process.on('message', ({ takesMs }) => (ownMs = takesMs));
+process.on('message', (message) => ({ overheadMs } = message));
 process.send({ type: 'listening', lines, echo: { port: echoPort, roundTripMs: shortestMs } });

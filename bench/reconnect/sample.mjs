@@ -1,6 +1,6 @@
-// One client that is cut off a few times: how long it takes from the close frame to the first frame after it, and for what.
+// One client that is disconnected a few times: the time from the close frame to the next frame, and to each step between them.
 //
-// The close frame counts as read when it can be: half a round trip after it was written, whatever the client does about it.
+// The close frame counts as read half a round trip after it was written.
 import { nowUs } from '../support/stamp.mjs';
 import { median } from '../lib/stats.mjs';
 import { limit } from './limit.mjs';
@@ -26,12 +26,12 @@ const onFrame = (data) => {
   const readUs = nowUs();
   const { closedUs, requestUs, begunUs, upgradeUs } = JSON.parse(data.toString());
   if (closedUs === undefined) return;
-  // In round trips after the close frame was read; the service sees a request half of one after it was sent.
+  // In round trips after the close frame was read. The service receives a request half a round trip after it was sent.
   const after = (us) => (us - closedUs) / roundTripUs - 0.5;
   gaps.push({
-    asked: after(requestUs) - 0.5,
-    begun: after(begunUs),
-    upgrading: after(upgradeUs) - 0.5,
+    ticketRequest: after(requestUs) - 0.5,
+    connect: after(begunUs),
+    upgrade: after(upgradeUs) - 0.5,
     gap: after(readUs),
   });
   if (gaps.length < Number(reconnects)) return;

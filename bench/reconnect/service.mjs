@@ -1,6 +1,5 @@
-// The service behind the relay: tickets on one origin, streams on another, both over TLS and by hand, so that little of what is
-// measured is its own. It closes each connection with 4003 "access expired" once it is old enough, and says in the first frame
-// of each what it has seen since the close before it.
+// The service of the benchmark: tickets on one origin, streams on another, both over TLS. It uses no library, to be fast. It closes each
+// connection with 4003 "access expired" after some time. The first frame of a connection contains the times of all steps since then.
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:tls';
 import { certificate } from '../support/certificate.mjs';
@@ -14,7 +13,7 @@ const { cert, key, caFile } = await certificate();
 const aFrame = frame(Buffer.from('{"tx":"0x00"}'));
 let seen = {};
 
-/** Calls back with the head of each request; what follows it is a short body, or a WebSocket's close frame. */
+/** Calls back with the head of each request. After it there is a short body, or the close frame of a WebSocket. */
 const onRequest = (socket, answer) => {
   let text = '';
   socket.setNoDelay();
@@ -32,7 +31,7 @@ const onRequest = (socket, answer) => {
     });
 };
 
-// The path of the base address says how the service behaves: `/<stream port>/<ms until a close>/<ms that an idle connection is kept>`.
+// The path of the base address has the settings: `/<stream port>/<ms until a close>/<ms until an idle connection is closed>`.
 const tickets = createServer({ cert, key }, (socket) =>
   onRequest(socket, (head) => {
     seen.requestUs = nowUs();
@@ -61,7 +60,7 @@ const streams = createServer({ cert, key }, (socket) =>
       clearInterval(flow);
       seen.closedUs = nowUs();
       socket.write(closeFrame(4003, 'access expired'));
-      // The client says nothing else than the answer to that.
+      // The only bytes from the client are its close frame.
       socket.once('data', () => socket.end());
     };
     const expiry = setTimeout(expire, Number(head.split(' ')[1].split('/')[2]));

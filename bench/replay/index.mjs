@@ -1,4 +1,4 @@
-// Replay: chunks of 64 KiB come from memory. No kernel, no sender, no ports: the steady figure to steer by.
+// Replay: chunks of 64 KiB from memory, without a kernel, a sender or ports. These figures vary least.
 import { goal, interleaved, pairedRatio, report, sample } from '../lib/bench.mjs';
 import { missingPeers } from '../peers/index.mjs';
 import { sizeLabel, sizes } from '../support/payloads.mjs';
@@ -16,7 +16,7 @@ import {
 const file = new URL('sample.mjs', import.meta.url);
 const small = [200, 1024];
 const names = ['ws', 'rxjs', 'ours'];
-/** What the others are measured with is ASCII text: these are not. */
+/** Frames that are not ASCII text, as the others are. */
 const kinds = [
   { kind: 'unicode', mode: 'text', title: 'CPU time a frame, ns: text with a letter that is not ASCII' },
   { kind: 'binary', mode: 'bytes', title: 'CPU time a frame, ns: binary frames, left as bytes' },
@@ -52,7 +52,7 @@ const everywhere = (atLeast) => Object.fromEntries(sizes.map((size) => [size, at
 const missing = missingPeers();
 await report({
   bench: 'replay',
-  command: 'npm run bench:replay',
+  command: 'npm run bench -- replay',
   goals: [
     ...goalsOf({ 200: 3, 1024: 2.3, 4096: 1.3 }, 'rxjs', 'rxjs/webSocket over ours, as text', 'rxjs', 'ours'),
     ...goalsOf({ 200: 1.3, 1024: 1.3 }, 'operators', 'ws with toString() over ours with six operators', 'ws', 'ours6'),

@@ -1,13 +1,13 @@
-// A socket without a kernel: answers as a server would, then gives one chunk of 64 KiB each turn of the event loop.
+// A socket without a kernel: answers as a server does, then returns one chunk of 64 KiB in each turn of the event loop.
 import http from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import net from 'node:net';
 import { batch } from '../support/frames.mjs';
-import { session, wantedOf } from '../support/session.mjs';
+import { session, parsePath } from '../support/session.mjs';
 
 const READ_BYTES = 65_536;
 
-/** Cuts whole frames into what a socket would read at a time, each in memory of its own. */
+/** Cuts frames into the chunks that a socket would read, each in separate memory. */
 const chunksOf = (bytes) =>
   Array.from({ length: Math.ceil(bytes.length / READ_BYTES) }, (_, n) =>
     Buffer.from(new Uint8Array(bytes.subarray(n * READ_BYTES, (n + 1) * READ_BYTES)).buffer),
@@ -28,10 +28,10 @@ class ReplayedSocket extends net.Socket {
       this.#next();
     };
     const start = (path) => {
-      this.#chunks = chunksOf(batch(wantedOf(path)).bytes);
+      this.#chunks = chunksOf(batch(parsePath(path)).bytes);
       this.#next();
     };
-    this.talk = session({ origin, write, start });
+    this.respond = session({ origin, write, start });
     setImmediate(() => {
       this.connecting = false;
       this.emit('connect');
@@ -45,7 +45,7 @@ class ReplayedSocket extends net.Socket {
   }
 
   _writev(parts, done) {
-    for (const { chunk, encoding } of parts) this.talk(Buffer.from(chunk, encoding));
+    for (const { chunk, encoding } of parts) this.respond(Buffer.from(chunk, encoding));
     done();
   }
 
@@ -57,7 +57,7 @@ class ReplayedSocket extends net.Socket {
     done();
   }
 
-  // As a kernel would: nothing more is read while the stream is full, or paused.
+  // As with a kernel, nothing is read while the stream is full or paused.
   #next() {
     if (!this.#isWanted || this.#turn !== undefined || this.#answers.length + this.#chunks.length === 0) return;
     this.#turn = setImmediate(() => {
@@ -68,7 +68,7 @@ class ReplayedSocket extends net.Socket {
   }
 }
 
-/** Puts itself in the place of `net.connect`, for whatever is imported after it. */
+/** Replaces `net.connect` for all modules that are imported later. */
 export const replaySockets = (origin) => {
   const connect = () => new ReplayedSocket(origin);
   Object.assign(net, { connect, createConnection: connect });

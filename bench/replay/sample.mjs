@@ -3,7 +3,7 @@ import { replaySockets } from './replayed-socket.mjs';
 
 const [name, size, mode, kind, length] = process.argv.slice(2);
 const origin = 'ws://127.0.0.1:8080';
-// Before any peer is loaded: some keep net's functions for themselves.
+// Before any peer is imported: some store the functions of `net`.
 replaySockets(origin);
 const { receive } = await import('../support/receive.mjs');
 const windows = length === 'short' ? { warmUpMs: 200, countedMs: 100 } : {};

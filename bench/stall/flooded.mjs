@@ -1,10 +1,10 @@
-// One sample: the flood sender, and a main thread that is free or blocked most of the time. Frames that arrived, and CPU time.
+// One sample: the flood sender, and a main thread that is free or blocked most of the time. Measures the received frames and CPU time.
 //
 //   node bench/stall/flooded.mjs '{ "receiveIn": "worker", "size": 200, "busyMs": 50, "freeMs": 1, "forMs": 3000 }'
 import { setTimeout as wait } from 'node:timers/promises';
 import { tradeFeedEvents$ } from '../../dist/index.js';
 import { startSender } from '../support/start.mjs';
-import { spinAgainAndAgain } from './spin.mjs';
+import { spinRepeatedly } from './spin.mjs';
 
 const { receiveIn, size, busyMs, freeMs, warmUpMs = 1000, forMs = 2000 } = JSON.parse(process.argv[2]);
 const sender = await startSender('flood-sender');
@@ -19,7 +19,7 @@ tradeFeedEvents$('market', {
     seen.bytes += event.data.length;
   } else if (event.type === 'gap') seen.missed += event.missed ?? 0;
 });
-const stop = busyMs ? spinAgainAndAgain(busyMs, freeMs) : () => {};
+const stop = busyMs ? spinRepeatedly(busyMs, freeMs) : () => {};
 while (seen.frames === 0) await wait(10);
 await wait(warmUpMs);
 const begun = { ...seen, at: performance.now(), cpu: process.cpuUsage() };

@@ -1,4 +1,4 @@
-// A main thread that is blocked: who is cut off, what is lost, and what it costs when it is not blocked.
+// A blocked main thread, with and without a worker: disconnects, lost frames, and the cost while it is not blocked.
 import { goal, interleaved, median, pairedRatio, report, sample } from '../lib/bench.mjs';
 
 const run = (file, options) => sample(new URL(file, import.meta.url), [JSON.stringify(options)]);
@@ -6,10 +6,10 @@ const both = (file, options) =>
   Object.fromEntries(['main', 'worker'].map((receiveIn) => [receiveIn, () => run(file, { receiveIn, ...options })]));
 const MB = 1e6;
 const MiB = 2 ** 20;
-/** A stall lasts as long as it lasts: one round of it, for what is counted and not timed. */
+/** Counts do not depend on the load, so one round is enough. */
 const stallRounds = 1;
 
-// Blocked once, for 8 s. The bound of the last one is smaller than what comes.
+// Blocked once, for 8 s. The buffer of the last one is smaller than the frames of that time.
 const stalls = {
   'main thread, 10 MB/s': { receiveIn: 'main', bytesPerSecond: 10 * MB },
   'main thread, 50 MB/s': { receiveIn: 'main', bytesPerSecond: 50 * MB },
@@ -25,7 +25,7 @@ const stalled = await interleaved({
   ),
 });
 
-// Blocked 50 ms of every 51, for long enough that whoever is cut off meets the backoff of an unstable connection.
+// Blocked 50 ms of every 51, for so long that a disconnected client waits for the backoff of an unstable connection.
 const busy = await interleaved({
   title: 'busy',
   rounds: stallRounds,
@@ -46,7 +46,7 @@ const latencies = await interleaved({
 });
 
 const worst = (samples, read) => Math.max(...samples.map(read));
-const lost = ({ holes, told }) => Math.max(holes, told);
+const lost = ({ missing, reported }) => Math.max(missing, reported);
 const fits = ['worker, 10 MB/s', 'worker, 50 MB/s, 512 MiB'];
 const few = (value) => Number(value.toPrecision(3));
 const mid = (samples, read) => few(median(samples.map(read)));
@@ -54,12 +54,12 @@ const extraUs = latencies.worker.map(({ p50 }, round) => p50 - latencies.main[ro
 
 await report({
   bench: 'stall',
-  command: 'npm run bench:stall',
+  command: 'npm run bench -- stall',
   goals: [
     ...[...fits, 'worker, 50 MB/s, 256 MiB'].map((name) =>
       goal({
         id: `stall/cut/${name}`,
-        what: `times cut off with 1013: ${name}`,
+        what: `disconnects with 1013: ${name}`,
         ratio: worst(stalled[name], ({ cutOff }) => cutOff),
         atMost: 0,
       }),
@@ -67,15 +67,15 @@ await report({
     ...fits.map((name) =>
       goal({
         id: `stall/lost/${name}`,
-        what: `frames lost that fit the bound: ${name}`,
+        what: `lost frames although the buffer has room: ${name}`,
         ratio: worst(stalled[name], lost),
         atMost: 0,
       }),
     ),
     goal({
-      id: 'stall/told',
-      what: 'frames lost beyond the bound and not told: worker, 50 MB/s, 256 MiB',
-      ratio: worst(stalled['worker, 50 MB/s, 256 MiB'], ({ holes, told }) => Math.max(0, holes - told)),
+      id: 'stall/reported',
+      what: 'frames lost because the buffer is full, and not reported: worker, 50 MB/s, 256 MiB',
+      ratio: worst(stalled['worker, 50 MB/s, 256 MiB'], ({ missing, reported }) => Math.max(0, missing - reported)),
       atMost: 0,
     }),
     goal({
@@ -83,7 +83,7 @@ await report({
       what: 'frames while blocked 50 ms of every 51, worker over main thread, 70 MB/s, backlog 1 MiB',
       ratio: pairedRatio(busy.worker, busy.main, ({ during }) => during.frames),
       atLeast: 20,
-      note: 'The main thread takes about 40 MB/s in its free milliseconds; what it loses is the time of its reconnects, so the ratio grows with the length of the run.',
+      note: 'The main thread receives about 40 MB/s in its free milliseconds. It loses the frames of its reconnects, so the ratio grows with the length of the run.',
     }),
     ...sizes.map((size) =>
       goal({
@@ -91,7 +91,7 @@ await report({
         what: `frames a second when not blocked, worker over main thread, ${size} B, flood`,
         ratio: pairedRatio(floods[size].worker, floods[size].main, 'framesPerSecond'),
         atLeast: 0.9,
-        note: 'The sender, the worker and the main thread want three cores.',
+        note: 'The sender, the worker and the main thread need three cores.',
       }),
     ),
     goal({
@@ -104,19 +104,17 @@ await report({
   tables: [
     {
       title: 'Blocked for 8 s, a backlog of 1 MiB at the server, frames of 1 KB',
-      columns: ['receiver', 'cut off', 'sent', 'received', 'missing', 'told', 'most memory, MB'],
+      columns: ['receiver', 'disconnects', 'sent', 'received', 'missing', 'reported', 'peak memory, MB'],
       rows: Object.entries(stalled).map(([name, samples]) => [
         name,
         worst(samples, ({ cutOff }) => cutOff),
-        ...[({ sent }) => sent, ({ frames }) => frames, ({ holes }) => holes, ({ told }) => told].map((read) =>
-          median(samples.map(read)),
-        ),
+        ...['sent', 'frames', 'missing', 'reported'].map((key) => median(samples.map((each) => each[key]))),
         mid(samples, ({ rss }) => rss / 1000),
       ]),
     },
     {
       title: 'Blocked 50 ms of every 51 for 30 s, 70 MB/s, a backlog of 1 MiB at the server',
-      columns: ['receiver', 'cut off', 'frames meanwhile'],
+      columns: ['receiver', 'disconnects', 'frames in this time'],
       rows: Object.entries(busy).map(([name, samples]) => [
         name,
         worst(samples, ({ cutOff }) => cutOff),
@@ -144,7 +142,7 @@ await report({
   charts: [
     {
       id: 'stall-blocked',
-      title: 'Of the frames sent in a stall of 8 s, received',
+      title: 'Share of frames received in a stall of 8 s',
       kind: 'bars',
       x: 'receiver',
       y: '% of the frames sent',
@@ -152,7 +150,7 @@ await report({
       series: [
         {
           name: 'received',
-          // Who is cut off is sent nothing more: the rate says what there was.
+          // A disconnected client is sent nothing, so compute the number of frames from the rate.
           points: Object.entries(stalled).map(([name, samples]) => [
             name,
             mid(samples, ({ frames }) => Math.min(100, (frames / ((stalls[name].bytesPerSecond / 1024) * 8.6)) * 100)),

@@ -1,4 +1,4 @@
-// One sample: 10,000 frames a second, and how long each was under way, in microseconds.
+// One sample: 10,000 frames a second, and the latency of each in microseconds.
 //
 //   node bench/stall/latency.mjs '{ "receiveIn": "worker" }'
 import { setTimeout as wait } from 'node:timers/promises';
@@ -15,13 +15,13 @@ const {
 } = JSON.parse(process.argv[2]);
 const sender = await startSender('paced-sender', [JSON.stringify({ framesPerSecond, frameBytes })]);
 const latencies = [];
-let isHere = false;
+let isReceiving = false;
 let isCounted = false;
 tradeFeed$('market', { baseUrl: sender.baseUrl, apiKey: 'bench-key', receiveIn }).subscribe(({ data }) => {
-  isHere = true;
+  isReceiving = true;
   if (isCounted) latencies.push(nowUs() - readStamp(data).sentUs);
 });
-while (!isHere) await wait(10);
+while (!isReceiving) await wait(10);
 await wait(warmUpMs);
 isCounted = true;
 const cpu = process.cpuUsage();

@@ -1,12 +1,12 @@
-// A main thread that computes and does not return: nothing else runs on it meanwhile.
+// Blocks a thread with computation, so that nothing else runs on it.
 
 /** Blocks this thread for `ms`. */
 export const spin = (ms) => {
   for (const end = performance.now() + ms; performance.now() < end;);
 };
 
-/** Blocks it for `busyMs` of every `busyMs + freeMs`, until it is told to stop. */
-export const spinAgainAndAgain = (busyMs, freeMs) => {
+/** Blocks this thread for `busyMs` of every `busyMs + freeMs`. Returns a function that ends this. */
+export const spinRepeatedly = (busyMs, freeMs) => {
   let timer;
   const again = () => {
     spin(busyMs);

@@ -1,4 +1,4 @@
-// One sample: a feed at a steady rate, and a main thread that is blocked meanwhile. What came, what is missing, who was cut off.
+// One sample: a feed at a steady rate, and a blocked main thread. Counts received frames, missing frames and disconnects.
 //
 //   node bench/stall/stalled.mjs '{ "receiveIn": "worker", "bytesPerSecond": 10e6, "blockedMs": 8000 }'
 //   node bench/stall/stalled.mjs '{ "receiveIn": "worker", "bytesPerSecond": 10e6, "busyMs": 50, "freeMs": 1, "forMs": 4000 }'
@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { tradeFeedEvents$ } from '../../dist/index.js';
 import { readStamp } from '../support/stamp.mjs';
 import { startSender } from '../support/start.mjs';
-import { spin, spinAgainAndAgain } from './spin.mjs';
+import { spin, spinRepeatedly } from './spin.mjs';
 
 const {
   receiveIn,
@@ -21,7 +21,7 @@ const {
 const sender = await startSender('paced-sender', [JSON.stringify({ ...rate, frameBytes, backlogBytes: 2 ** 20 })]);
 const closings = () => sender.messages.filter(({ type, code }) => type === 'closed' && code === 1013).length;
 
-const seen = { frames: 0, holes: 0, last: -1, told: 0, gaps: 0, failed: undefined };
+const seen = { frames: 0, missing: 0, last: -1, reported: 0, gaps: 0, failed: undefined };
 const subscription = tradeFeedEvents$('market', {
   baseUrl: sender.baseUrl,
   apiKey: 'bench-key',
@@ -32,12 +32,12 @@ const subscription = tradeFeedEvents$('market', {
     if (event.type === 'opened') seen.last = -1;
     if (event.type === 'gap') {
       seen.gaps += 1;
-      seen.told += event.missed ?? 0;
+      seen.reported += event.missed ?? 0;
     }
     if (event.type !== 'frame') return;
     const { seq } = readStamp(event.data);
     seen.frames += 1;
-    seen.holes += seq - seen.last - 1;
+    seen.missing += seq - seen.last - 1;
     seen.last = seq;
   },
   error: ({ code }) => (seen.failed = code),
@@ -48,12 +48,12 @@ await wait(500);
 const begun = { frames: seen.frames, at: performance.now() };
 if (blockedMs) spin(blockedMs);
 else {
-  const stop = spinAgainAndAgain(busyMs, freeMs);
-  // A timer of its own would be as late as all others.
+  const stop = spinRepeatedly(busyMs, freeMs);
+  // A single timer would be as late as all others.
   await new Promise((done) => {
-    const look = setInterval(() => {
+    const check = setInterval(() => {
       if (performance.now() - begun.at < forMs) return;
-      clearInterval(look);
+      clearInterval(check);
       done();
     }, 1);
   });
@@ -61,8 +61,7 @@ else {
 }
 const during = { frames: seen.frames - begun.frames, ms: performance.now() - begun.at };
 sender.process.send({ type: 'pause' });
-// Until what was held has been handed over.
-// One that was cut off comes back at some time, and is not waited for.
+// Until the buffered frames have been emitted. Do not wait for the reconnect of a disconnected client.
 for (let before = -1, tries = 0; before !== seen.frames && tries < 20; await wait(300), tries += 1)
   before = seen.frames;
 sender.process.send({ type: 'count' });

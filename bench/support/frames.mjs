@@ -1,4 +1,4 @@
-// Frames as a server writes them (RFC 6455, 5.2): unmasked, in one piece.
+// Frames as a server writes them (RFC 6455, 5.2): unmasked and not fragmented.
 import { beyondAscii, payloads } from './payloads.mjs';
 
 const lengthOf = (bytes) => {
@@ -12,11 +12,11 @@ const lengthOf = (bytes) => {
 
 const opcodes = { text: 1, unicode: 1, binary: 2, close: 8 };
 
-/** One frame: `text`, `unicode` (a text that is not ASCII alone), `binary` or `close`. */
+/** Returns one frame: `text`, `unicode` (text that is not only ASCII), `binary` or `close`. */
 export const frame = (data, kind = 'text') =>
   Buffer.concat([Buffer.from([0x80 | opcodes[kind]]), lengthOf(data.length), data]);
 
-/** A close frame. */
+/** Returns a close frame. */
 export const closeFrame = (code, reason = '') => {
   const data = Buffer.alloc(2 + Buffer.byteLength(reason));
   data.writeUInt16BE(code);
@@ -26,25 +26,25 @@ export const closeFrame = (code, reason = '') => {
 
 const surrounded = (before, after) => (data) => Buffer.concat([Buffer.from(before), data, Buffer.from(after)]);
 
-/** How a protocol wraps a payload; the plain feed does not. */
+/** How each protocol wraps a payload. The plain feed does not. */
 const wraps = {
   plain: (data) => data,
   graphql: surrounded('{"id":"1","type":"next","payload":{"data":{"feed":', '}}}'),
   centrifuge: surrounded('{"push":{"channel":"feed","pub":{"data":', '}}}'),
 };
 
-/** The protocols that can be spoken. */
+/** The supported protocols. */
 export const protocols = Object.keys(wraps);
 
 /**
- * Builds about a megabyte of whole frames to be written again and again.
+ * Builds about a megabyte of complete frames, which a sender writes repeatedly.
  *
- * @returns `bytes`, and of how many `frames` of how many `frameBytes` they are
+ * @returns `bytes`, the number of `frames`, and `frameBytes`: the size of each
  */
 export const batch = ({ size, kind, protocol }) => {
   const count = Math.max(4, Math.round(2 ** 20 / size));
-  const made = payloads(size, Math.min(count, 256)).map((data) => (kind === 'unicode' ? beyondAscii(data) : data));
-  const distinct = made.map((data) => frame(wraps[protocol](data), kind));
+  const contents = payloads(size, Math.min(count, 256)).map((data) => (kind === 'unicode' ? beyondAscii(data) : data));
+  const distinct = contents.map((data) => frame(wraps[protocol](data), kind));
   const all = Array.from({ length: count }, (_, n) => distinct[n % distinct.length]);
   return { bytes: Buffer.concat(all), frames: count, frameBytes: distinct[0].length };
 };

@@ -1,9 +1,9 @@
-// What a receiver's process measures: CPU time a frame, after a warm-up.
+// Measures the CPU time for each frame in the process of a receiver, after a warm-up.
 
-/** CPU time before a figure counts, in which the hot code is compiled, and CPU time that counts, in ms. */
+/** The CPU time of the warm-up, in which the code is compiled, and the CPU time of the measurement, in ms. */
 const WARM_UP_MS = 300;
 const COUNTED_MS = 250;
-/** How much is received between two looks at the clock. */
+/** How many bytes are received before the clock is read again. */
 const STRIDE_BYTES = 4 * 2 ** 20;
 
 const cpuMs = () => {
@@ -13,10 +13,10 @@ const cpuMs = () => {
 const now = () => ({ cpu: cpuMs(), wall: performance.now() });
 
 /**
- * Gives a counter for a receiver: `take(length)` for each frame, or `takeBytes(bytes)` for a peer that knows no frames.
+ * Creates a counter for a receiver: `take(length)` for each frame, or `takeBytes(bytes)` for a peer that does not parse frames.
  *
- * `result` resolves once enough was taken. CPU time is that of the whole process, garbage collection and compilation with it.
- * `unitsPerFrame` is the mean length taken, so that whoever reads the figures can see that every peer was given the same.
+ * `result` resolves after enough frames. The CPU time is that of the whole process, including garbage collection and compilation.
+ * `unitsPerFrame` is the mean length of a frame: it shows that every peer received the same.
  */
 export const counter = ({ frameBytes, warmUpMs = WARM_UP_MS, countedMs = COUNTED_MS }) => {
   const stride = Math.max(16, Math.round(STRIDE_BYTES / frameBytes));
@@ -39,7 +39,7 @@ export const counter = ({ frameBytes, warmUpMs = WARM_UP_MS, countedMs = COUNTED
   const onMark = () => {
     mark += stride;
     const end = now();
-    // From the first frames on: what was loaded and connected before is no part of it.
+    // From the first frames on, without the time to load and connect.
     first ??= end;
     if (begun === undefined) {
       if (end.cpu - first.cpu < warmUpMs) return;

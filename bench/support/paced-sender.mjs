@@ -1,10 +1,10 @@
-// A sender that keeps a rate, whatever the receiver does, and cuts it off with 1013 when too much waits (contract, section 7.3).
+// A sender with a fixed rate. It closes with 1013 if the receiver is too slow (contract, section 7.3).
 //
 //   fork('paced-sender.mjs', [JSON.stringify({ framesPerSecond: 10_000, frameBytes: 1024, backlogBytes: 2 ** 20, tls: false })])
 //
-// `bytesPerSecond` may stand for `framesPerSecond`. It answers ticket requests, too. By IPC it tells `listening` (port, baseUrl,
-// caFile), `opened`, `closed` (code, sent, sentBytes, byServer) and, asked with `{ type: 'count' }`, `count`. `{ type: 'pause' }`
-// and `{ type: 'resume' }` stop the frames and let them go on; `{ type: 'close', code, reason }` closes every connection.
+// You can set `bytesPerSecond` instead of `framesPerSecond`. The sender answers ticket requests as well. It sends these IPC messages:
+// `listening` (port, baseUrl, caFile), `opened`, `closed` (code, sent, sentBytes, byServer), and `count` after `{ type: 'count' }`.
+// `{ type: 'pause' }` stops the frames and `{ type: 'resume' }` continues. `{ type: 'close', code, reason }` closes every connection.
 import { createServer as createPlain } from 'node:net';
 import { createServer as createSecure } from 'node:tls';
 import { certificate } from './certificate.mjs';
@@ -18,18 +18,18 @@ const {
   kind = 'text',
   tls = false,
   tickMs = 1,
-  ...asked
+  ...rate
 } = JSON.parse(process.argv[2] ?? '{}');
-const framesPerSecond = asked.framesPerSecond ?? (asked.bytesPerSecond ?? 1e6) / frameBytes;
+const framesPerSecond = rate.framesPerSecond ?? (rate.bytesPerSecond ?? 1e6) / frameBytes;
 
 const secret = tls ? await certificate() : undefined;
 const makeFrame = stampedFrames(frameBytes, kind);
 const connections = new Set();
-// Whoever asked may have gone: then nobody minds.
-const tell = (message) => process.connected && process.send({ atUs: nowUs(), ...message }, () => {});
+// Ignores errors: the parent may have exited.
+const report = (message) => process.connected && process.send({ atUs: nowUs(), ...message }, () => {});
 let opened = 0;
 
-/** One connection: what is due by the clock is written, all of it, at each tick. */
+/** Starts one connection: at each tick it writes all frames that are due. */
 const pace = (socket) => {
   const connection = { id: (opened += 1), sent: 0, isPaused: false, dueFrom: nowUs(), dueBase: 0, close: () => {} };
   const facts = () => ({
@@ -44,12 +44,12 @@ const pace = (socket) => {
     isOver = true;
     clearInterval(timer);
     connections.delete(connection);
-    tell({ type: 'closed', code, byServer, ...facts() });
+    report({ type: 'closed', code, byServer, ...facts() });
   };
   connection.close = (code, reason) => {
     end(code, true);
     socket.end(closeFrame(code, reason));
-    // Who does not read will not answer.
+    // A client that does not read does not answer the close frame.
     setTimeout(() => socket.destroy(), 30_000).unref();
   };
   connection.facts = facts;
@@ -67,7 +67,7 @@ const pace = (socket) => {
   connection.pause = () => (connection.isPaused = true);
   connection.resume = () => Object.assign(connection, { isPaused: false, dueFrom: nowUs(), dueBase: connection.sent });
   connections.add(connection);
-  tell({ type: 'opened', connection: connection.id });
+  report({ type: 'opened', connection: connection.id });
   socket.once('close', () => end(1006, false));
   return connection;
 };
@@ -92,11 +92,11 @@ const server = tls ? createSecure(secret, serve) : createPlain(serve);
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address();
   const baseUrl = `${tls ? 'https' : 'http'}://127.0.0.1:${port}/${frameBytes}/${kind}/plain`;
-  tell({ type: 'listening', port, baseUrl, caFile: secret?.caFile });
+  report({ type: 'listening', port, baseUrl, caFile: secret?.caFile });
 });
 
 const commands = {
-  count: () => tell({ type: 'count', connections: [...connections].map(({ facts }) => facts()) }),
+  count: () => report({ type: 'count', connections: [...connections].map(({ facts }) => facts()) }),
   pause: () => connections.forEach((each) => each.pause()),
   resume: () => connections.forEach((each) => each.resume()),
   close: ({ code = 1001, reason = 'server shutdown' }) => connections.forEach((each) => each.close(code, reason)),

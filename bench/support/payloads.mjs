@@ -1,12 +1,12 @@
-// What the senders send: pending transactions as JSON, of an exact size, the same bytes in every run.
+// The payloads of the senders: pending transactions as JSON of an exact size, the same bytes in every run.
 
 /** The sizes of the goals, in bytes of payload. */
 export const sizes = [200, 1024, 4096, 65_536];
 
-/** A size as a table writes it. */
+/** Returns the label of a size in a table. */
 export const sizeLabel = (bytes) => (bytes < 1024 ? `${bytes} B` : `${bytes / 1024} KB`);
 
-// A small generator of its own: figures must not depend on what a Node's Math.random makes.
+// A fixed generator, so that the bytes are the same on every Node version.
 const seeded = (seed) => () => (seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0);
 const hexOf = (random, digits) =>
   Array.from({ length: Math.ceil(digits / 4) }, () => ((random() >>> 16) | 0x10000).toString(16).slice(1))
@@ -17,7 +17,7 @@ const transaction = (random, inputDigits) =>
   `{"hash":"0x${hexOf(random, 16)}","from":"0x${hexOf(random, 40)}","nonce":${random() % 5000},` +
   `"value":"0x${hexOf(random, 10)}","gas":"0x${hexOf(random, 4)}","fee":"0x${hexOf(random, 8)}","input":"0x${hexOf(random, inputDigits)}"}`;
 
-/** One payload: a transaction, or an array of some where it is large; its last `input` fills what is left of `bytes`. */
+/** Returns one payload: a transaction, or an array of them if `bytes` is large. The last `input` fills the remaining bytes. */
 export const payload = (bytes, seed = 1) => {
   const random = seeded(seed);
   const many = [];
@@ -34,10 +34,10 @@ export const payload = (bytes, seed = 1) => {
   return Buffer.from(many.length > 0 ? `[${[...many, filled].join(',')}]` : filled, 'latin1');
 };
 
-/** `count` of them, each another one. */
+/** Returns `count` different payloads. */
 export const payloads = (bytes, count) => Array.from({ length: count }, (_, n) => payload(bytes, n + 1));
 
-/** The same with one letter that is not ASCII, in two bytes near its end. */
+/** Returns a copy with one letter near the end that is not ASCII. */
 export const beyondAscii = (data) => {
   const copy = Buffer.from(data);
   copy.write('é', copy.length - 6);

@@ -1,9 +1,9 @@
-// What a sample of receiving does: opens one peer, counts, says what it measured.
+// A sample of receiving: opens one peer, counts, and prints the figures.
 import { open, peers } from '../peers/index.mjs';
 import { batch } from './frames.mjs';
 import { counter } from './measure.mjs';
 
-/** Receives until the counter has enough, prints the figures, and ends the process. */
+/** Receives until the counter has enough frames, prints the figures, and exits. */
 export const receive = async ({ name, origin, size, mode, kind = 'text', windows }) => {
   const protocol = peers[name].protocol ?? 'plain';
   const { frameBytes } = batch({ size, kind, protocol });

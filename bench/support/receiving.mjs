@@ -1,18 +1,18 @@
-// What the benches of receiving share: who takes part, and the tables and charts of what was measured.
+// What the benchmarks of receiving share: the contenders, the tables and the charts.
 import { median } from '../lib/bench.mjs';
 import { peers } from '../peers/index.mjs';
 import { sizeLabel } from './payloads.mjs';
 
-/** For Node, whose defaults are left as a user has them. */
+/** Arguments of Node. Everything else has the defaults that users have. */
 export const nodeArgs = ['--expose-gc'];
 
-/** A contender: a peer at a size, its frames read as text or left as bytes; `kind` is of the frames: text, unicode, binary. */
+/** Returns the id of a contender: a peer, a size, text or bytes, and the kind of the frames (text, unicode, binary). */
 export const idOf = ({ peer, size, mode, kind = 'text' }) =>
   [peer, size, mode, ...(kind === 'text' ? [] : [kind])].join(' ');
 
 const operators = ['ours3', 'ours6', 'oursPlain'];
 
-/** Lists contenders: every peer at the sizes that are `small`, those of `few` at the `large` ones, where copying is most of it. */
+/** Returns the contenders: every peer at the `small` sizes, and those of `few` at the `large` sizes, where copying dominates. */
 export const contendersAt = ({ small, large, few, withBytes = true }) =>
   [...small.map((size) => [size, Object.keys(peers)]), ...large.map((size) => [size, few])].flatMap(([size, names]) =>
     names
@@ -24,12 +24,12 @@ export const contendersAt = ({ small, large, few, withBytes = true }) =>
       }),
   );
 
-/** Refuses samples of a peer that was not given what the others were. A letter of two bytes is one of a text. */
+/** Throws if a peer received less than the others. A letter of two bytes has the length 1 in a string. */
 export const checkUnits = (samples) => {
   for (const each of Object.values(samples).flat()) {
     const whole = each.kind === 'unicode' && each.mode === 'text' ? each.size - 1 : each.size;
     if (each.peer !== 'raw' && each.unitsPerFrame !== whole)
-      throw new Error(`${idOf(each)} took ${each.unitsPerFrame} of ${whole} a frame.`);
+      throw new Error(`${idOf(each)} received ${each.unitsPerFrame} of ${whole} for each frame.`);
   }
 };
 
@@ -38,9 +38,9 @@ const of = (samples, key) => (peer, size, mode) => {
   return found && median(found.map((each) => each[key]));
 };
 
-/** CPU time and wall rates, a row for each peer. */
+/** Returns the tables of CPU time and of frames a second, with a row for each peer. */
 export const receivingTables = (samples, sizes) => {
-  const made = (title, key, round = (value) => value) => {
+  const tableOf = (title, key, round = (value) => value) => {
     const read = of(samples, key);
     const rows = Object.entries(peers).flatMap(([peer, { title: name, modes }]) =>
       modes.map((mode) => [
@@ -55,14 +55,12 @@ export const receivingTables = (samples, sizes) => {
     return { title, columns: ['receiver', ...sizes.map(sizeLabel)], rows: measured };
   };
   return [
-    made('CPU time a frame, ns', 'ns', (value) => Number(value.toPrecision(3))),
-    made('Frames a second of wall time (reported, not judged)', 'framesPerSecond', (value) =>
-      Number(value.toPrecision(3)),
-    ),
+    tableOf('CPU time a frame, ns', 'ns', (value) => Number(value.toPrecision(3))),
+    tableOf('Frames a second of wall time (has no goal)', 'framesPerSecond', (value) => Number(value.toPrecision(3))),
   ];
 };
 
-/** The same for frames of another kind, a row for each of `names`. */
+/** Returns the table for frames of another kind, with a row for each of `names`. */
 export const kindTable = (samples, sizes, { title, kind, mode, names }) => ({
   title,
   columns: ['receiver', ...sizes.map(sizeLabel)],
@@ -74,7 +72,7 @@ export const kindTable = (samples, sizes, { title, kind, mode, names }) => ({
   ]),
 });
 
-/** Bars of one size, as text and as bytes; who speaks a protocol of his own is in the table alone. */
+/** Returns the bar chart of one size. Peers with a separate protocol are only in the table. */
 export const sizeChart = (samples, size, { id, title }) => {
   const read = of(samples, 'ns');
   const points = (mode) =>
@@ -89,7 +87,7 @@ export const sizeChart = (samples, size, { id, title }) => {
   return { id, title, kind: 'bars', x: 'receiver', y: 'ns of CPU a frame', log: false, highlight: 'ours', series };
 };
 
-/** Lines over the sizes. */
+/** Returns the line chart over the sizes. */
 export const growthChart = (samples, sizes, names, { id, title }) => {
   const read = of(samples, 'ns');
   const points = (peer) =>

@@ -1,14 +1,14 @@
-// The server's side of one connection, by hand: ticket requests, the upgrade, the few words that a protocol wants first.
+// The server side of one connection, without a library: ticket requests, the upgrade, and the first messages of a protocol.
 import { createHash } from 'node:crypto';
 import { frame, protocols } from './frames.mjs';
 import { ticketResponse } from './ticket-body.mjs';
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** Reads where frames are asked for: `/200/text/plain`, a size, a kind and a protocol. */
-export const wantedOf = (path) => {
+/** Reads the path of a request: `/200/text/plain` is a size, a kind and a protocol. */
+export const parsePath = (path) => {
   const [, size, kind, protocol] = /^\/(\d+)\/(text|unicode|binary)\/(\w+)/.exec(path) ?? [];
-  if (!protocols.includes(protocol)) throw new RangeError(`No frames are at ${path}`);
+  if (!protocols.includes(protocol)) throw new RangeError(`Invalid path: ${path}`);
   return { size: Number(size), kind, protocol };
 };
 
@@ -16,19 +16,21 @@ const upgradeResponse = (headers) => {
   const accept = createHash('sha1')
     .update(headers['sec-websocket-key'] + GUID)
     .digest('base64');
-  const asked = headers['sec-websocket-protocol']?.split(',')[0].trim();
+  const subprotocol = headers['sec-websocket-protocol']?.split(',')[0].trim();
   const lines = [
     'HTTP/1.1 101 Switching Protocols',
     'Upgrade: websocket',
     'Connection: Upgrade',
     `Sec-WebSocket-Accept: ${accept}`,
   ];
-  return Buffer.from([...lines, ...(asked ? [`Sec-WebSocket-Protocol: ${asked}`] : []), '', ''].join('\r\n'));
+  return Buffer.from(
+    [...lines, ...(subprotocol ? [`Sec-WebSocket-Protocol: ${subprotocol}`] : []), '', ''].join('\r\n'),
+  );
 };
 
 const json = (value) => frame(Buffer.from(JSON.stringify(value)));
 
-/** What is answered to a client's message, and whether frames may come after it. */
+/** The answer to a message of the client, and whether frames may follow it. */
 const answers = {
   graphql: ({ type }) =>
     type === 'connection_init' ? { answer: json({ type: 'connection_ack' }) } : { isStart: type === 'subscribe' },
@@ -38,7 +40,7 @@ const answers = {
       : {},
 };
 
-/** Reads the client's first frame: short and masked. Gives nothing while some of it is missing. */
+/** Reads the first frame of the client, which is short and masked. Returns `undefined` while bytes are missing. */
 const frameIn = (bytes) => {
   if (bytes.length < 6) return undefined;
   const isLonger = (bytes[1] & 0x7f) === 126;
@@ -51,12 +53,12 @@ const frameIn = (bytes) => {
 };
 
 /**
- * Gives the reader of a connection's bytes.
+ * Returns a function that reads the bytes of a connection.
  *
- * @param origin - where it listens: `ws://127.0.0.1:1234`
- * @param write - takes the answers
+ * @param origin - the address of the server: `ws://127.0.0.1:1234`
+ * @param write - is called with each answer
  * @param start - is called with the path when frames may be sent
- * @param hangUp - is called with the answer to the client's close frame
+ * @param hangUp - is called with the answer to the close frame of the client
  */
 export const session = ({ origin, write, start, hangUp = () => {} }) => {
   let protocol;
@@ -82,7 +84,7 @@ export const session = ({ origin, write, start, hangUp = () => {} }) => {
       lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
     );
     path = target;
-    ({ protocol } = wantedOf(path));
+    ({ protocol } = parsePath(path));
     write(upgradeResponse(headers));
     if (protocol === 'plain') start(path);
   };
@@ -92,7 +94,7 @@ export const session = ({ origin, write, start, hangUp = () => {} }) => {
     const end = head.indexOf('\r\n\r\n');
     if (end === -1) return undefined;
     const text = head.slice(0, end);
-    // A request's body is small and of no interest: what came with its head is dropped.
+    // Drop the body of the request, which is small and not used.
     const length = Number(/^content-length: *(\d+)/im.exec(text)?.[1] ?? 0);
     if (head.length < end + 4 + length) return undefined;
     head = '';

@@ -1,9 +1,9 @@
-// Starts a sender as a process of its own, which ends with this one.
+// Starts a sender in a separate process, which ends with this one.
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Forks a sender; resolves when it listens, with what it said then, its `process`, every message so far, and `stop()`.
+ * Forks a sender. Resolves when it listens, with its first message, its `process`, all later `messages`, and `stop()`.
  *
  * @param name - `flood-sender`, `paced-sender`
  */
@@ -11,7 +11,7 @@ export const startSender = (name, args = []) =>
   new Promise((resolve, reject) => {
     const path = fileURLToPath(new URL(`${name}.mjs`, import.meta.url));
     const child = fork(path, args.map(String), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [] });
-    // It ends by itself when nobody listens to it any more, and clears up.
+    // The sender exits when it is disconnected, and removes its files.
     const stop = () =>
       new Promise((done) => {
         if (!child.connected) return done();

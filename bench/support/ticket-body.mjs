@@ -1,7 +1,7 @@
-// The answer to a ticket request (contract, section 2.1), for a sender that lets everybody in.
+// The answer to a ticket request (contract, section 2.1), for a sender that accepts all clients.
 export const SUBPROTOCOL = 'mmp.trade-batch.v1';
 
-/** The response, head and body, as bytes. */
+/** Returns the head and the body of the response. */
 export const ticketResponse = (wssUrl) => {
   const body = JSON.stringify({
     ticket: 'bench-ticket',

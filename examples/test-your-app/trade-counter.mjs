@@ -1,6 +1,6 @@
 // @ts-check
-// The pipeline under test: counts the trades of each market, over reconnects and all. It takes the feed as an argument, so a
-// test can give it any Observable of frames, and `main` the real one.
+// The pipeline under test. It counts the trades of each market, and continues after reconnects. It is an operator, so a test can apply it to any
+// Observable of frames, and your app to the real feed.
 import { filter, map, mergeMap, scan } from 'rxjs';
 
 /** @typedef {{ market: string }} Trade */

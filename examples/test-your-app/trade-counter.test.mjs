@@ -1,6 +1,6 @@
 // @ts-check
-// Tests a pipeline twice: on its own, with frames made by hand and no I/O at all; and end to end, with the local service, where
-// an outage comes exactly when the test wants it.
+// Tests a pipeline in two ways: alone, with created frames and without I/O; and end to end, with the local service, where the test controls the
+// moment of an outage.
 //
 //   node --test examples/test-your-app/trade-counter.test.mjs
 import assert from 'node:assert/strict';
@@ -20,7 +20,7 @@ test('counts the trades of each market', async () => {
   assert.deepEqual(await lastValueFrom(from(frames).pipe(tradeCounter())), { 'ETH-USD': 2, 'BTC-USD': 1 });
 });
 
-test('goes on counting after the service closed the connection', async (t) => {
+test('continues to count after the service has closed the connection', async (t) => {
   const service = await startTradeFeedService();
   t.after(() => service.shutdown());
   const account = service.createAccount({ plan: 'developer' });

@@ -1,19 +1,20 @@
-/** Timers of one episode, which end with it. */
+/** The timers of one episode. `stop` clears all of them. */
 export interface Clock {
-  readonly later: (ms: number, act: () => void) => void;
+  readonly later: (ms: number, action: () => void) => void;
   readonly wait: (ms: number) => Promise<void>;
-  /** Forgets what was to be done later. */
+  /** Cancels every action that `later` has scheduled. */
   readonly stop: () => void;
 }
 
-export const clock = (): Clock => {
+/** Creates the clock of an episode. */
+export const createClock = (): Clock => {
   const timers = new Set<NodeJS.Timeout>();
   return {
-    later: (ms, act) => {
-      if (ms === 0) return act();
+    later: (ms, action) => {
+      if (ms === 0) return action();
       const timer = setTimeout(() => {
         timers.delete(timer);
-        act();
+        action();
       }, ms);
       timers.add(timer);
     },

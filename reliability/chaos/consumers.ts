@@ -1,14 +1,14 @@
 import { moments, watch, type Watched } from '../../test/model/watched.js';
-import { pick, type Random } from './moods.js';
+import { pick, type Random } from './service-faults.js';
 
-/** What the feeds of one world are subscribed with. */
-export interface Where {
+/** The service that the feeds of one episode subscribe to. */
+export interface Target {
   readonly baseUrl: string;
   readonly ca: string | undefined;
 }
 
-/** Subscribes with options as they come: short deadlines, any policy, sometimes in a worker or with connections that stand by. */
-export const subscribeSomehow = (random: Random, id: number, { baseUrl, ca }: Where): Watched => {
+/** Subscribes with random options: short deadlines, any policy, sometimes in a worker or with standby connections. */
+export const subscribeAtRandom = (random: Random, id: number, { baseUrl, ca }: Target): Watched => {
   const receiveIn = random() < 0.15 ? 'worker' : 'main';
   return watch(
     id,
@@ -25,15 +25,15 @@ export const subscribeSomehow = (random: Random, id: number, { baseUrl, ca }: Wh
         jitter: pick(random, ['full', 'full', 'equal', 'none']),
       },
     },
-    // A timer of Node may be a millisecond early by its own clock, and the clock is read later than the wait began.
+    // A Node timer may fire 1 ms early by its own clock, and the test reads the clock after the wait has begun.
     2,
   );
 };
 
-/** Has a whim now and then: to leave, to throw, to block. */
-export const haveWhim = (random: Random, watched: Watched): void => {
+/** Makes a subscriber misbehave at its next moment of one kind: it blocks, throws or unsubscribes. */
+export const misbehave = (random: Random, watched: Watched): void => {
   const kind = random();
   const does =
     kind < 0.6 ? 'block' : kind < 0.8 ? 'throw in next' : kind < 0.9 ? 'unsubscribe' : 'throw in an operator';
-  watched.whim = { on: pick(random, moments), does };
+  watched.reaction = { on: pick(random, moments), does };
 };

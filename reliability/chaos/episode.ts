@@ -4,82 +4,84 @@ import { startFaultProxy } from '../../test/support/fault-proxy.js';
 import { randomFaults, seededRandom } from '../../test/support/fault-random.js';
 import { startHeldService } from '../../test/support/held-service.js';
 import type { Seen } from '../../test/support/ten-rules/seen.js';
-import { violations } from '../../test/support/ten-rules/violations.js';
+import { violations } from '../../test/support/ten-rules/rules.js';
 import type { Watched } from '../../test/model/watched.js';
-import { haveWhim, subscribeSomehow } from './consumers.js';
-import { livable } from './livable.js';
-import { answerHandshake, answerTicket, type Mood, stream } from './moods.js';
-import { clock } from './clock.js';
+import { createClock } from './clock.js';
+import { misbehave, subscribeAtRandom } from './consumers.js';
+import { withMinimumBandwidth } from './network-faults.js';
+import { answerHandshake, answerTicket, type FaultSource, stream } from './service-faults.js';
 
-/** What an episode was, and what was wrong with it. */
+/** What happened in an episode, and which rules were broken. */
 export interface Episode {
   readonly violations: readonly string[];
   readonly logs: ReadonlyMap<number, readonly Seen[]>;
 }
 
 const FEEDS = 8;
-/** How long everything is calm at the end, in ms, for all to be back. */
-const CALM_MS = 20_000;
+/** The time without faults at the end, in ms. Every feed must receive frames within it. */
+const RECOVERY_MS = 20_000;
 
 /**
- * One world for a while: a service with moods behind a network with faults, and consumers with whims. Then all is calm, and whoever
- * has not ended must be back with fresh frames; then all leave, and nothing may be left.
+ * Runs one episode: a service that fails at random, a network with faults, and subscribers that misbehave.
+ *
+ * Then the faults end: each feed that has not stopped must receive new frames. Then all subscribers unsubscribe: no connection may
+ * remain.
  */
 export const runEpisode = async (
   seed: number,
   lengthMs: number,
   certificate: Certificate | undefined,
 ): Promise<Episode> => {
-  const stream0 = (n: number) => seededRandom((seed * 1_000_003 + n) >>> 0);
+  const randomOf = (n: number) => seededRandom((seed * 1_000_003 + n) >>> 0);
   const [drawFaults, drawService, drawConsumers, drawEvents, drawProxy] = [
-    stream0(1),
-    stream0(2),
-    stream0(3),
-    stream0(4),
-    stream0(5),
+    randomOf(1),
+    randomOf(2),
+    randomOf(3),
+    randomOf(4),
+    randomOf(5),
   ];
-  const wrong: string[] = [];
+  const found: string[] = [];
   const watched = new Map<number, Watched>();
-  const meant = new Map<number, Set<string>>();
-  const time = clock();
-  let isCalm = false;
+  const expectedCodes = new Map<number, Set<string>>();
+  const clock = createClock();
+  let isRecovery = false;
 
   await using proxy = await startFaultProxy({
     random: drawProxy,
-    faults: () => (isCalm ? {} : livable(randomFaults(drawFaults))),
+    faults: () => (isRecovery ? {} : withMinimumBandwidth(randomFaults(drawFaults))),
   });
-  const mood: Mood = {
+  const source: FaultSource = {
     random: drawService,
-    isCalm: () => isCalm,
-    later: time.later,
-    meant: (id, code) => meant.set(id, (meant.get(id) ?? new Set()).add(code)),
+    isRecovery: () => isRecovery,
+    later: clock.later,
+    expectCode: (id, code) => expectedCodes.set(id, (expectedCodes.get(id) ?? new Set()).add(code)),
   };
   await using service = await startHeldService({
     see: (id, seen) => watched.get(id)?.log.push(seen),
     tls: certificate,
     publicPort: () => proxy.port,
-    onTicket: (held) => answerTicket(mood, held),
+    onTicket: (held) => answerTicket(source, held),
     onHandshake: (held) => {
-      void held.done.then((open) => open && stream(mood, open));
-      answerHandshake(mood, held);
+      void held.done.then((open) => open && stream(source, open));
+      answerHandshake(source, held);
     },
   });
   proxy.target = service.port;
-  const where = { baseUrl: service.baseUrl, ca: certificate?.cert };
+  const target = { baseUrl: service.baseUrl, ca: certificate?.cert };
   const live = () =>
     [...watched.values()].filter(({ log }) => !log.some(({ what }) => what === 'errored' || what === 'unsubscribed'));
 
-  // The consumers: as many as there may be, replaced as they go.
+  // A feed that has ended is replaced by a new one.
   const consume = (): void => {
     if (live().length < FEEDS) {
       const id = watched.size + 1;
-      watched.set(id, subscribeSomehow(drawConsumers, id, where));
+      watched.set(id, subscribeAtRandom(drawConsumers, id, target));
     } else if (drawConsumers() < 0.3)
-      haveWhim(drawConsumers, live()[Math.floor(drawConsumers() * live().length)] as Watched);
-    time.later(drawConsumers() * 200, consume);
+      misbehave(drawConsumers, live()[Math.floor(drawConsumers() * live().length)] as Watched);
+    clock.later(drawConsumers() * 200, consume);
   };
-  // What happens to all at once.
-  const happen = (): void => {
+  // Faults that affect all connections at once.
+  const disturb = (): void => {
     const kind = drawEvents();
     if (kind < 0.1) proxy.halfOpen();
     else if (kind < 0.2) proxy.reset();
@@ -87,43 +89,46 @@ export const runEpisode = async (
     else if (kind < 0.5) {
       proxy.target = undefined;
       proxy.reset();
-      time.later(drawEvents() * 500, () => (proxy.target = service.port));
+      clock.later(drawEvents() * 500, () => (proxy.target = service.port));
     }
-    time.later(300 + drawEvents() * 1_500, happen);
+    clock.later(300 + drawEvents() * 1_500, disturb);
   };
   consume();
-  time.later(1_000, happen);
-  await time.wait(lengthMs);
+  clock.later(1_000, disturb);
+  await clock.wait(lengthMs);
 
-  time.stop();
-  isCalm = true;
+  clock.stop();
+  isRecovery = true;
   proxy.target = service.port;
-  const calmFrom = performance.now();
-  for (const each of live()) each.whim = undefined;
-  // What was muted or held before is no part of the calm: it runs into its deadlines.
+  const recoveryFrom = performance.now();
+  for (const each of live()) each.reaction = undefined;
+  // Answers that the service still holds are sent now. A muted stream ends by the deadline of the client.
   for (const held of service.tickets.values()) held.issue(60_000);
   for (const held of service.handshakes.values()) held.accept(1);
-  for (const open of service.allStreams) if (!open.isClosed) stream(mood, open);
-  const isBack = ({ log }: Watched) => log.some((seen) => seen.what === 'frame' && seen.at > calmFrom + 200);
-  for (const end = performance.now() + CALM_MS; performance.now() < end && !live().every(isBack);) await time.wait(20);
-  for (const feed of live().filter((each) => !isBack(each)))
-    wrong.push(`feed ${feed.facts.subscription} is not back after ${CALM_MS} ms of calm: ${lastOf(feed)}`);
+  for (const open of service.allStreams) if (!open.isClosed) stream(source, open);
+  const hasRecovered = ({ log }: Watched) => log.some((seen) => seen.what === 'frame' && seen.at > recoveryFrom + 200);
+  for (const end = performance.now() + RECOVERY_MS; performance.now() < end && !live().every(hasRecovered);)
+    await clock.wait(20);
+  for (const feed of live().filter((each) => !hasRecovered(each)))
+    found.push(
+      `feed ${feed.facts.subscription} received no frame in ${RECOVERY_MS} ms without faults: ${lastOf(feed)}`,
+    );
 
   for (const { unsubscribe } of live()) unsubscribe();
-  // A connection that the network swallowed is open at the service for ever: the end that counts is the client's.
-  for (const end = performance.now() + 4_000; performance.now() < end && proxy.open > 0;) await time.wait(20);
-  if (proxy.open > 0) wrong.push(`${proxy.open} connections of the client are left`);
+  // The service never sees the end of a connection that the network dropped, so count the connections of the client.
+  for (const end = performance.now() + 4_000; performance.now() < end && proxy.open > 0;) await clock.wait(20);
+  if (proxy.open > 0) found.push(`${proxy.open} connections of the client are still open`);
   for (const socket of service.open) socket.destroy();
-  while (service.open.size > 0) await time.wait(5);
-  time.stop();
+  while (service.open.size > 0) await clock.wait(5);
+  clock.stop();
 
   for (const { log, facts } of watched.values()) {
     log.push({ what: 'settled', at: performance.now() });
     const id = facts.subscription;
-    const told = [...violations(withCuts(log), facts), ...unmeant(log, meant.get(id))];
-    wrong.push(...told.map((each) => `feed ${id}: ${each}`));
+    const ofFeed = [...violations(withCuts(log), facts), ...unexpectedStops(log, expectedCodes.get(id))];
+    found.push(...ofFeed.map((violation) => `feed ${id}: ${violation}`));
   }
-  return { violations: [...new Set(wrong)], logs: new Map([...watched].map(([id, { log }]) => [id, log])) };
+  return { violations: [...new Set(found)], logs: new Map([...watched].map(([id, { log }]) => [id, log])) };
 };
 
 const lastOf = ({ log }: Watched): string =>
@@ -132,7 +137,7 @@ const lastOf = ({ log }: Watched): string =>
     .map((seen) => (seen.what === 'event' ? seen.event.type : seen.what))
     .join(', ');
 
-/** What the network took is lost: a connection was cut unless the service closed it and the client answered. */
+/** Adds `cut` before the end of each connection that ended without a close frame of the client: the network ended it. */
 const withCuts = (log: readonly Seen[]): readonly Seen[] => {
   const closed = new Set(
     log.flatMap((seen) => (seen.what === 'client-frame' && seen.opcode === 8 ? [seen.socket] : [])),
@@ -144,10 +149,10 @@ const withCuts = (log: readonly Seen[]): readonly Seen[] => {
   );
 };
 
-/** A stop that the service did not ask for. */
-const unmeant = (log: readonly Seen[], meant: ReadonlySet<string> = new Set()): readonly string[] =>
+/** Returns the stops with a code that no answer of the service explains. */
+const unexpectedStops = (log: readonly Seen[], expected: ReadonlySet<string> = new Set()): readonly string[] =>
   log.flatMap((seen) =>
-    seen.what === 'errored' && seen.error instanceof TradeFeedError && !meant.has(seen.error.code)
-      ? [`stopped with ${seen.error.code}, which the service did not ask for: ${seen.error.message}`]
+    seen.what === 'errored' && seen.error instanceof TradeFeedError && !expected.has(seen.error.code)
+      ? [`stopped with ${seen.error.code}, but the service sent nothing that means it: ${seen.error.message}`]
       : [],
   );

@@ -1,7 +1,8 @@
-// Puts the client into a world where everything misbehaves, all of it from a seed, and holds what it does against the ten rules of the design.
+// Runs the client with random faults of the service, the network and the subscribers, and checks the ten rules of
+// docs/architecture.md. All faults follow from a seed.
 //
-//   npm run chaos -- --seed 7 --minutes 10
-//   npm run chaos -- --seed 7 --episode 3      one episode of a run again, with the logs of its feeds
+//   npm run reliability -- chaos --seed 7 --minutes 10
+//   npm run reliability -- chaos --seed 7 --episode 3      repeats one episode and writes the logs of its feeds
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { config } from 'rxjs';
@@ -11,8 +12,8 @@ import { runEpisode } from './episode.js';
 import { addTo, emptyTally, reportChaos } from './tally.js';
 
 const EPISODE_MS = 12_000;
-/** Episodes that run side by side, half of them over TLS. */
-const SIDE_BY_SIDE = 4;
+/** Episodes that run at the same time, half of them over TLS. */
+const CONCURRENT = 4;
 
 const { values } = parseArgs({
   options: {
@@ -25,7 +26,7 @@ const { values } = parseArgs({
 const seed = Number(values.seed);
 const minutes = Number(values.minutes);
 if (!Number.isInteger(seed) || !(minutes > 0)) {
-  console.error('chaos: --seed is a whole number, --minutes a number above 0');
+  console.error('--seed must be a whole number, and --minutes a number above 0.');
   process.exit(2);
 }
 
@@ -34,14 +35,13 @@ const seedOf = (episode: number): number => (seed * 100_003 + episode) >>> 0;
 const tally = emptyTally();
 let failed = 0;
 
-// Whoever it belongs to: nobody handled it.
-const stray = (error: unknown): void => {
+const unhandled = (error: unknown): void => {
   if (error instanceof OwnError) return;
   failed += 1;
-  console.log(`✗ nobody handled: ${error instanceof Error ? error.stack : String(error)}`);
+  console.log(`✗ unhandled error: ${error instanceof Error ? error.stack : String(error)}`);
 };
-config.onUnhandledError = stray;
-process.on('unhandledRejection', stray).on('uncaughtException', stray);
+config.onUnhandledError = unhandled;
+process.on('unhandledRejection', unhandled).on('uncaughtException', unhandled);
 
 const run = async (episode: number): Promise<void> => {
   const isOverTls = episode % 2 === 0;
@@ -53,7 +53,7 @@ const run = async (episode: number): Promise<void> => {
   mkdirSync('temp/chaos', { recursive: true });
   const path = `temp/chaos/${seed}-${episode}.json`;
   writeFileSync(path, JSON.stringify(Object.fromEntries(logs), undefined, 1));
-  console.log(`  what was seen: ${path}; again: npm run chaos -- --seed ${seed} --episode ${episode}`);
+  console.log(`  log: ${path}; to repeat: npm run reliability -- chaos --seed ${seed} --episode ${episode}`);
 };
 
 console.log(
@@ -65,7 +65,7 @@ let next = 1;
 if (values.episode !== undefined) await run(Number(values.episode));
 else
   do {
-    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, () => run(next++)));
+    await Promise.all(Array.from({ length: CONCURRENT }, () => run(next++)));
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
     console.log(
       `${String(seconds).padStart(4)} s  ${next - 1} episodes, ${tally.subscriptions} subscriptions, ${tally.frames} frames, ${tally.reconnects} reconnects, ${failed} violations`,

@@ -3,7 +3,7 @@ import type { Seen } from '../../test/support/ten-rules/seen.js';
 import { exactly } from '../lib/goal.mjs';
 import { report } from '../lib/report.mjs';
 
-/** What came together over all episodes. */
+/** The counts of all episodes. */
 export interface Tally {
   subscriptions: number;
   frames: number;
@@ -44,21 +44,21 @@ interface Run {
   readonly failed: number;
 }
 
-/** Writes the result, and the section of the guide. */
+/** Writes the result and its section of docs/reliability.md. */
 export const reportChaos = async (tally: Tally, { seed, minutes, episodes, failed }: Run): Promise<void> => {
   const { subscriptions, frames, reconnects, gaps, connections, tickets, failures } = tally;
   await report({
     name: 'chaos',
-    command: `npm run chaos -- --seed ${seed} --minutes ${minutes} --report`,
+    command: `npm run reliability -- chaos --seed ${seed} --minutes ${minutes} --report`,
     goals: [exactly('violations of the ten rules', failed, 0)],
     tables: [
       {
         title: 'What happened',
-        columns: ['episodes', 'subscriptions', 'tickets asked for', 'connections', 'frames', 'reconnects', 'gaps told'],
+        columns: ['episodes', 'subscriptions', 'ticket requests', 'connections', 'frames', 'reconnects', 'gaps'],
         rows: [[episodes, subscriptions, tickets, connections, frames, reconnects, gaps]],
       },
       {
-        title: 'Failures told, by code',
+        title: 'Failures by code',
         columns: ['code', 'times'],
         rows: [...failures].sort(([, a], [, b]) => b - a),
       },

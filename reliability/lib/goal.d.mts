@@ -1,4 +1,4 @@
-/** A rule and what was measured. */
+/** A rule and its measured value. */
 export interface Goal {
   readonly what: string;
   readonly wanted: string;

@@ -1,18 +1,18 @@
-// A rule and what was measured, as a row of the report. What is no number meets no rule.
+// A rule and its measured value, as a row of the report. A value that is not a number meets no rule.
 
-/** At most so much. */
+/** Creates the rule that a value is at most a limit. */
 export const atMost = (what, measured, limit, unit = '') =>
   row(what, `at most ${limit}`, measured, unit, measured <= limit);
 
-/** At least so much. */
+/** Creates the rule that a value is at least a limit. */
 export const atLeast = (what, measured, limit, unit = '') =>
   row(what, `at least ${limit}`, measured, unit, measured >= limit);
 
-/** Exactly so much. */
+/** Creates the rule that a value is exactly another. */
 export const exactly = (what, measured, wanted, unit = '') =>
   row(what, String(wanted), measured, unit, measured === wanted);
 
-/** Something that is so or is not; `measured` says what was seen. */
+/** Creates the rule that a condition is met. `measured` is the text of the report. */
 export const holds = (what, met, measured = met ? 'yes' : 'no') => row(what, 'yes', measured, '', met === true);
 
 const row = (what, wanted, measured, unit, met) => ({

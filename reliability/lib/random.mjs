@@ -1,6 +1,6 @@
-// Numbers that follow from a seed (mulberry32).
+// Random numbers that follow from a seed (mulberry32).
 
-/** Makes a source of numbers from 0 up to 1. */
+/** Creates a function that returns numbers from 0 to below 1. */
 export const seeded = (seed) => {
   let state = seed >>> 0;
   return () => {

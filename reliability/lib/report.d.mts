@@ -1,6 +1,6 @@
 import type { Goal } from './goal.mjs';
 
-/** A chart: `bars` lie on their side, `columns` stand (a histogram), `lines` have numbers or names as x. */
+/** A chart: `bars` are horizontal, `columns` are a histogram, `lines` have numbers or names as x. */
 export interface Chart {
   readonly id: string;
   readonly title: string;

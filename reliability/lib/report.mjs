@@ -1,4 +1,4 @@
-// What a run hands over: tables on stdout, reliability/results/NAME.json, charts, its section of docs/reliability.md.
+// The report of a run: tables on stdout, reliability/results/NAME.json, charts, and a section of docs/reliability.md.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { fill } from '../../bench/lib/fill.mjs';
@@ -8,28 +8,28 @@ import { table } from '../../bench/lib/table.mjs';
 import { writeResult } from '../../bench/lib/write-result.mjs';
 import { goalTable, sectionOf } from './section.mjs';
 
-const kept = { results: 'reliability/results/', charts: 'docs/reliability/' };
-const aside = { results: 'temp/reliability/', charts: 'temp/reliability/' };
+const forDocs = { results: 'reliability/results/', charts: 'docs/reliability/' };
+const temporary = { results: 'temp/reliability/', charts: 'temp/reliability/' };
 const guide = new URL('docs/reliability.md', root);
 
 /**
- * Prints a result, writes it down, and fills its section of the guide. The process ends with code 1 when a rule is broken.
+ * Prints a result, writes it to files, and updates its section of the guide. The exit code is 1 if a rule is broken.
  *
- * @param name - a file name, and that of the section: `<!-- reliability:NAME -->` … `<!-- /reliability -->`
- * @param command - what a reader types to repeat it
+ * @param name - the name of the files and of the section: `<!-- reliability:NAME -->` … `<!-- /reliability -->`
+ * @param command - the command that repeats the run
  * @param goals - rows of goal.mjs
- * @param charts - as those of a bench
+ * @param charts - as in a benchmark
  * @param tables - `{ title, columns: ['…'], rows: [[…]] }`
  * @param facts - `{ name: text or number }`
- * @param keep - false for a short look: it goes to temp/reliability, and not into the guide
+ * @param keep - false for a short run: its files go to temp/reliability, and the guide is not changed
  */
 export const report = async ({ name, command, goals = [], charts = [], tables = [], facts = {}, keep = true }) => {
   const found = machine();
   const result = { name, command, measuredAt: new Date().toISOString(), machine: found, goals, tables, charts, facts };
-  const json = writeResult(name, result, keep ? kept : aside);
+  const json = writeResult(name, result, keep ? forDocs : temporary);
   const parts = [
     `# ${name}: ${command}`,
-    `${machineLine(found)}${keep ? '' : ': A SHORT LOOK, NOT A RESULT'}`,
+    `${machineLine(found)}${keep ? '' : ': SHORT RUN, NOT A RESULT'}`,
     ...tables.map(({ title, columns, rows }) => `${title}\n\n${table(columns, rows)}`),
     ...(goals.length > 0 ? [goalTable(goals)] : []),
     ...Object.entries(facts).map(([fact, value]) => `${fact}: ${value}`),
@@ -40,7 +40,7 @@ export const report = async ({ name, command, goals = [], charts = [], tables = 
   return result;
 };
 
-/** Fills the section of a result; says so, or that there is no place for it. */
+/** Updates the section of a result. Returns a text that says so, or that the guide has no such section. */
 export const intoGuide = async (result) => {
   const { format, resolveConfig } = await import('prettier');
   const path = fileURLToPath(guide);

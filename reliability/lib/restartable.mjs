@@ -1,7 +1,7 @@
-// A local service that can be ended and started again on its port, with the accounts that it had.
+// A local service that can be stopped and started again on the same port, with the same accounts.
 import { subscribe } from 'node:diagnostics_channel';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
-import { lastingAccounts } from './lasting-accounts.mjs';
+import { createFixedAccounts } from './fixed-accounts.mjs';
 
 const sockets = new Set();
 subscribe('net.server.socket', ({ socket }) => {
@@ -10,57 +10,57 @@ subscribe('net.server.socket', ({ socket }) => {
 });
 
 /**
- * Starts a service; `ended` by shutdown (1001) or cut off, `start` again.
+ * Starts a service. `shutdown` ends it with 1001, `cut` without a close frame, and `start` starts it again.
  *
- * @param options - of the service
- * @param accounts - how many there are
- * @param onEvent - hears the service's events
+ * @param options - the options of the service
+ * @param accounts - the number of accounts
+ * @param onEvent - receives the events of the service
  */
 export const restartable = async ({ options = {}, accounts, seed = 1, onEvent = () => {} }) => {
-  const made = { port: options.port, service: undefined, accounts: [] };
+  const current = { port: options.port, service: undefined, accounts: [] };
   const start = async () => {
-    made.service = await (made.port === undefined
-      ? onSomePort(options)
-      : startTradeFeedService({ ...options, port: made.port }));
-    // In the same turn: nobody can ask for a ticket before the accounts are there.
-    made.accounts = lastingAccounts(made.service, seed, accounts);
-    made.service.events$.subscribe(onEvent);
-    made.port = Number(new URL(made.service.baseUrl).port);
+    current.service = await (current.port === undefined
+      ? startOnFreePort(options)
+      : startTradeFeedService({ ...options, port: current.port }));
+    // In the same turn of the event loop, so that the accounts exist before the first ticket request.
+    current.accounts = createFixedAccounts(current.service, seed, accounts);
+    current.service.events$.subscribe(onEvent);
+    current.port = Number(new URL(current.service.baseUrl).port);
   };
   await start();
   return {
     get baseUrl() {
-      return made.service.baseUrl;
+      return current.service.baseUrl;
     },
     get service() {
-      return made.service;
+      return current.service;
     },
     get keys() {
-      return made.accounts.map(({ key }) => key);
+      return current.accounts.map(({ key }) => key);
     },
-    push: (payload) => made.service.push('market', payload),
-    expireAll: () => made.accounts.forEach(({ account }) => account.expireAccess()),
+    push: (payload) => current.service.push('market', payload),
+    expireAll: () => current.accounts.forEach(({ account }) => account.expireAccess()),
     reset: () => sockets.forEach((socket) => socket.resetAndDestroy()),
-    shutdown: () => made.service.shutdown(),
-    /** Ends it as a killed process would: no close frame. */
+    shutdown: () => current.service.shutdown(),
+    /** Ends the service as a killed process ends: without close frames. */
     cut: async () => {
       sockets.forEach((socket) => socket.destroy());
-      await made.service.shutdown();
+      await current.service.shutdown();
     },
     start,
   };
 };
 
 /**
- * Listens below the ports that the system gives to clients: a client that tries a port on which nobody listens can be given that
- * very port for itself, and is then connected to itself.
+ * Starts a service on a port below those that the system assigns to clients. A client that connects to an unused port can be assigned
+ * the same port, and is then connected to itself.
  */
-const onSomePort = async (options, triesLeft = 20) => {
+const startOnFreePort = async (options, triesLeft = 20) => {
   const port = 20_000 + Math.floor(Math.random() * 10_000);
   try {
     return await startTradeFeedService({ ...options, port });
   } catch (error) {
     if (error.code !== 'EADDRINUSE' || triesLeft === 0) throw error;
-    return onSomePort(options, triesLeft - 1);
+    return startOnFreePort(options, triesLeft - 1);
   }
 };

@@ -1,16 +1,16 @@
-// What a run found, as text for docs/reliability.md.
+// The result of a run as text for docs/reliability.md.
 import { shown } from '../../bench/lib/fill.mjs';
 import { machineLine } from '../../bench/lib/machine.mjs';
 import { table } from '../../bench/lib/table.mjs';
 
-/** The rules, each beside what was measured. */
+/** Returns the table of the rules and their measured values. */
 export const goalTable = (goals) =>
   table(
     ['rule', 'wanted', 'measured', ''],
-    goals.map(({ what, wanted, measured, met }) => [what, wanted, measured, met ? 'held' : '**broken**']),
+    goals.map(({ what, wanted, measured, met }) => [what, wanted, measured, met ? 'met' : '**broken**']),
   );
 
-/** How it was run, its rules, its charts and tables, its facts. */
+/** Returns the section: the command, the machine, the rules, the charts and tables, and the facts. */
 export const sectionOf = ({ command, machine, goals, ...rest }) =>
   [`\`${command}\`: ${machineLine(machine)}.`, goals.length > 0 && goalTable(goals), ...shown(rest, 'reliability')]
     .filter(Boolean)

@@ -1,22 +1,22 @@
-// The slope of a line through noisy points: a median of slopes, which a few wild points do not move (Theil and Sen).
+// The slope of a line through noisy points: the median of all slopes, which a few outliers do not change (Theil and Sen).
 import { median } from '../../bench/lib/stats.mjs';
 
-/** As many points as make half a million pairs: more are put together, each by the median of its neighbours. */
-const MOST = 1_000;
-/** How many of a normal distribution's deviations hold 99 %, both sides. */
+/** More points than this are combined, each group into its median. They make half a million pairs. */
+const MAX_POINTS = 1_000;
+/** The standard deviations of a normal distribution that contain 99 %, on both sides. */
 const Z = 2.576;
 
 /**
- * Gives the slope of points `[x, y]`, and between which bounds it is with 99 %: `{ slope, low, high }`, y for each x.
+ * Returns the slope of points `[x, y]` and its bounds at 99 % confidence: `{ slope, low, high }`.
  *
- * Fewer than 8 points say nothing: the bounds are infinite.
+ * With fewer than 8 points the bounds are infinite.
  */
 export const slopeOf = (points) => {
   const some = thinned(points);
   const slopes = pairSlopes(some);
   if (some.length < 8 || slopes.length === 0) return { slope: NaN, low: -Infinity, high: Infinity };
   const n = some.length;
-  // Kendall's S of as many points, had they no slope: its deviation says which of the sorted slopes are the bounds (Sen, 1968).
+  // The deviation of Kendall's S for points without a slope selects the bounds from the sorted slopes (Sen, 1968).
   const spread = Z * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18);
   const at = (rank) => slopes[Math.min(slopes.length - 1, Math.max(0, Math.round(rank)))];
   return {
@@ -37,7 +37,7 @@ const pairSlopes = (points) => {
 };
 
 const thinned = (points) => {
-  const size = Math.ceil(points.length / MOST);
+  const size = Math.ceil(points.length / MAX_POINTS);
   if (size <= 1) return points;
   return Array.from({ length: Math.floor(points.length / size) }, (_, n) => {
     const part = points.slice(n * size, (n + 1) * size);

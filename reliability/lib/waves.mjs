@@ -1,6 +1,6 @@
-// Do many clients come in waves? What tells it, from the times at which they came.
+// Statistics that show whether many clients arrive in waves, from their times of arrival.
 
-/** The most that came within any `widthMs`. */
+/** Returns the most times within any `widthMs`. */
 export const largestWithin = (times, widthMs) => {
   const sorted = Float64Array.from(times).sort();
   let from = 0;
@@ -10,7 +10,7 @@ export const largestWithin = (times, widthMs) => {
   }, 0);
 };
 
-/** The greatest distance between the shares of two samples that have come by a time (Kolmogorov and Smirnov): 0 to 1. */
+/** Returns the distance between the distributions of two samples (Kolmogorov and Smirnov): 0 to 1. */
 export const distance = (some, others) => {
   const [a, b] = [some, others].map((times) => Float64Array.from(times).sort());
   let [i, j, most] = [0, 0, 0];
@@ -23,10 +23,10 @@ export const distance = (some, others) => {
   return most;
 };
 
-/** What chance alone makes of the distance of `count` times to what they are drawn from: less, but for once in a million. */
+/** Returns the distance between `count` times and their own distribution that chance exceeds once in a million. */
 export const distanceByChance = (count) => 2.7 / Math.sqrt(count);
 
-/** How many came in each bin from `fromMs` on: `[[start, count], …]`. */
+/** Returns how many times are in each bin, from `fromMs` on: `[[start, count], …]`. */
 export const histogram = (times, { fromMs = 0, toMs = Math.max(...times), widthMs }) => {
   const bins = Array.from({ length: Math.max(1, Math.floor((toMs - fromMs) / widthMs) + 1) }, () => 0);
   for (const time of times) {

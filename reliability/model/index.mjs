@@ -1,7 +1,7 @@
-// The model-based tests, many sequences of them: for a night, or after a change that matters.
+// Runs the model-based tests with many sequences.
 //
-//   npm run model -- [--runs 2000] [--seed S]
-//   MODEL_SEED=S MODEL_PATH=P MODEL_REPLAY=R npm run unit -- test/model      one sequence again, as a failure prints it
+//   npm run reliability -- model [--runs 2000] [--seed S]
+//   MODEL_SEED=S MODEL_PATH=P MODEL_REPLAY=R npm run unit -- test/model      repeats one sequence; a failure prints these values
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ const { values } = parseArgs({
 });
 const { runs, seed } = values;
 if (!/^[1-9]\d*$/.test(runs) || !/^\d+$/.test(seed)) {
-  console.error('model: --runs and --seed are whole numbers');
+  console.error('--runs and --seed must be whole numbers.');
   process.exit(2);
 }
 
@@ -35,7 +35,7 @@ const { status } = spawnSync('npm', ['run', '--silent', 'unit', '--', 'test/mode
 if (status !== 0) process.exit(1);
 const tally = JSON.parse(readFileSync(tallyFile, 'utf8'));
 
-const happened = [
+const events = [
   'ticket-requested',
   'ticket-issued',
   'opened',
@@ -46,17 +46,17 @@ const happened = [
   'errored',
   'unsubscribed',
 ];
-const codes = Object.keys(tally).filter((name) => ![...happened, 'steps'].includes(name));
+const codes = Object.keys(tally).filter((name) => ![...events, 'steps'].includes(name));
 await report({
   name: 'model',
-  command: `npm run model -- --runs ${runs} --seed ${seed}`,
+  command: `npm run reliability -- model --runs ${runs} --seed ${seed}`,
   goals: [
-    exactly('sequences in which feed and model differ, or a rule is broken', 0, 0),
-    holds('every failure of the table was met', codes.length >= 24, `${codes.length} codes`),
+    exactly('sequences in which the feed and the model differ, or a rule is broken', 0, 0),
+    holds('every failure of the table occurred', codes.length >= 24, `${codes.length} codes`),
   ],
   tables: [
-    { title: 'What was told', columns: ['event', 'times'], rows: happened.map((name) => [name, tally[name] ?? 0]) },
-    { title: 'Failures, by code', columns: ['code', 'times'], rows: codes.map((code) => [code, tally[code]]) },
+    { title: 'Events', columns: ['event', 'times'], rows: events.map((name) => [name, tally[name] ?? 0]) },
+    { title: 'Failures by code', columns: ['code', 'times'], rows: codes.map((code) => [code, tally[code]]) },
   ],
   facts: { sequences: Number(runs), steps: tally.steps, seconds: Math.round((performance.now() - startedAt) / 1_000) },
   keep: Number(runs) >= 2_000,

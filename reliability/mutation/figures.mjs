@@ -1,4 +1,4 @@
-/** Counts the mutants of a Stryker report. Those that do not load (`errors`) and those left out (`ignored`) are in no score. */
+/** Counts the mutants of a Stryker report. The score leaves out mutants that do not load (`errors`) and ignored ones. */
 export const figuresOf = ({ files }) => {
   const mutants = Object.values(files).flatMap((file) => file.mutants);
   const count = (status) => mutants.filter((mutant) => mutant.status === status).length;
@@ -13,7 +13,7 @@ export const figuresOf = ({ files }) => {
   });
 };
 
-/** Adds the figures of folders up. */
+/** Adds up the figures of folders. */
 export const sum = (all) => {
   const added = (name) => all.reduce((total, figures) => total + figures[name], 0);
   return scored(Object.fromEntries(counted.map((name) => [name, added(name)])));

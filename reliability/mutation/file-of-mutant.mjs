@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 let files;
 
-/** The source file that holds a mutant, found by the switches that Stryker writes into its copy of the sources. */
+/** Returns the source file of a mutant. Stryker writes a switch with the id of each mutant into its copy of the sources. */
 export const fileOfMutant = (mutant) => {
   files ??= new Map(
     readdirSync('src', { recursive: true })

@@ -1,6 +1,6 @@
 import { TestEnvironment } from 'jest-environment-node';
 
-/** Skips what is left of a test file once a test of it has failed: one failure is enough to call a mutant killed. */
+/** Skips the remaining tests of a file after one has failed: one failure is enough to kill a mutant. */
 export default class StopAtFailure extends TestEnvironment {
   #failed = false;
 

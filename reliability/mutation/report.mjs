@@ -1,21 +1,21 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { format, resolveConfig } from 'prettier';
 import { atLeast } from '../lib/goal.mjs';
-import { report as handOver } from '../lib/report.mjs';
+import { report as writeReport } from '../lib/report.mjs';
 import { figuresOf, sum } from './figures.mjs';
 import { folders, reportOf } from './folders.mjs';
 import { reasons } from './reasons.mjs';
 import { survivorsPage } from './survivors-page.mjs';
 import { survivorsOf, withReasons } from './survivors.mjs';
 
-const leastScore = 85;
+const minScore = 85;
 const page = 'reliability/mutation/survivors.md';
 
 /**
- * Joins the reports of all folders with the reasons: prints the figures, and writes them and the survivors down. Without the report
- * of each folder nothing is written.
+ * Combines the Stryker reports with the reasons and prints the figures. If every folder has a report, also writes the figures and the page
+ * of the survivors.
  *
- * @param note - what a reader of the figures has to know besides
+ * @param note - a remark for readers of the figures
  */
 export const report = async (note) => {
   const reports = folders
@@ -28,14 +28,16 @@ export const report = async (note) => {
   const isWhole = reports.length === folders.length;
   if (isWhole) await write(page, survivorsPage(figures, total, explained, note));
   for (const reason of isWhole ? idle : []) console.log(`A reason without a survivor: ${JSON.stringify(reason)}`);
-  await handOver({
+  await writeReport({
     name: 'mutation',
-    command: 'npm run mutation',
-    goals: Object.entries(figures).map(([name, { score }]) => atLeast(`noticed of ${name}`, score, leastScore, '%')),
+    command: 'npm run reliability -- mutation',
+    goals: Object.entries(figures).map(([name, { score }]) =>
+      atLeast(`mutants of ${name} that a test detects`, score, minScore, '%'),
+    ),
     tables: [
       {
-        title: 'Changes to the sources, and what became of them',
-        columns: ['folder', 'changes', 'killed', 'timeout', 'survived', 'not covered', 'do not load', 'score'],
+        title: 'Mutants and their outcomes',
+        columns: ['folder', 'mutants', 'killed', 'timeout', 'survived', 'not covered', 'do not load', 'score'],
         rows: Object.entries({ ...figures, total }).map(([name, of]) => [
           ...[name, of.mutants, of.killed, of.timeout, of.survived, of.noCoverage, of.errors, `${of.score} %`],
         ]),

@@ -1,6 +1,6 @@
 const folder = process.env.MUTATION_FOLDER;
 
-/** One folder of src against the tests of the same folder: `node reliability/mutation/run.mjs` runs this for each. */
+/** Mutates one folder of src and runs the tests of the same folder. `npm run reliability -- mutation` does this for each folder. */
 export default {
   mutate: [`src/${folder}/**/*.ts`, '!src/**/index.ts'],
   ignorePatterns: ['/coverage', '/dist', '/site', '/temp'],
@@ -10,10 +10,10 @@ export default {
   jest: { configFile: 'reliability/mutation/jest.config.mjs', enableFindRelatedTests: false },
   coverageAnalysis: 'perTest',
   concurrency: 2,
-  // Far above what a test needs; the default factor of 1.5 comes on top.
+  // Far more than a test needs. Stryker adds 1.5 times the duration of the first run.
   timeoutMS: 15_000,
   dryRunTimeoutMinutes: 10,
-  // Modules that jest loads as ESM stay in memory.
+  // ES modules that jest loads stay in memory.
   maxTestRunnerReuse: 60,
   incremental: process.env.MUTATION_KEEP === 'yes',
   incrementalFile: `temp/mutation/${folder}.incremental.json`,

@@ -1,11 +1,11 @@
-/** The page of all survivors: by file, then by reason. */
+/** Returns the page of all survivors, by file and by reason. */
 export const survivorsPage = (figures, total, survivors, note) => {
   const byFile = grouped(survivors, ({ file }) => file);
   return [
-    '# Mutants that no test notices',
-    'Written by `npm run mutation` from the report of Stryker and the reasons in `reasons.mjs`. A score is killed and timed out',
-    'mutants among all that load. It is a score from below: each folder of `src` is held against the tests of its own folder',
-    'alone, not against `test/e2e`, the type checker or the leak gate.',
+    '# Mutants that no test detects',
+    'Written by `npm run reliability -- mutation` from the report of Stryker and the reasons in `reasons.mjs`. The score is the share',
+    'of killed and timed out mutants among all that load. It is a lower bound: each folder of `src` is tested by its own folder in',
+    '`test` only, without `test/e2e`, the type checker and the leak gate.',
     '',
     ...(note ? [note, ''] : []),
     '| Folder | Mutants | Killed | Timeout | Survived | Not covered | Do not load | Score |',

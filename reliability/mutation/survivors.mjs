@@ -1,12 +1,11 @@
-/** What a test did not notice. */
-const unnoticed = ['Survived', 'NoCoverage'];
+const undetected = ['Survived', 'NoCoverage'];
 
-/** The mutants of a Stryker report that no test noticed, each with the text before and after. */
+/** Returns the mutants of a Stryker report that no test detected, each with the text before and after. */
 export const survivorsOf = ({ files }) =>
   Object.entries(files).flatMap(([file, { source, mutants }]) => {
     const lines = source.split('\n');
     return mutants
-      .filter(({ status }) => unnoticed.includes(status))
+      .filter(({ status }) => undetected.includes(status))
       .map(({ location: { start, end }, mutatorName, replacement, status }) => ({
         file,
         line: start.line,
@@ -25,23 +24,18 @@ const cut = (lines, start, end) => {
   return whole.join(' ').replace(/\s+/g, ' ');
 };
 
-/**
- * Gives each survivor its reason, and finds the reasons that have lost their survivors.
- *
- * A reason is `{ file, why }`, narrowed by any of `code` (stands in the line), `from` (the text before), `to` (the text after)
- * and `mutator`. The first that fits counts.
- */
+/** Adds its reason to each survivor: the first reason that matches. `idle` are the reasons without a survivor. */
 export const withReasons = (survivors, reasons) => {
   const used = new Set();
   const explained = survivors.map((survivor) => {
-    const reason = reasons.find((each) => fits(each, survivor));
+    const reason = reasons.find((each) => matches(each, survivor));
     used.add(reason);
     return { ...survivor, why: reason?.why };
   });
   return { explained, idle: reasons.filter((reason) => !used.has(reason)) };
 };
 
-const fits = ({ file, code, from, to, mutator }, survivor) =>
+const matches = ({ file, code, from, to, mutator }, survivor) =>
   survivor.file === file &&
   (code === undefined || survivor.code.includes(code)) &&
   (from === undefined || survivor.from === from) &&

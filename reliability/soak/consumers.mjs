@@ -1,4 +1,5 @@
-// On one shared connection: a pipeline with windows, a consumer that is slower than the feed by far, and the books.
+// The subscribers of the soak, on one shared connection: a pipeline with windows, a consumer that is much slower than the feed, and
+// the count of the expected values.
 import * as t from 'io-ts';
 import { asapScheduler, filter, observeOn, Subject, takeUntil, tap, timer } from 'rxjs';
 import {
@@ -10,7 +11,7 @@ import {
   tumblingWindow,
   whereBytes,
 } from 'rx-trade-feed';
-import { Truth } from './truth.mjs';
+import { ExpectedValues } from './expected-values.mjs';
 
 const Batch = t.type({
   batch: t.number,
@@ -18,17 +19,17 @@ const Batch = t.type({
 });
 const needle = '"market":"ETH-USD"';
 /** Frames between two acknowledgements. */
-const TOLD_EVERY = 1_000;
+const ACKNOWLEDGE_EVERY = 1_000;
 
 /**
- * Makes the consumers: `all` of them to be subscribed once, and what they found.
+ * Creates the subscribers. Subscribe to each Observable of `all` once.
  *
- * @param capacity - how many frames wait for the slow consumer before some are dropped
- * @param until$ - ends the feed; the slow consumer works off what waited for it
- * @param onTaken - told of every thousandth number
+ * @param capacity - how many frames wait for the slow consumer before the operator drops some
+ * @param until$ - ends the feed; the slow consumer then processes the frames in its queue
+ * @param onTaken - is called with every thousandth number
  */
 export const consumers = ({ options, windowMs, capacity, until$, onTaken }) => {
-  const truth = new Truth(needle, windowMs);
+  const expected = new ExpectedValues(needle, windowMs);
   const windows = [];
   const windowed = new Subject();
   const slow = { processed: 0, dropped: 0, reports: 0 };
@@ -40,9 +41,9 @@ export const consumers = ({ options, windowMs, capacity, until$, onTaken }) => {
     whereBytes(needle),
     decodeWith(Batch, { onInvalid: 'error' }),
     tumblingWindow({ lengthMs: windowMs }),
-    // Only figures are kept: frames, and failures with their stacks, would be the soak's own leak.
+    // Store only numbers and codes: stored frames and failures would look like a leak.
     tap(({ start, end, count, complete, gaps }) => {
-      windows.push({ start, end, count, complete, told: gaps.map(({ failure }) => failure.code) });
+      windows.push({ start, end, count, complete, gapCodes: gaps.map(({ failure }) => failure.code) });
       windowed.next();
     }),
   );
@@ -59,35 +60,35 @@ export const consumers = ({ options, windowMs, capacity, until$, onTaken }) => {
   );
   const counted$ = feed$.pipe(
     tap((event) => {
-      truth.see(event);
+      expected.event(event);
       if (event.type === 'opened') open.resolve();
     }),
     filter(({ type }) => type === 'frame'),
     tap(() => {
-      const { received, last } = truth.ledger;
-      if (received % TOLD_EVERY === 0) onTaken(last);
+      const { received, last } = expected.account;
+      if (received % ACKNOWLEDGE_EVERY === 0) onTaken(last);
       if (last >= waiting.number) waiting.resolve();
     }),
   );
   return {
-    truth,
+    expected,
     windows,
     slow,
     all: [slow$, counted$, windows$],
-    /** Behind each window, when its frames are let go: what it holds grows with its age. */
+    /** Emits after each window, when the window has released its frames: until then its memory grows with its age. */
     windowed$: windowed.pipe(observeOn(asapScheduler)),
     opened: open.promise,
-    /** Resolves when a number has come. */
+    /** Resolves when a number has been received. */
     reached: (number) =>
       new Promise((resolve) => {
         Object.assign(waiting, { number, resolve });
-        if (truth.ledger.last >= number) resolve();
+        if (expected.account.last >= number) resolve();
       }),
   };
 };
 
 const deferred = () => {
-  const made = {};
-  made.promise = new Promise((resolve) => (made.resolve = resolve));
-  return made;
+  const result = {};
+  result.promise = new Promise((resolve) => (result.resolve = resolve));
+  return result;
 };

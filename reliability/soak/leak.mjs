@@ -1,16 +1,16 @@
-// Leaks on purpose: without them nobody would know that the soak can fail.
+// Leaks on purpose: they show that the soak detects leaks.
 import { openSync } from 'node:fs';
 
 const held = [];
-const twice = (make) => [make(), make()];
+const twice = (create) => [create(), create()];
 const leaks = {
-  // Numbers: much to hold, and little to look through.
+  // Numbers need much memory, and the garbage collector does not scan them.
   heap: () => held.push(Array.from({ length: 50_000 }, (_, n) => n + 0.5)),
   handle: () => held.push(...twice(() => setInterval(() => {}, 2 ** 30))),
   fd: () => held.push(...twice(() => openSync('/dev/null'))),
 };
 
-/** Leaks what is named, more with each call. */
+/** Leaks one unit of each named resource with each call. */
 export const leak = (names) => {
   for (const name of names) leaks[name]();
 };

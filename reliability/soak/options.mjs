@@ -1,20 +1,20 @@
-// What the soak can be told.
+// The command line of the soak.
 import { parseArgs } from 'node:util';
 import { leakNames } from './leak.mjs';
 
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '2' },
-    // For a short look, in place of minutes.
+    // For a short run, instead of minutes.
     seconds: { type: 'string' },
-    // Frames a second; without it as fast as the client takes them.
+    // Frames a second. Without it: as many as the client processes.
     rate: { type: 'string' },
     'reconnect-every': { type: 'string', default: '5' },
-    // The length of a window in ms; a sample is taken behind each.
+    // The length of a window in ms. A sample is taken after each window.
     window: { type: 'string', default: '1000' },
-    // Without what depends on how busy the machine is: the memory.
+    // Leaves out memory, which depends on how busy the machine is.
     exact: { type: 'boolean', default: false },
-    // To show that it can fail: heap, handle, fd.
+    // Leaks on purpose, to show that the soak detects it: heap, handle, fd.
     leak: { type: 'string' },
   },
 });
@@ -33,11 +33,12 @@ export const windowMs = positive('window', values.window);
 export const isExact = values.exact;
 export const leaks = values.leak?.split(',') ?? [];
 const unknown = leaks.filter((name) => !leakNames.includes(name));
-if (unknown.length > 0) throw new RangeError(`There is no leak called ${unknown.join(', ')}.`);
+if (unknown.length > 0)
+  throw new RangeError(`Unknown leak: ${unknown.join(', ')}. The leaks are ${leakNames.join(', ')}.`);
 
-/** How long the service is away in each trouble that takes it away. */
+/** How long the service is down in each fault that stops it. */
 export const outageMs = Math.min(800, everyS * 200);
-/** Shorter runs are looks, which nobody keeps; nor is a run with a leak. */
-export const isKept = seconds >= 60 && !isExact && leaks.length === 0;
+/** Whether the run becomes a result of docs/reliability.md: not a short run, and not a run with a leak. */
+export const isResult = seconds >= 60 && !isExact && leaks.length === 0;
 
-export const command = `npm run soak -- ${process.argv.slice(2).join(' ') || `--minutes ${values.minutes}`}`;
+export const command = `npm run reliability -- soak ${process.argv.slice(2).join(' ') || `--minutes ${values.minutes}`}`;

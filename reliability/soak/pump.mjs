@@ -1,30 +1,30 @@
-// Numbered frames, at a rate or as fast as the client takes them.
+// Sends numbered frames, at a rate or as fast as the client processes them.
 import { firstValueFrom, take, toArray } from 'rxjs';
 import { marketBatches$ } from 'rx-trade-feed/testing';
 
 /** Between two bursts, in ms. */
 const TICK_MS = 4;
-/** Frames that may be on their way: 1 MB, less than makes a client too slow. */
-const ON_THEIR_WAY = 4_000;
-/** What is sent a second while nobody is there to take it. */
-const UNSEEN_RATE = 5_000;
+/** Frames that may be in flight: 1 MB, less than the limit at which the service closes with 1013. */
+const MAX_IN_FLIGHT = 4_000;
+/** Frames a second while no client is connected. */
+const RATE_WITHOUT_CLIENT = 5_000;
 
-/** What follows the number of a frame: plausible, and made before the run. */
+/** Returns realistic texts that follow the number in a frame. They are generated before the run. */
 export const tailsOfFrames = async () => {
-  const made = await firstValueFrom(marketBatches$({ rate: 100_000, batchSize: 1 }).pipe(take(4_096), toArray()));
-  return made.map((text) => text.slice(text.indexOf(',')));
+  const texts = await firstValueFrom(marketBatches$({ rate: 100_000, batchSize: 1 }).pipe(take(4_096), toArray()));
+  return texts.map((text) => text.slice(text.indexOf(',')));
 };
 
 /**
- * Makes a pump: it pushes `{"batch":1,…`, 2, 3, …, never more than the client's acknowledgements allow.
+ * Creates a pump that pushes `{"batch":1,…`, 2, 3, …, never more than the acknowledgements of the client allow.
  *
  * @param push - sends a frame
  * @param rate - frames a second, or Infinity
  */
-export const makePump = (push, tails, rate) => {
+export const createPump = (push, tails, rate) => {
   let sent = 0;
   let taken = 0;
-  let isSeen = false;
+  let isConnected = false;
   let isStopped = false;
   let timer;
   let last = performance.now();
@@ -38,12 +38,12 @@ export const makePump = (push, tails, rate) => {
   };
   const tick = () => {
     const now = performance.now();
-    const perMs = (isSeen ? rate : Math.min(rate, UNSEEN_RATE)) / 1_000;
-    // What a held-up process makes up for is bounded, or it would come as one flood.
+    const perMs = (isConnected ? rate : Math.min(rate, RATE_WITHOUT_CLIENT)) / 1_000;
+    // A process that was blocked sends at most 100 ms of frames at once.
     due = perMs === Infinity ? Infinity : Math.min(due + (now - last) * perMs, perMs * 100);
     last = now;
-    const room = isSeen ? taken + ON_THEIR_WAY - sent : Infinity;
-    const count = Math.max(0, Math.floor(Math.min(due, room, ON_THEIR_WAY)));
+    const room = isConnected ? taken + MAX_IN_FLIGHT - sent : Infinity;
+    const count = Math.max(0, Math.floor(Math.min(due, room, MAX_IN_FLIGHT)));
     if (Number.isFinite(due)) due -= count;
     send(count);
   };
@@ -56,19 +56,19 @@ export const makePump = (push, tails, rate) => {
       clearInterval(timer);
       isStopped = true;
     },
-    /** Sends some whatever was taken. */
+    /** Sends frames without waiting for acknowledgements. */
     send,
-    /** Whether the client whose numbers count is connected. */
-    seen: (now) => {
-      isSeen = now;
+    /** Sets whether the client is connected. */
+    setConnected: (value) => {
+      isConnected = value;
       taken = sent;
-      // Nobody asked for what the rate would have given meanwhile.
+      // Frames of the time without a connection are not sent later.
       due = 0;
       last = performance.now();
     },
     taken: (number) => {
       taken = Math.max(taken, number);
-      if (isSeen && !isStopped) tick();
+      if (isConnected && !isStopped) tick();
     },
   };
 };

@@ -1,37 +1,37 @@
-// What the process holds, after a collection of its garbage.
+// Samples the resources of the process, after a garbage collection.
 import { existsSync, readdirSync } from 'node:fs';
 
 const MB = 2 ** 20;
 const fdFolder = '/proc/self/fd';
 const hasFds = existsSync(fdFolder);
 
-// The list of them opens one itself.
+// Reading the folder opens one descriptor.
 const descriptors = () => (hasFds ? readdirSync(fdFolder).length - 1 : 0);
 
-/** How much is held, by its kind: `TCPSocketWrap`, `Timeout`, …, and file descriptors. */
+/** Returns the number of active resources by type (`TCPSocketWrap`, `Timeout`, …) and of file descriptors. */
 export const heldNow = () => {
   const held = new Map([['file descriptor', descriptors()]]);
   for (const kind of process.getActiveResourcesInfo()) held.set(kind, (held.get(kind) ?? 0) + 1);
   return held;
 };
 
-/** What is held now and was not then, in words; nothing when all was let go. */
-export const remaining = (then) =>
+/** Lists the resources that are open now and were not open before. The text is empty if all were released. */
+export const remaining = (before) =>
   [...heldNow()]
-    .map(([kind, count]) => [kind, count - (then.get(kind) ?? 0)])
+    .map(([kind, count]) => [kind, count - (before.get(kind) ?? 0)])
     .filter(([, more]) => more > 0)
     .map(([kind, more]) => `${more} ${kind}`)
     .join(', ');
 
-/** Takes a sample; file descriptors only where the system lists them. */
-export const takeSample = (startedAt, isSettled) => {
-  // The buffers that the first one frees are swept beside it, and are gone when the second begins.
+/** Takes a sample. It has file descriptors only if the system lists them. */
+export const takeSample = (startedAt, isStable) => {
+  // The first collection frees buffers in a background thread; the second one waits for it.
   globalThis.gc?.();
   globalThis.gc?.();
   const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage();
   return {
     atS: (performance.now() - startedAt) / 1_000,
-    isSettled,
+    isStable,
     heap: heapUsed / MB,
     external: external / MB,
     buffers: arrayBuffers / MB,

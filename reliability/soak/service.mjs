@@ -1,8 +1,8 @@
-// The service of the soak, in a process of its own: numbered frames, and trouble when the parent says so.
+// The service of the soak, in a separate process: sends numbered frames, and causes a fault when the parent sends a message.
 import { setTimeout as delay } from 'node:timers/promises';
 import { BehaviorSubject, filter, firstValueFrom } from 'rxjs';
 import { restartable } from '../lib/restartable.mjs';
-import { makePump, tailsOfFrames } from './pump.mjs';
+import { createPump, tailsOfFrames } from './pump.mjs';
 
 const { rate, accounts, outageMs } = JSON.parse(process.argv[2] ?? '{}');
 const opened = new BehaviorSubject(0);
@@ -13,15 +13,14 @@ const server = await restartable({
   onEvent: ({ type, account }) => {
     if (account !== 'account-1' || !/^(handshake-accepted|connection-closed)$/.test(type)) return;
     isOpen = type === 'handshake-accepted';
-    pump.seen(isOpen);
+    pump.setConnected(isOpen);
     if (isOpen) opened.next(opened.value + 1);
   },
 });
-const pump = makePump(server.push, await tailsOfFrames(), rate ?? Infinity);
-const whenOpen = (least = 1) => firstValueFrom(opened.pipe(filter((times) => isOpen && times >= least)));
+const pump = createPump(server.push, await tailsOfFrames(), rate ?? Infinity);
+const whenOpen = (times = 1) => firstValueFrom(opened.pipe(filter((count) => isOpen && count >= times)));
 
-const troubles = {
-  // As a process that is killed, and one that is ended with 1001.
+const faults = {
   killed: async () => {
     await server.cut();
     await delay(outageMs);
@@ -44,22 +43,22 @@ const troubles = {
 
 const commands = {
   start: () => pump.start(),
-  trouble: async ({ kind }) => {
+  fault: async ({ kind }) => {
     await whenOpen();
     const before = opened.value;
-    await troubles[kind]();
+    await faults[kind]();
     await whenOpen(before + 1);
-    process.send?.({ type: 'trouble-over', kind });
+    process.send?.({ type: 'fault-over', kind });
   },
   finish: async () => {
     await whenOpen();
     pump.stop();
-    // After the last outage: what was missed in it is told by the gap before these.
+    // With these frames the client knows how many it missed in the last outage.
     pump.send(10);
     process.send?.({ type: 'finished', sent: pump.sent });
   },
 };
-// One at a time: the end waits until a trouble is over.
+// One command at a time: `finish` waits until a fault is over.
 let last = Promise.resolve();
 process.on('message', (message) => {
   if (message.type === 'taken') return pump.taken(message.number);

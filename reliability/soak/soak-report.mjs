@@ -1,22 +1,22 @@
-// What the soak found.
+// The report of the soak.
 import { holds } from '../lib/goal.mjs';
 import { report } from '../lib/report.mjs';
-import { judge, resources } from './flat.mjs';
-import { command, everyS, isExact, isKept } from './options.mjs';
-import { verdicts } from './verdicts.mjs';
+import { growthOf, resources } from './growth.mjs';
+import { command, everyS, isExact, isResult } from './options.mjs';
+import { soakRules } from './soak-rules.mjs';
 
 const memory = ['heap', 'external', 'buffers', 'rss'];
 const figure = (value) => (Number.isFinite(value) ? value.toFixed(Math.abs(value) >= 10 ? 0 : 1) : '–');
 
-/** Judges a run, and reports it. */
+/** Checks the rules of a run and reports the result. */
 export const reportSoak = async (run) => {
-  const { truth, visitors, samples, slow, cpu, elapsedS } = run;
-  const judged = Object.keys(resources)
+  const { expected, churn, samples, slow, cpu, elapsedS } = run;
+  const growths = Object.keys(resources)
     .filter((name) => !isExact || !memory.includes(name))
-    .flatMap((name) => judge(samples, name) ?? []);
-  const slopes = judged.map(({ what, unit, limit, slope, verdict }) => {
-    // What a short look cannot tell from noise is not held against it.
-    const met = verdict === 'flat' || (!isKept && verdict !== 'grows');
+    .flatMap((name) => growthOf(samples, name) ?? []);
+  const slopes = growths.map(({ what, unit, limit, slope, verdict }) => {
+    // A short run is too noisy to show that a resource does not grow.
+    const met = verdict === 'flat' || (!isResult && verdict !== 'grows');
     const wanted = `flat: at most ${Math.round(limit)}`;
     return {
       what: `${what}: slope${unit && `, ${unit}`} an hour`,
@@ -25,19 +25,19 @@ export const reportSoak = async (run) => {
       met,
     };
   });
-  const { received, toldMissing } = truth.ledger;
+  const { received, missedInGaps } = expected.account;
   await report({
     name: 'soak',
     command,
-    keep: isKept,
+    keep: isResult,
     goals: [
-      ...verdicts(run),
+      ...soakRules(run),
       holds(
-        'those who came and went: every frame accounted for',
-        visitors.violations.length === 0 && visitors.frames > 0,
-        `${visitors.came} subscriptions, ${visitors.violations.length} violations`,
+        'short subscriptions: every frame accounted for',
+        churn.violations.length === 0 && churn.frames > 0,
+        `${churn.subscriptions} subscriptions, ${churn.violations.length} violations`,
       ),
-      holds('all handles and descriptors are let go at the end', run.leftBehind === '', run.leftBehind || 'all'),
+      holds('all handles and descriptors are released at the end', run.leaked === '', run.leaked || 'all'),
       ...slopes,
     ],
     charts: [
@@ -53,8 +53,8 @@ export const reportSoak = async (run) => {
     tables: [
       {
         title: 'Slopes for each hour, after the warm-up',
-        columns: ['resource', 'slope', 'surely above', 'surely below', 'limit', 'samples'],
-        rows: judged.map(({ what, unit, slope, low, high, limit, samples: count }) => [
+        columns: ['resource', 'slope', 'lower bound', 'upper bound', 'limit', 'samples'],
+        rows: growths.map(({ what, unit, slope, low, high, limit, samples: count }) => [
           `${what}${unit && `, ${unit}`}`,
           ...[slope, low, high, limit].map(figure),
           count,
@@ -62,9 +62,9 @@ export const reportSoak = async (run) => {
       },
     ],
     facts: {
-      frames: `${received} in ${elapsedS.toFixed(0)} s (${Math.round(received / elapsedS)} a second), ${toldMissing} told in gaps`,
-      'came and went': `${visitors.came} subscriptions, ${visitors.frames} frames, ${visitors.toldMissing} told in gaps`,
-      troubles: `one every ${everyS} s; what ended attempts: ${[...truth.disconnects].map(([code, n]) => `${code} ${n}`).join(', ')}`,
+      frames: `${received} in ${elapsedS.toFixed(0)} s (${Math.round(received / elapsedS)} a second), ${missedInGaps} missed in gaps`,
+      'short subscriptions': `${churn.subscriptions} subscriptions, ${churn.frames} frames, ${churn.missedInGaps} missed in gaps`,
+      faults: `one every ${everyS} s; failures by code: ${[...expected.disconnects].map(([code, n]) => `${code} ${n}`).join(', ')}`,
       'slow consumer': `${slow.processed} processed, ${slow.dropped} dropped in ${slow.reports} reports`,
       'CPU of the client': `${((cpu.user + cpu.system) / 10_000 / elapsedS).toFixed(0)} % of a core`,
     },

@@ -1,30 +1,30 @@
-// Many feeds, each of an account of its own, and what each of them did.
+// The clients of a storm: each is a feed with its own account and records what it does.
 import { setTimeout as delay } from 'node:timers/promises';
 import { tradeFeedEvents$ } from 'rx-trade-feed';
 import { seeded } from '../lib/random.mjs';
 
-/** One client: its attempts, with how each ended, its waits, and when frames came again. */
+/** One client: its attempts and how each ended, its waits, and when it received frames again. */
 class Client {
   isOpen = false;
   /** When its first connection was lost, in epoch ms. */
   lostAt;
-  /** Since then: `{ at, endedAt, code }`; `code` is what ended it. */
+  /** The attempts since then: `{ at, endedAt, code }`; `code` is the failure that ended the attempt. */
   attempts = [];
-  /** Each with `floorMs`, what the service asked for. */
+  /** The waits; `floorMs` is the Retry-After of the service. */
   waits = [];
-  /** When the first frame came after it was lost. */
+  /** When the first frame arrived after the loss. */
   backAt;
   stoppedBy;
   #floorMs = 0;
 
   constructor(feed$) {
     this.subscription = feed$.subscribe({
-      next: (event) => this.#see(event),
+      next: (event) => this.#record(event),
       error: (error) => (this.stoppedBy = error.code ?? String(error)),
     });
   }
 
-  #see(event) {
+  #record(event) {
     if (event.type === 'frame' && this.lostAt !== undefined) this.backAt ??= event.receivedAt;
     if (event.type === 'opened') this.isOpen = true;
     if (event.type === 'ticket-requested') this.attempts.push({ at: event.at, code: 'none' });
@@ -39,13 +39,13 @@ class Client {
     this.attempts = [{ at: event.at, code: event.failure.code }];
   }
 
-  /** The attempts after the loss. */
+  /** The attempts to reconnect. */
   get returns() {
     return this.lostAt === undefined ? [] : this.attempts.slice(1);
   }
 }
 
-/** Opens one client for each key, a few ms apart; resolves when all are open. */
+/** Opens one client for each key, `apartMs` apart. Resolves when all are open. */
 export const openClients = async ({ baseUrl, keys, backoff, seed, apartMs }) => {
   const clients = [];
   for (const [n, apiKey] of keys.entries()) {
@@ -57,10 +57,10 @@ export const openClients = async ({ baseUrl, keys, backoff, seed, apartMs }) => 
   return clients;
 };
 
-/** Waits until something is so; gives whether it became so in time. */
-export const until = async (isSo, limitMs) => {
+/** Waits for a condition. Resolves with false if it is not met in time. */
+export const until = async (isMet, limitMs) => {
   const deadline = performance.now() + limitMs;
-  while (!isSo()) {
+  while (!isMet()) {
     if (performance.now() > deadline) return false;
     await delay(20);
   }

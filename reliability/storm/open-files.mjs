@@ -1,8 +1,8 @@
-// Enough file descriptors for all: asked for where the system allows it, refused clearly where not.
+// Makes sure that the process may open enough file descriptors for all clients.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** A client has a socket to the stream and one to the ticket endpoint, which it may keep. */
+/** A client has one socket for the stream and may have one for ticket requests. */
 const PER_CLIENT = 2;
 const OTHERS = 200;
 
@@ -11,12 +11,12 @@ const limits = () => {
     const [, soft, hard] = /^Max open files +(\S+) +(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
     return [soft, hard].map((text) => (text === 'unlimited' ? Infinity : Number(text)));
   } catch {
-    // Where the system does not tell, it is tried.
+    // Systems without /proc do not report the limit.
     return [Infinity, Infinity];
   }
 };
 
-/** Makes sure that there may be enough; runs this program again under a higher limit when there is need, and ends with its code. */
+/** Runs this program again with a higher limit if it is necessary and possible. Exits with an error if the system does not allow it. */
 export const ensureOpenFiles = (clients) => {
   const needed = clients * PER_CLIENT + OTHERS;
   const [soft, hard] = limits();
@@ -24,7 +24,7 @@ export const ensureOpenFiles = (clients) => {
   if (hard < needed) {
     const most = Math.floor((hard - OTHERS) / PER_CLIENT);
     console.error(
-      `${clients} clients need ${needed} open files, and the system allows ${hard}: take --clients ${most}.`,
+      `${clients} clients need ${needed} open files, but the system allows ${hard}. Use --clients ${most}.`,
     );
     process.exit(2);
   }

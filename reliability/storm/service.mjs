@@ -1,4 +1,4 @@
-// One life of the service of the storm, in a process of its own: accounts that outlive it, a frame now and then, little room at first.
+// The service of the storm, in a separate process: the same accounts after a restart, some frames, and little capacity at first.
 import { interval } from 'rxjs';
 import { restartable } from '../lib/restartable.mjs';
 
@@ -14,7 +14,7 @@ const server = await restartable({
   },
 });
 const upAt = Date.now();
-// There is room for all some time after the first was told to wait: half of them come in vain until then.
+// Some time after the first 429 there is room for all clients. Until then half of the attempts fail.
 let room;
 let pushed = 0;
 const pushing = interval(FRAME_EVERY_MS).subscribe(() => server.push(`{"n":${(pushed += 1)}}`));

@@ -1,6 +1,6 @@
-// Windows over a feed that is received directly, in a worker, over a relay and out of a recording, each compared with an outside count.
+// Compares windows with a separate count, over a feed that arrives directly, in a worker, over a relay and from a recording.
 //
-//   npm run windows -- [--seconds 60] [--rate 5000] [--block 20]
+//   npm run reliability -- windows [--seconds 60] [--rate 5000] [--block 20]
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
@@ -18,13 +18,13 @@ const lengths = [1_000, 500, 100];
 const batchMs = 16;
 
 const children = new Set();
-const started = (file, argument) => {
+const start = (file, argument) => {
   const child = fork(new URL(file, import.meta.url), [JSON.stringify(argument)]);
   children.add(child);
   return child;
 };
 process.once('exit', () => children.forEach((child) => child.kill('SIGKILL')));
-const saidBy = async (child) => {
+const messageOf = async (child) => {
   const [message] = await Promise.race([
     once(child, 'message'),
     once(child, 'exit').then(([code]) => Promise.reject(new Error(`A process ended with ${code}.`))),
@@ -32,16 +32,16 @@ const saidBy = async (child) => {
   return message;
 };
 
-const service = started('./service.mjs', { rate, accounts: 5 });
-const { baseUrl, keys } = await saidBy(service);
-const relays = started('./receiver.mjs', { mode: 'serve', baseUrl, apiKey: keys[0], url: keys[1] });
-const { port } = await saidBy(relays);
+const service = start('./service.mjs', { rate, accounts: 5 });
+const { baseUrl, keys } = await messageOf(service);
+const relays = start('./receiver.mjs', { mode: 'serve', baseUrl, apiKey: keys[0], url: keys[1] });
+const { port } = await messageOf(relays);
 const url = `http://127.0.0.1:${port}`;
 
 const runs = [
   { mode: 'direct', apiKey: keys[2], blockMs: 0 },
   { mode: 'worker', apiKey: keys[3], blockMs },
-  { mode: 'relay', url: `${url}/here`, blockMs },
+  { mode: 'relay', url: `${url}/main`, blockMs },
   { mode: 'relay of a worker', url: `${url}/worker`, blockMs },
   { mode: 'replay', apiKey: keys[4], blockMs: 0 },
 ];
@@ -49,7 +49,7 @@ console.log(`${runs.length} receivers at ${rate} frames a second, for ${seconds}
 const results = await Promise.all(
   runs.map(async (run) => ({
     ...run,
-    lengths: await saidBy(started('./receiver.mjs', { ...run, baseUrl, seconds, lengths })),
+    lengths: await messageOf(start('./receiver.mjs', { ...run, baseUrl, seconds, lengths })),
   })),
 );
 for (const child of [relays, service]) child.send('end');
@@ -57,23 +57,23 @@ for (const child of [relays, service]) child.send('end');
 const rows = results.flatMap(({ mode, lengths: all }) => all.map((each) => ({ mode, ...each })));
 const sum = (name) => rows.reduce((total, row) => total + row[name], 0);
 const live = rows.filter(({ mode }) => mode !== 'replay');
-const command = `npm run windows -- --seconds ${seconds} --rate ${rate} --block ${blockMs}`;
+const command = `npm run reliability -- windows --seconds ${seconds} --rate ${rate} --block ${blockMs}`;
 await report({
   name: 'windows',
   command,
   keep: seconds >= 60,
   goals: [
-    exactly('windows whose count is not that of the outside count', sum('wrong'), 0),
-    exactly('windows with a wrong count that say `complete: true`', sum('wrongButComplete'), 0),
+    exactly('windows with another count than the separate count', sum('wrong'), 0),
+    exactly('windows with a wrong count and `complete: true`', sum('wrongButComplete'), 0),
     exactly('windows that do not begin where the one before ends', sum('apart'), 0),
     holds(
-      'every frame falls in one window',
+      'every frame is in one window',
       rows.every(({ frames, inWindows }) => frames === inWindows && frames > 0),
       `${sum('frames')} = ${sum('inWindows')}`,
     ),
     exactly('incomplete windows between the first and the last frame', sum('incomplete'), 0),
     atMost(
-      'from the first frame of the next window until a window is emitted, p99: one batch',
+      'from the first frame of the next window to the emission of a window, p99: one batch',
       Math.max(...live.map(({ waitP99Ms }) => waitP99Ms)),
       batchMs,
       'ms',
@@ -81,7 +81,7 @@ await report({
   ],
   tables: [
     {
-      title: `Windows at ${rate} frames a second for ${seconds} s; worker and relay with ${blockMs} ms of work on the receiving thread now and then`,
+      title: `Windows at ${rate} frames a second for ${seconds} s; the receivers of worker and relay block for ${blockMs} ms now and then`,
       columns: [
         'received',
         'window',
@@ -90,9 +90,9 @@ await report({
         'complete',
         'wrong',
         'emitted after its end, p50',
-        'after the first later frame, p50',
+        'after the next frame, p50',
         'p99',
-        'at most',
+        'maximum',
       ],
       rows: rows.map((row) => [
         row.mode,

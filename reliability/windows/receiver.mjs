@@ -1,4 +1,4 @@
-// One receiver, in a process of its own: windows of three lengths over one shared feed, and the count outside of them.
+// One receiver, in a separate process: windows of three lengths over one shared feed, and the separate count.
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
@@ -8,13 +8,13 @@ import { defer, finalize, ignoreElements, lastValueFrom, merge, share, takeUntil
 import { recordTo, replay$, tradeFeedEvents$, tumblingWindow } from 'rx-trade-feed';
 import { relayFeed$ } from 'rx-trade-feed/browser';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
-import { outsideCount } from './outside-count.mjs';
+import { separateCount } from './separate-count.mjs';
 
 const { mode, baseUrl, apiKey, url, seconds, lengths, blockMs } = JSON.parse(process.argv[2] ?? '{}');
 const feed = (options) => tradeFeedEvents$('market', { baseUrl, apiKey, ...options });
 
-/** Blocks this thread now and then, as a page does that draws. */
-const blocks = () => {
+/** Blocks this thread now and then, as a page does while it draws. Returns a function that ends this. */
+const blockNowAndThen = () => {
   if (blockMs === 0) return () => undefined;
   let handle;
   const again = () => {
@@ -31,8 +31,8 @@ const blocks = () => {
   return () => clearTimeout(handle);
 };
 
-const watched = async (events$) => {
-  const counts = lengths.map((lengthMs) => outsideCount(lengthMs));
+const compare = async (events$) => {
+  const counts = lengths.map((lengthMs) => separateCount(lengthMs));
   const shared$ = events$.pipe(
     tap((event) => {
       if (event.type === 'frame') for (const count of counts) count.frame(event.receivedAt);
@@ -49,18 +49,18 @@ const watched = async (events$) => {
   return counts.map((count) => count.result());
 };
 
-const forAWhile = (events$) => defer(() => events$.pipe(takeUntil(timer(seconds * 1_000)), finalize(blocks())));
+const limited = (events$) => defer(() => events$.pipe(takeUntil(timer(seconds * 1_000)), finalize(blockNowAndThen())));
 
 const modes = {
-  direct: () => watched(forAWhile(feed())),
-  worker: () => watched(forAWhile(feed({ receiveIn: 'worker' }))),
-  relay: () => watched(forAWhile(relayFeed$(url))),
-  'relay of a worker': () => watched(forAWhile(relayFeed$(url))),
+  direct: () => compare(limited(feed())),
+  worker: () => compare(limited(feed({ receiveIn: 'worker' }))),
+  relay: () => compare(limited(relayFeed$(url))),
+  'relay of a worker': () => compare(limited(relayFeed$(url))),
   replay: async () => {
     const path = join(tmpdir(), `windows-${process.pid}.ndjson`);
     try {
-      await lastValueFrom(forAWhile(feed()).pipe(recordTo(path), ignoreElements(), endWith(undefined)));
-      return await watched(replay$(path, { speed: Infinity }));
+      await lastValueFrom(limited(feed()).pipe(recordTo(path), ignoreElements(), endWith(undefined)));
+      return await compare(replay$(path, { speed: Infinity }));
     } finally {
       rmSync(path, { force: true });
     }
@@ -68,8 +68,8 @@ const modes = {
 };
 
 if (mode === 'serve') {
-  // Two relays in one process: one of a feed that is received here, one of a worker's.
-  const relays = { here: createRelay(feed()), worker: createRelay(feed({ apiKey: url, receiveIn: 'worker' })) };
+  // Two relays in one process: one receives on this thread, the other one in a worker.
+  const relays = { main: createRelay(feed()), worker: createRelay(feed({ apiKey: url, receiveIn: 'worker' })) };
   const handlers = Object.fromEntries(
     Object.entries(relays).map(([name, relay]) => [`/${name}`, relayHandler(relay, { authorize: () => true })]),
   );

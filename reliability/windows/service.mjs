@@ -1,4 +1,4 @@
-// The service of the run, in a process of its own: frames at a steady rate, to each account.
+// The service of the run, in a separate process: sends frames at a steady rate to each account.
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 
 const { rate, accounts } = JSON.parse(process.argv[2] ?? '{}');

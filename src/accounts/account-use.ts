@@ -4,17 +4,17 @@ import { Secret } from '../protocol/secret.js';
 
 /** A feed that uses an account. */
 export interface AccountUser {
-  /** The place in the program, for a person. */
+  /** The place in the program that created the feed, for messages. */
   readonly where: string;
-  /** Is called with the places of this feed and of another one that uses the same account: once for each such pair. */
+  /** Is called once for each other feed that uses the same account, with the places of both feeds. */
   readonly warn?: ((where: string, other: string) => void) | undefined;
 }
 
 /**
- * Registers a user of an account until the returned function is called. Two users of one account get a warning, because their connections
- * replace each other (contract, section 3.2).
+ * Registers a user of an account until the returned function is called. Two users of one account cause a warning, because their
+ * connections replace each other (contract, section 3.2).
  *
- * A user may be registered several times: it is removed with the last call. Keys of `apiKey` functions cannot be compared.
+ * A user can be registered several times; the last call removes it. A key from an `apiKey` function is not compared.
  */
 export const useAccount = ({ baseUrl, apiKey }: TicketSettings, user: AccountUser): (() => void) => {
   if (!(apiKey instanceof Secret)) return () => undefined;
@@ -31,10 +31,10 @@ interface Use {
   readonly user: AccountUser;
 }
 
-// Of the whole process, like the accounts that it uses.
+// One set for the process: two feeds in different modules can use the same account.
 const uses = new Set<Use>();
 
-// A hash alone could be compared with hashes of guessed keys.
+// Without a salt, the fingerprint could be compared with hashes of guessed keys.
 const salt = randomBytes(32);
 
 const fingerprint = (baseUrl: string, apiKey: Secret): string =>

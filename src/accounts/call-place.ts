@@ -2,13 +2,13 @@ import { isAbsolute, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Returns where the function that calls this was called: file, line and column, for messages. A file in the working directory is named
- * relative to it.
+ * Returns where the function that calls `callPlace` was called: file, line and column, for messages. The path of a file in the working
+ * directory is relative.
  */
 export const callPlace = (): string => {
   const trace: { readonly stack?: unknown } = {};
   Error.captureStackTrace(trace, callPlace);
-  // A headline, the function that calls this, and its caller.
+  // The lines: the error, the function that calls `callPlace`, and the caller of that function.
   const frame = String(trace.stack).split('\n')[2] ?? '';
   // Either `at name (file:1:2)` or `at file:1:2`.
   const address = /\((.+)\)$/.exec(frame)?.[1] ?? frame.replace(/^ *at (async )?/, '');

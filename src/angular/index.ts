@@ -1,8 +1,7 @@
-// The feed in an Angular app
+// The feed of an Angular app
 export { provideTradeFeed, type ProvideTradeFeedOptions } from './provide-trade-feed.js';
-export { type AngularTradeFeed, injectTradeFeed } from './inject-trade-feed.js';
-export type { FeedStatus, Stopped } from './feed-status.js';
+export { type AngularTradeFeed, type FeedStatus, injectTradeFeed } from './inject-trade-feed.js';
 export type { FeedSignalOptions, WindowSignalOptions } from './signal-options.js';
 
-// In tests
+// For tests
 export { provideTradeFeedFrom } from './provide-trade-feed-from.js';

@@ -1,46 +1,48 @@
 import { assertInInjectionContext, DestroyRef, inject, type Signal } from '@angular/core';
 import { filter, type Observable, takeUntil } from 'rxjs';
 import type { FeedStats } from '../operators/items/feed-tally.js';
+import type { ConnectionStatus } from '../operators/connection-status.js';
 import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Frame } from '../protocol/frame.js';
-import type { FeedStatus } from './feed-status.js';
 import { SHARED_FEED } from './shared-feed.js';
 import { whenDestroyed$ } from './when-destroyed.js';
 
+/** The status of the feed. */
+export type FeedStatus = ConnectionStatus;
+
 /**
- * The feed, as a component sees it.
+ * The feed of a component.
  *
- * The signals are those of all components of the provider. They are set when what they tell changes, never for each frame.
+ * All components of a provider share the signals. A signal is set when its value changes, never for each frame.
  */
 export interface AngularTradeFeed {
   /**
-   * The frames and what happens around them, from now on. Completes when the component is destroyed, and never errors: a stop is
-   * the event `stopped`; so is the end of a source that completes. Emits outside
-   * Angular's zone: set a signal to show something.
+   * Emits the frames and the lifecycle events from now on. Completes when the component is destroyed. Never errors: a stop, or a source that
+   * completes, is the event `stopped`. Emits outside Angular's zone, so set a signal to update the view.
    */
   readonly events$: Observable<RelayedEvent>;
-  /** The frames alone; otherwise as `events$`. */
+  /** Emits the frames only. Otherwise like `events$`. */
   readonly frames$: Observable<Frame<Uint8Array>>;
-  /** How it stands: `connecting`, `live`, `reconnecting` or `stopped`, with since when and why. */
+  /** The status: `connecting`, `live`, `reconnecting` or `stopped`, with its start time and its reason. */
   readonly status: Signal<FeedStatus>;
-  /** The figures, once a period; `undefined` before the end of the first one. Totals count from when the feed was opened. */
+  /** The figures of the last period; `undefined` before the end of the first one. Totals count from the opening of the feed. */
   readonly stats: Signal<FeedStats | undefined>;
-  /** The latest window; `undefined` before the end of the first one. Windows are made while a component uses this, and else not. */
+  /** The latest window; `undefined` before the end of the first one. Windows are only computed while a component uses this signal. */
   readonly window: Signal<FeedWindow<Frame<Uint8Array>> | undefined>;
-  /** What stopped the feed, for good or until `restart`; `undefined` while it runs. */
+  /** The failure that stopped the feed; `undefined` while it runs. */
   readonly failure: Signal<TradeFeedError | undefined>;
-  /** Begins anew after a stop. Does nothing while the feed runs. */
+  /** Restarts the feed after a stop. Does nothing while the feed runs. */
   readonly restart: () => void;
 }
 
 /**
- * Gives a component the feed of the nearest `provideTradeFeed`, and keeps the feed open until the component is destroyed.
+ * Returns the feed of the nearest `provideTradeFeed`, and keeps it open until the component is destroyed.
  *
- * Also for directives, services and whatever else has an injection context: the feed ends with it. All share one connection: it is
- * opened with the first, and closed `lingerMs` after the last was destroyed. On a server nothing is opened: the signals keep what they began with, and
- * `frames$` stays silent.
+ * Directives, services and other code with an injection context can call it too. All share one connection. It is opened with the first of
+ * them, and closed `lingerMs` after the last one is destroyed. On a server no connection is opened: the signals keep their initial values,
+ * and `frames$` emits nothing.
  *
  * @throws Error when there is no `provideTradeFeed`, or outside an injection context
  * @example
@@ -63,22 +65,22 @@ export const injectTradeFeed = (): AngularTradeFeed => {
   const feed = inject(SHARED_FEED, { optional: true });
   if (feed === null) throw new Error(notProvided);
   const destroyed$ = whenDestroyed$(inject(DestroyRef), feed.outside);
-  const hold = (what$: Observable<unknown>): void => feed.outside(() => what$.pipe(takeUntil(destroyed$)).subscribe());
-  hold(feed.held$);
+  const keep = (work$: Observable<unknown>): void => feed.outside(() => work$.pipe(takeUntil(destroyed$)).subscribe());
+  keep(feed.open$);
 
   const events$ = feed.events$.pipe(takeUntil(destroyed$));
   const { status, stats, failure, restart } = feed;
   let usesWindow = false;
   return {
     events$,
-    // A relay with `select` sends values, which are no frames.
+    // A relay with `select` sends values instead of frames.
     frames$: events$.pipe(filter((event) => event.type === 'frame')),
     status,
     stats,
     failure,
     restart,
     get window() {
-      if (!usesWindow) hold(feed.windows$);
+      if (!usesWindow) keep(feed.windows$);
       usesWindow = true;
       return feed.window;
     },
@@ -86,5 +88,5 @@ export const injectTradeFeed = (): AngularTradeFeed => {
 };
 
 const notProvided =
-  'injectTradeFeed() finds no feed here: there is no provideTradeFeed(). ' +
+  'injectTradeFeed() found no feed, because no provider of this component calls provideTradeFeed(). ' +
   'Add provideTradeFeed({ url }) to the providers of the application (app.config.ts) or of the route.';

@@ -7,7 +7,7 @@ import { type FeedSignalOptions, resolveFeedSignals } from './signal-options.js'
 /**
  * Provides a feed to `injectTradeFeed`.
  *
- * @param open - gives the events; called with the injector of the provider each time the feed is opened, and subscribed to again for a restart
+ * @param open - returns the events; called with the injector of the provider each time the feed is opened. A restart subscribes again
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  */
 export const provideFeed = (

@@ -6,11 +6,11 @@ import { provideFeed } from './provide-feed.js';
 import type { FeedSignalOptions } from './signal-options.js';
 
 /**
- * Provides a feed of your own making to `injectTradeFeed`: in tests, a `Subject` that plays the relay.
+ * Provides events of your own to `injectTradeFeed`: in tests, a `Subject` instead of the relay.
  *
- * It is subscribed to as the relay is: with the first component, once for all of them, outside Angular's zone, never on a server. Its error is a stop.
+ * The first component subscribes, for all of them, outside Angular's zone. On a server there is no subscription. An error of the source is a stop.
  *
- * @param events$ - what stands in for the relay; each subscription is a connection
+ * @param events$ - the events, instead of those of a relay; each subscription is a connection
  * @param options - see {@link FeedSignalOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example

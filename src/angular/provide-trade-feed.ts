@@ -6,24 +6,24 @@ import { provideFeed } from './provide-feed.js';
 import { resumeStore } from './resume-store.js';
 import { feedSignalRules, type FeedSignalOptions } from './signal-options.js';
 
-/** Where the relay is, how it is asked, and what is made of what it sends. */
+/** The address of the relay, its request, and the signals. */
 export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeIn'>, FeedSignalOptions {
-  /** The address of the relay; `/feed` is one on the page's own host. */
+  /** The address of the relay. `/feed` is a path on the host of the page. */
   readonly url: string | URL;
   /**
-   * Headers of the request, such as a bearer token of your app; or a function that is called before each request, in the injection context
-   * of the provider: `inject()` works in it, up to its first `await`. It may be async, and runs outside Angular's zone. HTTP interceptors
-   * do not see the request, which is made with `fetch`. @defaultValue none
+   * Headers of the request, such as a bearer token of your app, or a function that returns them. It is called before each request in the
+   * injection context of the provider, so `inject()` works before its first `await`. It may be async, and runs outside Angular's zone. HTTP
+   * interceptors do not see the request, because it uses `fetch`. @defaultValue none
    */
   readonly headers?: RelayFeedOptions['headers'];
-  /** Whether a reload of the page goes on where it was, by what the `sessionStorage` of the tab remembers. @defaultValue `true` */
+  /** Whether a reload of the page continues where it was. The position is stored in the `sessionStorage` of the tab. @defaultValue `true` */
   readonly resume?: boolean | undefined;
 }
 
 /**
  * Provides the feed of a relay to `injectTradeFeed`, for the whole app or for a route.
  *
- * Nothing is opened before a component injects the feed, and nothing ever on a server. All components share one connection.
+ * The connection is opened when a component injects the feed, never on a server. All components share it.
  *
  * @param options - see {@link ProvideTradeFeedOptions}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -44,7 +44,7 @@ export const provideTradeFeed = (options: ProvideTradeFeedOptions): EnvironmentP
   const address = addressOf(url);
   const open = (injector?: Injector) =>
     relayFeed$(address, { ...relay, headers: headersIn(injector, headers), resumeIn: resumeStore(resume) });
-  // Opens nothing, but checks its options.
+  // Validates the options. The connection is opened by a subscription.
   open();
   return provideFeed(open, { stats, window, lingerMs });
 };
@@ -54,7 +54,7 @@ const anAddress: Rule = {
   allowed: 'an http: or https: address without credentials',
   is: (v) => (typeof v === 'string' && v !== '') || v instanceof URL,
 };
-// `relayFeed$` checks what is its own.
+// `relayFeed$` validates these options.
 const ofRelay: Rule = { allowed: '', is: () => true };
 
 const rules: Readonly<Record<keyof ProvideTradeFeedOptions, Rule>> = {
@@ -72,14 +72,14 @@ const rules: Readonly<Record<keyof ProvideTradeFeedOptions, Rule>> = {
   ...feedSignalRules,
 };
 
-/** Lets `inject()` work in a function that gives headers. */
+/** Makes `inject()` work in a function that returns headers. */
 const headersIn = (injector: Injector | undefined, headers: RelayFeedOptions['headers']) =>
   injector !== undefined && typeof headers === 'function' ? () => runInInjectionContext(injector, headers) : headers;
 
-/** Where the address leads that `fetch` would ask. A server has no page; there it is only checked. */
+/** Resolves an address like `fetch`, against the page. On a server there is no page, and the address is only validated. */
 const addressOf = (url: string | URL): string | URL => {
   const { document } = globalThis as { readonly document?: { readonly baseURI?: string } };
   const page = document?.baseURI ?? 'http://localhost/';
-  // `relayFeed$` refuses what is no address.
+  // `relayFeed$` rejects a text that is not an address.
   return tryCall(() => new URL(url, page)) ?? url;
 };

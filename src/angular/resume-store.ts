@@ -1,26 +1,26 @@
 import type { ResumeStore } from '../browser/index.js';
 
 /**
- * Remembers the place in the feed: for a restart, and in the `sessionStorage` of the tab for a reload of the page.
+ * Creates a store for the position in the feed. A restart uses it, and a reload of the page too, through the `sessionStorage` of the tab.
  *
- * Never throws. Where the browser blocks its storage, or has no room, a reload begins with what comes then.
+ * The store never throws. If the browser blocks the storage, or it is full, a reload starts with new frames.
  *
- * @param isForReload - whether the storage of the tab is used at all
+ * @param isForReload - whether to use the storage of the tab
  */
 export const resumeStore = (isForReload: boolean): ResumeStore => {
-  const places = new Map<string, string>();
+  const positions = new Map<string, string>();
   return {
-    getItem: (key) => places.get(key) ?? (isForReload ? inTab((tab) => tab.getItem(key)) : undefined) ?? null,
-    setItem: (key, place) => {
-      places.set(key, place);
-      if (isForReload) inTab((tab) => tab.setItem(key, place));
+    getItem: (key) => positions.get(key) ?? (isForReload ? inTab((tab) => tab.getItem(key)) : undefined) ?? null,
+    setItem: (key, position) => {
+      positions.set(key, position);
+      if (isForReload) inTab((tab) => tab.setItem(key, position));
     },
   };
 };
 
 const inTab = <T>(use: (storage: ResumeStore) => T): T | undefined => {
   try {
-    // To read the property alone throws where the user blocks the storage of a site.
+    // Reading this property throws if the user blocks the storage of the site.
     const { sessionStorage } = globalThis as { readonly sessionStorage?: ResumeStore };
     return sessionStorage && use(sessionStorage);
   } catch {

@@ -1,7 +1,7 @@
 import { DestroyRef, inject, InjectionToken, NgZone, PLATFORM_ID, type Signal, signal, untracked } from '@angular/core';
 import { catchError, concat, concatMap, connect, defer, EMPTY, filter, finalize, ignoreElements } from 'rxjs';
 import { merge, NEVER, type Observable, of, share, startWith, Subject, takeUntil, tap, throwError } from 'rxjs';
-import { connectionStatus } from '../operators/connection-status.js';
+import { type ConnectionStatus, connectionStatus } from '../operators/connection-status.js';
 import { feedStats } from '../operators/feed-stats.js';
 import { shareFeed } from '../operators/share-feed.js';
 import type { FeedStats } from '../operators/items/feed-tally.js';
@@ -13,43 +13,42 @@ import type { AnyFrame } from '../protocol/frame.js';
 import { sourceCompleted, sourceFailed } from '../protocol/failures/client-meanings.js';
 import { createFailure } from '../protocol/failures/meaning.js';
 import { isRelayedValue } from '../protocol/relayed-value.js';
-import type { FeedStatus } from './feed-status.js';
 import type { FeedSignalSettings } from './signal-options.js';
 import { whenDestroyed$ } from './when-destroyed.js';
 
-/** The one feed of a provider, which all its components share. */
+/** The feed of a provider, which all its components share. */
 export interface SharedFeed {
-  /** What comes while somebody holds the feed. Never errors. */
+  /** Emits the events while the feed is open. Never errors. */
   readonly events$: Observable<RelayedEvent>;
-  readonly status: Signal<FeedStatus>;
+  readonly status: Signal<ConnectionStatus>;
   readonly stats: Signal<FeedStats | undefined>;
   readonly window: Signal<FeedWindow<AnyFrame> | undefined>;
   readonly failure: Signal<TradeFeedError | undefined>;
   /** Keeps the feed open while it is subscribed to. Emits nothing. */
-  readonly held$: Observable<never>;
-  /** Keeps windows coming while it is subscribed to. */
+  readonly open$: Observable<never>;
+  /** Computes the windows while it is subscribed to. */
   readonly windows$: Observable<unknown>;
-  /** Runs something outside Angular's zone, where it costs no change detection. */
+  /** Calls a function outside Angular's zone, so that it causes no change detection. */
   readonly outside: (work: () => void) => void;
   readonly restart: () => void;
 }
 
-/** Where `injectTradeFeed` finds what `provideTradeFeed` provides. */
+/** The token of the feed that `provideTradeFeed` provides to `injectTradeFeed`. */
 export const SHARED_FEED = new InjectionToken<SharedFeed>('rx-trade-feed: the shared feed');
 
 /**
- * Makes the feed of a provider, in its injection context. Nothing is subscribed to before somebody holds it; on a server, never.
+ * Creates the feed of a provider, in its injection context. It subscribes to the events while `open$` is subscribed to, never on a server.
  *
- * @param open - gives the events of the relay, of which each subscription is a connection; asked each time the feed is opened
+ * @param openEvents - returns the events of the relay; called each time the feed is opened. Each subscription is a connection
  */
-export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedSignalSettings): SharedFeed => {
+export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings: FeedSignalSettings): SharedFeed => {
   const zone = inject(NgZone);
   const isServer = inject<unknown>(PLATFORM_ID) === 'server';
-  // Untracked, since a template may be what asks.
+  // Untracked, because a template may call this.
   const outside = (work: () => void): void => zone.runOutsideAngular(() => untracked(work));
   const destroyed$ = whenDestroyed$(inject(DestroyRef), outside);
 
-  const status = signal<FeedStatus>(connectingSince(Date.now()));
+  const status = signal<ConnectionStatus>(connectingSince(Date.now()));
   const stats = signal<FeedStats | undefined>(undefined);
   const window = signal<FeedWindow<AnyFrame> | undefined>(undefined);
   const failure = signal<TradeFeedError | undefined>(undefined);
@@ -73,7 +72,7 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
           ),
         ),
         tap((event) => {
-          // A subscriber may restart the feed when it receives `stopped`. A relay that retries its source goes on after it.
+          // A subscriber may restart the feed when it receives `stopped`. With a `retry` in the source, events follow `stopped`.
           if (event.type === 'watermark') return;
           if (event.type === 'stopped') failure.set(event.failure);
           else if (last === 'stopped') failure.set(undefined);
@@ -84,7 +83,7 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
           const stop = stopBy(error);
           failure.set(stop);
           status.set({ state: 'stopped', since: stop.endedAt, failure: stop });
-          // Windows and figures must not take the time until a restart for one without frames.
+          // Windows and figures must treat the time until a restart as an outage, not as a time without frames.
           return of<RelayedEvent>({ type: 'stopped', at: Date.now(), failure: stop });
         }),
       );
@@ -96,12 +95,12 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
       tap((figures) => stats.set(figures)),
     ),
     defer(() => {
-      const run$ = running(open());
+      const run$ = running(openEvents());
       return restarts$.pipe(
         filter(() => failure() !== undefined),
         startWith(undefined),
         tap(() => failure.set(undefined)),
-        // Who hears of a stop may restart at once: the next run begins when all have heard of it.
+        // A subscriber may restart on `stopped`: `concatMap` begins the next run after all subscribers have received the event.
         concatMap(() => run$),
         tap((event) => events$.next(event)),
       );
@@ -112,7 +111,7 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
     takeUntil(destroyed$),
   );
   const windows$ = events$.pipe(
-    // A relay with `select` sends values, which are no frames.
+    // A relay with `select` sends values instead of frames.
     filter((event) => !isRelayedValue(event)),
     tumblingWindow(settings.window),
     tap((latest) => window.set(latest)),
@@ -127,16 +126,16 @@ export const sharedFeed = (open: () => Observable<RelayedEvent>, settings: FeedS
     stats: stats.asReadonly(),
     window: window.asReadonly(),
     failure: failure.asReadonly(),
-    held$: isServer ? NEVER : open$.pipe(shareFeed({ lingerMs: settings.lingerMs })),
+    open$: isServer ? NEVER : open$.pipe(shareFeed({ lingerMs: settings.lingerMs })),
     windows$: isServer ? NEVER : windows$,
     outside,
     restart: () => outside(() => restarts$.next()),
   };
 };
 
-const connectingSince = (since: number): FeedStatus => ({ state: 'connecting', since });
+const connectingSince = (since: number): ConnectionStatus => ({ state: 'connecting', since });
 
-// The same error comes where it is handled, too.
+// The other branch handles the same error.
 const orNothing = <T>(source: Observable<T>): Observable<T> => source.pipe(catchError(() => EMPTY));
 
 const stopBy = (error: unknown): TradeFeedError => {
@@ -144,5 +143,5 @@ const stopBy = (error: unknown): TradeFeedError => {
   return createFailure(sourceFailed, { stage: 'stream', cause: error });
 };
 
-// A feed does not end by itself: what follows would look like a feed that has nothing to say.
+// A feed never completes. Without this error, the page would show a feed that is live but silent.
 const isOver = (): TradeFeedError => createFailure(sourceCompleted, { stage: 'stream' });

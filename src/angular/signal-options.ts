@@ -1,42 +1,42 @@
 import { type FramesOptions, timeRules, type TimeWindowOptions, wholeMs } from '../operators/window/window-options.js';
 import { anObject, durationMs, positiveMs, validated } from '../protocol/rules.js';
 
-/** The windows of the signal `window`. */
+/** The options of the signal `window`. */
 export interface WindowSignalOptions extends TimeWindowOptions, FramesOptions {
   /** The length of a window in ms, a whole number. @defaultValue 1 000 */
   readonly lengthMs?: number | undefined;
-  /** The most frames that a window holds. More are counted in its `dropped`. @defaultValue 1 000 */
+  /** The maximum number of frames in a window. Further frames are counted in `dropped`. @defaultValue 1 000 */
   readonly maxFrames?: number | undefined;
 }
 
-/** What the signals are made of, and how long the feed outlives its last component. */
+/** The options of the signals, and of the time that the feed stays open without a component. */
 export interface FeedSignalOptions {
   /** How often the signal `stats` is set: `everyMs`, in ms. @defaultValue `{ everyMs: 1_000 }` */
   readonly stats?: { readonly everyMs?: number | undefined } | undefined;
-  /** The windows of the signal `window`, which is set when one is over. @defaultValue `{ lengthMs: 1_000, maxFrames: 1_000 }` */
+  /** The windows of the signal `window`, which is set at the end of each window. @defaultValue `{ lengthMs: 1_000, maxFrames: 1_000 }` */
   readonly window?: WindowSignalOptions | undefined;
   /**
-   * How long the feed is kept after its last component is destroyed, in ms: a change of page costs no reconnect. 0 closes it at once.
+   * How long the feed stays open after its last component is destroyed, in ms, so that a change of route needs no reconnect. 0 closes it at once.
    * @defaultValue 1 000
    */
   readonly lingerMs?: number | undefined;
 }
 
-/** {@link FeedSignalOptions}, filled up. */
+/** The {@link FeedSignalOptions} with all defaults. */
 export interface FeedSignalSettings {
   readonly stats: { readonly everyMs: number };
   readonly window: WindowSignalOptions & { readonly lengthMs: number };
   readonly lingerMs: number;
 }
 
-/** The rules of {@link FeedSignalOptions}. */
+/** The validation rules of {@link FeedSignalOptions}. */
 export const feedSignalRules = { stats: anObject, window: anObject, lingerMs: durationMs };
 
-/** The settings that hold where nothing else is said. */
+/** The default settings. */
 const defaults = Object.freeze({ everyMs: 1_000, lengthMs: 1_000, maxFrames: 1_000, lingerMs: 1_000 });
 
 /**
- * Fills the options up with the defaults.
+ * Validates the options and adds the defaults.
  *
  * @throws TradeFeedError with code `invalid-options`, naming the option
  */

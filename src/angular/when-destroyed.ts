@@ -2,11 +2,11 @@ import type { DestroyRef } from '@angular/core';
 import { type Observable, ReplaySubject } from 'rxjs';
 
 /**
- * Emits when a component, or whatever `destroyRef` stands for, is destroyed; to late subscribers as well, at once.
+ * Emits when the owner of `destroyRef`, such as a component, is destroyed. A late subscriber receives the value at once.
  *
- * `takeUntilDestroyed` throws for what is destroyed already, in Angular 20.0: a callback may outlive its component.
+ * `takeUntilDestroyed` of Angular 20.0 throws if the component is already destroyed, and a callback may run after that.
  *
- * @param outside - runs what follows from it outside Angular's zone
+ * @param outside - calls a function outside Angular's zone
  */
 export const whenDestroyed$ = (destroyRef: DestroyRef, outside: (work: () => void) => void): Observable<void> => {
   const destroyed$ = new ReplaySubject<void>(1);

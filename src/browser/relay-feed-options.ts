@@ -25,7 +25,7 @@ export interface ResumeStore {
   setItem(key: string, value: string): void;
 }
 
-/** The options of {@link relayFeed$}. */
+/** The options of `relayFeed$`. */
 export interface RelayFeedOptions {
   /**
    * Headers of the request, such as a bearer token of your app; or a function that is called before each request (it may be

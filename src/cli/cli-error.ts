@@ -1,7 +1,7 @@
 import { RecordingError, TradeFeedError } from '../index.js';
 import { ExitCode, exitCodes } from './exit-code.js';
 
-/** A failure that is told in plain words, without a stack, and ends the command with its exit code. */
+/** A failure with a message for the user. It ends the command with its exit code and is printed without a stack. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;
@@ -12,10 +12,10 @@ export class CliError extends Error {
   }
 }
 
-/** Makes the failure for arguments or an environment that cannot be used. */
+/** Creates the failure for wrong arguments or a wrong environment. */
 export const usageError = (message: string): CliError => new CliError(ExitCode.usage, message);
 
-const systemWords: Readonly<Record<string, string>> = {
+const systemErrors: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EACCES: 'permission denied',
   EISDIR: 'the path is a directory',
@@ -23,13 +23,13 @@ const systemWords: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the port is in use',
 };
 
-/** Makes the failure for something of this machine: a file, a port, an output. */
+/** Creates the failure for a file, a port or an output of this machine. */
 export const localError = (what: string, cause: unknown, hint = ''): CliError => {
   const { code, message } = cause as NodeJS.ErrnoException;
-  return new CliError(ExitCode.local, `${what}: ${systemWords[code ?? ''] ?? message}.${hint && ` ${hint}`}`, cause);
+  return new CliError(ExitCode.local, `${what}: ${systemErrors[code ?? ''] ?? message}.${hint && ` ${hint}`}`, cause);
 };
 
-/** Gives the exit code for whatever ended the command. */
+/** Returns the exit code for an error. */
 export const exitCodeOf = (error: unknown): ExitCode => {
   if (error instanceof TradeFeedError) return exitCodes[error.code] ?? ExitCode.unexpected;
   if (error instanceof RecordingError) return ExitCode.local;

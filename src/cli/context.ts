@@ -1,13 +1,13 @@
 import type { Readable, Writable } from 'node:stream';
 import { fromEvent, map, merge, type Observable } from 'rxjs';
 
-/** What the command is told and what it says go through here, so that a test can be the world. */
+/** The environment, streams and signals of the process. Tests replace them. */
 export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Emits when somebody asks the command to end. While nobody is subscribed, a signal does what it does by default. */
+  /** Emits a signal that asks the command to end. Without a subscriber, a signal has its default effect. */
   readonly interrupt$: Observable<Interrupt>;
 }
 
@@ -18,12 +18,12 @@ export type Output = Writable & {
   readonly rows?: number | undefined;
 };
 
-/** The signals that ask for an end, and the exit code that a shell expects of each. */
+/** The signals that ask the command to end, with the exit codes that shells expect. */
 export const interrupts = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 /** Names one of those signals. */
 export type Interrupt = keyof typeof interrupts;
 
-/** Makes the context of a real process. */
+/** Creates the context of a real process. */
 export const processContext = (process: NodeJS.Process): CliContext => {
   const signals = Object.keys(interrupts) as Interrupt[];
   return {
@@ -35,10 +35,10 @@ export const processContext = (process: NodeJS.Process): CliContext => {
   };
 };
 
-/** Tells whether a stream is a terminal that can be drawn on. */
+/** Returns whether a stream is a terminal that supports control sequences. */
 export const isTerminal = (output: Output, { env }: Pick<CliContext, 'env'>): boolean =>
   output.isTTY === true && env['TERM'] !== 'dumb';
 
-/** Tells whether colours are wanted there (https://no-color.org). */
+/** Returns whether to use colours on a stream (https://no-color.org). */
 export const hasColors = (output: Output, context: Pick<CliContext, 'env'>): boolean =>
   isTerminal(output, context) && !context.env['NO_COLOR'];

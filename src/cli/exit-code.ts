@@ -1,6 +1,6 @@
 import type { FailureCode, ServiceFailureCode } from '../index.js';
 
-/** Names the exit codes of the command. */
+/** The exit codes of the command. */
 export const ExitCode = {
   ok: 0,
   unexpected: 1,
@@ -16,51 +16,52 @@ export const ExitCode = {
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
 const anyCommand = {
-  [ExitCode.unexpected]: 'something unexpected: a bug of this program',
+  [ExitCode.unexpected]: 'an unexpected error: a bug in this program',
   [ExitCode.usage]: 'wrong arguments or settings',
   [ExitCode.local]: 'a file, a port or the output cannot be used',
 };
 
-/** What the exit codes of `demo` and `listen` mean, for the help. Those of a signal follow the custom of shells. */
+/** The meanings of the exit codes of `demo` and `listen`, for the help. Codes of signals follow the convention of shells. */
 export const exitCodeMeanings: Readonly<Record<number, string>> = {
   ...anyCommand,
   [ExitCode.ok]:
-    'done: --count or --duration reached, stdout closed by its reader, or Ctrl-C, SIGTERM or SIGHUP on a run without a bound',
-  [ExitCode.access]: 'no access: the API key is not valid, the account is inactive or not entitled',
+    'success: --count or --duration reached, the reader of stdout has exited, or Ctrl-C, SIGTERM or SIGHUP in a run without --count and --duration',
+  [ExitCode.access]: 'no access: the API key is not valid, or the account is inactive or not entitled',
   [ExitCode.replaced]: 'another connection of the same account took over (4001)',
-  [ExitCode.refused]: 'the service, or something before it, does not speak the contract',
+  [ExitCode.refused]: 'the service, or a proxy, does not follow the contract',
   [ExitCode.certificate]: "the server's certificate is not trusted",
   [ExitCode.unavailable]: 'the service was not available, and --retries was used up',
-  [ExitCode.timeUp]: '--duration passed before --count frames came, or before a connection opened',
+  [ExitCode.timeUp]: '--duration passed before --count frames arrived, or before a connection opened',
   129: 'ended by SIGHUP before --count or --duration was reached',
   130: 'ended by Ctrl-C before --count or --duration was reached',
   143: 'ended by SIGTERM before --count or --duration was reached',
 };
 
-/** What the exit codes of `record` mean, which writes nothing to stdout. */
+/** The meanings of the exit codes of `record`, which does not write to stdout. */
 export const recordExitCodeMeanings: Readonly<Record<number, string>> = {
   ...exitCodeMeanings,
-  [ExitCode.ok]: 'done: --count or --duration reached, or Ctrl-C, SIGTERM or SIGHUP on a run without a bound',
+  [ExitCode.ok]:
+    'success: --count or --duration reached, or Ctrl-C, SIGTERM or SIGHUP in a run without --count and --duration',
 };
 
-/** What the exit codes of `replay` mean. */
+/** The meanings of the exit codes of `replay`. */
 export const replayExitCodeMeanings: Readonly<Record<number, string>> = {
   ...anyCommand,
-  [ExitCode.ok]: 'done: the recording is at its end, --count reached, or stdout closed by its reader',
+  [ExitCode.ok]: 'success: the end of the recording or --count reached, or the reader of stdout has exited',
   129: 'ended by SIGHUP before the end',
   130: 'ended by Ctrl-C before the end',
   143: 'ended by SIGTERM before the end',
 };
 
-/** What the exit codes of `serve` mean. */
+/** The meanings of the exit codes of `serve`. */
 export const serveExitCodeMeanings: Readonly<Record<number, string>> = {
   ...anyCommand,
   [ExitCode.ok]: 'ended by Ctrl-C, SIGTERM or SIGHUP',
 };
 
 /**
- * The exit code of each failure. One that the feed meets by reconnecting ends the command only when `--retries` is used up,
- * and then as `retries-exhausted`; its row holds should a later policy stop at it.
+ * The exit code of each failure. After most failures the feed reconnects, and only `retries-exhausted` ends the command. Their rows apply to a
+ * policy that stops at them.
  */
 export const exitCodes: Readonly<Record<ServiceFailureCode, ExitCode> & Partial<Record<FailureCode, ExitCode>>> = {
   'invalid-options': ExitCode.usage,

@@ -3,5 +3,5 @@ import { processContext } from './context.js';
 import { run } from './run.js';
 
 process.exitCode = await run(process.argv.slice(2), processContext(process));
-// What a slow reader has still not taken was given up, and must not hold the process.
+// Data that a slow reader has not read by now is discarded, because it would keep the process alive.
 if (process.stdout.writableLength > 0) process.exit();

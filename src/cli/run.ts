@@ -1,24 +1,23 @@
 import { inspect } from 'node:util';
 import { noop } from 'rxjs';
 import { RecordingError, TradeFeedError } from '../index.js';
+import { printable } from '../protocol/printable.js';
+import type { ParsedCommand } from './arguments/parsed-command.js';
 import { isCommand } from './arguments/commands.js';
-import { helpText } from './arguments/help.js';
-import { type Command, parse } from './arguments/parse.js';
-import { version } from './arguments/version.js';
+import { parse } from './arguments/parse.js';
 import { CliError, exitCodeOf } from './cli-error.js';
 import type { CliContext } from './context.js';
 import { ExitCode } from './exit-code.js';
 import { failureWords } from './view/failure-words.js';
-import { printable } from '../protocol/printable.js';
 
 /**
- * Runs the command that the arguments ask for.
+ * Runs the command in the arguments.
  *
- * @param args - without the program's own name
- * @returns the exit code; what failed is told on stderr, in plain words
+ * @param args - without the name of the program
+ * @returns the exit code; an error is printed on stderr
  */
 export const run = async (args: readonly string[], context: CliContext): Promise<number> => {
-  // A reader that is gone is met where it matters; without a listener it would be a crash.
+  // Without a listener, an output whose reader has exited would crash the process. `endings$` handles the error.
   for (const output of [context.stdout, context.stderr]) output.on('error', noop);
   try {
     return await start(parse(args), context);
@@ -28,8 +27,8 @@ export const run = async (args: readonly string[], context: CliContext): Promise
   }
 };
 
-// A command loads what it needs, when it is called: `listen` has no use for the local service.
-const start = async (command: Command, context: CliContext): Promise<number> => {
+// Each command is loaded when it runs, so `listen` does not load the local service.
+const start = async (command: ParsedCommand, context: CliContext): Promise<number> => {
   switch (command.command) {
     case 'demo':
       return (await import('./commands/demo.js')).demo(command, context);
@@ -41,11 +40,8 @@ const start = async (command: Command, context: CliContext): Promise<number> => 
       return (await import('./commands/replay.js')).replay(command, context);
     case 'serve':
       return (await import('./commands/serve.js')).serve(command, context);
-    case 'help':
-      context.stdout.write(helpText(command.topic));
-      return ExitCode.ok;
-    case 'version':
-      context.stdout.write(`${version()}\n`);
+    case 'print':
+      context.stdout.write(command.text);
       return ExitCode.ok;
   }
 };
@@ -54,7 +50,7 @@ const wordsOf = (error: unknown): string => {
   if (error instanceof TradeFeedError) return failureWords(error);
   if (error instanceof CliError) return error.message;
   if (error instanceof RecordingError) return printable(error.message);
-  return `something unexpected happened; this is a bug.\n${inspect(error)}`;
+  return `an unexpected error occurred; this is a bug.\n${inspect(error)}`;
 };
 
 const hintFor = (error: unknown, [first]: readonly string[]): string => {

@@ -6,30 +6,30 @@ import type { TradeFeedModuleOptions } from './module-options.js';
 export interface FeedPlace {
   readonly name: string | undefined;
   readonly where: string;
-  /** Makes each definition differ: with `moduleIdGeneratorAlgorithm: 'deep-hash'` Nest would take equal ones for one module. */
+  /** Makes each definition unique: with `moduleIdGeneratorAlgorithm: 'deep-hash'` Nest treats equal definitions as one module. */
   readonly id: string;
 }
 
 /** A registered feed. */
 export interface FeedEntry {
   readonly where: string;
-  /** Is called with the options, once they are there. */
+  /** Checks the feed when its options are resolved. */
   start(options: TradeFeedModuleOptions): void;
 }
 
-/** The feeds of one application, which refuses those that could not work. */
+/** Registers the feeds of one application, and rejects definitions that cannot work. */
 export class AppFeeds implements OnModuleInit {
   readonly #entries: Entry[] = [];
   #hooks: Hooks;
 
   constructor(isAtStart: boolean) {
-    this.#hooks = isAtStart ? 'to come' : 'missed';
+    this.#hooks = isAtStart ? 'pending' : 'missed';
   }
 
   /**
    * Registers a feed.
    *
-   * @throws TradeFeedError with code `invalid-options` when there is one of that name
+   * @throws TradeFeedError with code `invalid-options` when there is a feed of the same name
    */
   add(place: FeedPlace): FeedEntry {
     const same = this.#entries.find(({ name }) => name === place.name);
@@ -38,7 +38,7 @@ export class AppFeeds implements OnModuleInit {
       ...place,
       isStarted: false,
       start: ({ connect }) => {
-        if (entry.isStarted) throw madePerRequest(place);
+        if (entry.isStarted) throw createdPerRequest(place);
         entry.isStarted = true;
         if (connect === 'bootstrap' && this.#hooks === 'missed') throw loadedLazily(place);
       },
@@ -47,15 +47,15 @@ export class AppFeeds implements OnModuleInit {
     return entry;
   }
 
-  /** Refuses feeds whose options are not there yet, at the start: Nest makes those for each request. Nest calls it. */
+  /** Rejects feeds whose options are missing at the start: Nest creates those for each request. Nest calls it. */
   onModuleInit(): void {
     this.#hooks = 'missed';
-    for (const entry of this.#entries) if (!entry.isStarted) throw madePerRequest(entry);
+    for (const entry of this.#entries) if (!entry.isStarted) throw createdPerRequest(entry);
   }
 }
 
-/** Whether Nest is still to call the hooks of a module that is loaded now. */
-type Hooks = 'to come' | 'missed';
+/** Whether Nest will still call the hooks of a module that is loaded now. */
+type Hooks = 'pending' | 'missed';
 
 interface Entry extends FeedPlace, FeedEntry {
   isStarted: boolean;
@@ -66,26 +66,26 @@ const sameName = (one: FeedPlace, other: FeedPlace) =>
     'name',
     `different for each feed of an application, but ${one.where} and ${other.where} both ${
       one.name === undefined ? 'have none' : `have '${one.name}'`
-    }. Give each further feed a name, or, if one feed is meant, define the module once and import that everywhere`,
+    }. Give each additional feed a name. For one feed, define the module once, and import the result in each place`,
   );
 
-const madePerRequest = ({ where }: FeedPlace) =>
+const createdPerRequest = ({ where }: FeedPlace) =>
   invalidOption(
     'inject',
-    `providers with the default scope. That of ${where} depends on a request-scoped one, so each request would open a connection of ` +
-      'its own, and evict the one before. Inject what lives as long as the application; a key that changes is a function: `apiKey: () => …`',
+    `providers with the default scope. A provider of ${where} is request-scoped, so each request would open a connection and close ` +
+      'the previous one. Inject providers with the default scope; for a key that changes, pass a function: `apiKey: () => …`',
   );
 
 const loadedLazily = ({ where }: FeedPlace) =>
   invalidOption(
     'connect',
-    `'first-subscriber' in a module that is loaded lazily. Nest calls no onApplicationBootstrap for ${where}, so nothing would ` +
-      'connect. Subscribe after the load, or import the module at the start',
+    `'first-subscriber' in a module that is loaded lazily. Nest does not call onApplicationBootstrap for ${where}, so the feed would ` +
+      'never connect. Subscribe after the load, or import the module at the start',
   );
 
 const atStart = Symbol('at start');
 
-/** Provides the {@link AppFeeds} of an application: Nest makes one of each module that is no definition. */
+/** Provides the {@link AppFeeds} of an application. Nest creates this module once, because it is a class without a definition. */
 // eslint-disable-next-line @typescript-eslint/no-extraneous-class -- a module of Nest is a class
 class AppFeedsModule {}
 Module({
@@ -105,5 +105,5 @@ class AtStartModule {}
 Global()(AtStartModule);
 Module({ providers: [{ provide: atStart, useValue: true }], exports: [atStart] })(AtStartModule);
 
-/** What a module of a feed imports. In this order: the second is global, and must come after the first. */
+/** The imports of each module with a feed. The order matters: the second one is global, and must follow the first. */
 export const feedImports = [AppFeedsModule, AtStartModule];

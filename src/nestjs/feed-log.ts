@@ -4,11 +4,11 @@ import type { FeedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { RelayActivity, RelayRefusal } from '../relay/index.js';
 
-/** Makes the logger of a feed: its context is `TradeFeed`, with the name of a feed that has one. */
+/** Creates the logger of a feed. The context is `TradeFeed`, followed by the name of the feed if it has one. */
 export const loggerOf = (name: string | undefined): Logger =>
   new Logger(name === undefined ? 'TradeFeed' : `TradeFeed:${name}`);
 
-/** Writes what happens around the frames to a log. No event and no failure holds a secret, so neither does a line. */
+/** Logs the lifecycle events of a feed. Events and failures contain no secret, so no line does. */
 export const logFeed = (logger: Logger): MonoTypeOperatorFunction<FeedEvent> =>
   tap({
     next: (event) => {
@@ -16,7 +16,7 @@ export const logFeed = (logger: Logger): MonoTypeOperatorFunction<FeedEvent> =>
     },
     error: (error: unknown) => logStop(logger, error),
     complete: () => logger.log('Closed: the application shuts down'),
-    unsubscribe: () => logger.log('Closed: nobody is subscribed'),
+    unsubscribe: () => logger.log('Closed: there is no subscriber'),
   });
 
 const logEvent = (logger: Logger, event: Exclude<FeedEvent, { readonly type: 'frame' }>): void => {
@@ -33,19 +33,19 @@ const logEvent = (logger: Logger, event: Exclude<FeedEvent, { readonly type: 'fr
     case 'ticket-issued':
     case 'watermark':
       return undefined;
-    // The error follows, and is logged.
+    // The error that follows is logged.
     case 'stopped':
       return undefined;
   }
 };
 
 const logStop = (logger: Logger, error: unknown): void => {
-  // The stack of a failure of the feed leads into this library; that of an exception of the app's own leads to its place.
+  // The stack shows where the application threw an exception. The stack of a TradeFeedError only shows this library.
   if (error instanceof TradeFeedError) logger.error(`Stopped: ${error.message}`);
   else logger.error(`Stopped: ${String(error)}`, (error as Partial<Error> | undefined)?.stack);
 };
 
-/** Writes what happens to the clients of a relay to a log. */
+/** Logs what happens to the clients of a relay. */
 export const logClients =
   (logger: Logger) =>
   (event: RelayActivity): void => {
@@ -55,11 +55,11 @@ export const logClients =
       case 'client-left':
         return logger.debug(`Client ${event.client} left: ${event.sent} frames sent, ${event.missed} missed`);
       case 'client-stuck':
-        return logger.warn(`Client ${event.client} reads nothing: its connection is ended`);
+        return logger.warn(`Client ${event.client} does not read: its connection is closed`);
       case 'client-behind':
-        return logger.warn(`Client ${event.client} does not read as fast as frames come: ${event.missed} missed`);
+        return logger.warn(`Client ${event.client} reads too slowly: ${event.missed} frames missed`);
       case 'source-stopped':
-        // The log of the feed has it.
+        // The log of the feed reports it.
         return undefined;
       case 'topic-stopped':
         return logger.error(
@@ -72,21 +72,21 @@ export const logClients =
   };
 
 const refusals: Readonly<Record<RelayRefusal, string>> = {
-  full: 'there are as many as `relay.maxClients` allows',
-  user: 'its user has as many streams as `relay.maxClientsPerUser` allows',
+  full: '`relay.maxClients` is reached',
+  user: '`relay.maxClientsPerUser` is reached for its user',
   closed: 'the relay is closed',
   'authorize-timeout': 'its authorization took too long',
-  'session-ended': 'the session of its user ended meanwhile',
-  topics: 'there are as many topics as `relay.maxTopics` allows',
+  'session-ended': 'the session of its user has ended',
+  topics: '`relay.maxTopics` is reached',
 };
 
-/** Writes that two feeds use one account to a log. */
+/** Logs that two feeds use one account. */
 export const logSameAccount =
   (logger: Logger) =>
   (one: string, other: string): void =>
     logger.warn(
-      `Two feeds of this process use the same account: ${other}, and ${one}. An account has one connection, so the later one evicts ` +
-        'the other for good (connection-replaced). Use one feed in both places, or give each a key of its own account',
+      `Two feeds of this process use the same account: ${other}, and ${one}. An account has one connection, so the second feed closes ` +
+        'the first one for good (connection-replaced). Use one feed in both places, or a separate account for each feed',
     );
 
 const isoTime = (at: number): string => new Date(at).toISOString();

@@ -2,25 +2,25 @@ import { BehaviorSubject, defer, type MonoTypeOperatorFunction, Subject, tap } f
 import { connectionStatus } from '../operators/connection-status.js';
 import type { FeedEvent, LifecycleEvent, Watermark } from '../protocol/event.js';
 import { nextSnapshot, type Snapshot, snapshotSince } from '../protocol/snapshot.js';
-import type { FeedStatus, Idle } from './feed-status.js';
+import { type FeedStatus, idleNow, stoppedBy } from './feed-status.js';
 
-/** What is known of a feed by whoever was there from its beginning. */
+/** Stores the status of a feed, and the events that a new subscriber needs first. */
 export class FeedMemory {
-  /** How it stands. */
-  readonly status$ = new BehaviorSubject<FeedStatus>(idle());
-  #present: Snapshot = [];
-  /** The last watermark, of a feed that a worker receives. */
+  /** The status of the feed. */
+  readonly status$ = new BehaviorSubject<FeedStatus>(idleNow());
+  #snapshot: Snapshot = [];
+  /** The last watermark. Only a feed that a worker receives has one. */
   #watermark: Watermark | undefined;
 
-  /** Returns the events that say how the feed is now: what a subscriber that joins has to receive first. */
-  get present(): readonly FeedEvent[] {
+  /** Returns the events that describe the feed now. A new subscriber has to receive them first. */
+  get snapshot(): readonly FeedEvent[] {
     const watermark = this.#watermark;
-    if (watermark === undefined) return snapshotSince(this.#present, Date.now());
-    return [...snapshotSince(this.#present, watermark.at), watermark];
+    if (watermark === undefined) return snapshotSince(this.#snapshot, Date.now());
+    return [...snapshotSince(this.#snapshot, watermark.at), watermark];
   }
 
-  /** Keeps what flows through it. */
-  keep(): MonoTypeOperatorFunction<FeedEvent> {
+  /** Stores what the events of the source say, and forwards them unchanged. */
+  track(): MonoTypeOperatorFunction<FeedEvent> {
     return (source) =>
       defer(() => {
         const events = new Subject<LifecycleEvent>();
@@ -28,22 +28,20 @@ export class FeedMemory {
         return source.pipe(
           tap({
             next: (event) => {
-              // The error that follows `stopped` ends this run: a subscriber of the status may subscribe to the feed again at once.
+              // The status changes with the error after `stopped`, when this run is over: a subscriber may then start the next one.
               if (event.type === 'frame' || event.type === 'stopped') return;
               if (event.type === 'watermark') this.#watermark = event;
-              this.#present = nextSnapshot(this.#present, event);
+              this.#snapshot = nextSnapshot(this.#snapshot, event);
               events.next(event);
             },
-            error: (failure: unknown) => this.status$.next({ state: 'stopped', since: Date.now(), failure }),
+            error: (error: unknown) => this.status$.next(stoppedBy(error)),
             finalize: () => {
-              this.#present = [];
+              this.#snapshot = [];
               this.#watermark = undefined;
-              if (this.status$.value.state !== 'stopped') this.status$.next(idle());
+              if (this.status$.value.state !== 'stopped') this.status$.next(idleNow());
             },
           }),
         );
       });
   }
 }
-
-const idle = (): Idle => ({ state: 'idle', since: Date.now() });

@@ -6,21 +6,21 @@ import { TradeFeedHealthIndicator } from './health-indicator.js';
 import type { TradeFeedModuleOptions } from './module-options.js';
 import { TradeFeed } from './trade-feed.js';
 
-/** What a module provides and exports. */
-export type Provided = Required<Pick<DynamicModule, 'providers' | 'exports'>>;
+/** The providers and exports of a module. */
+export type ModuleParts = Required<Pick<DynamicModule, 'providers' | 'exports'>>;
 
 /**
- * Makes what a module provides and exports: the feed and its health indicator.
+ * Creates the providers and exports of a module: the feed and its health indicator.
  *
- * @param optionsToken - where the feed finds its options
+ * @param optionsToken - the token of the options
  * @param feed - the name of the feed, and the place that defines it
- * @param others - what the module has besides: at the least the options
+ * @param others - the other providers of the module, among them the options
  */
 export const feedProviders = (
   optionsToken: InjectionToken,
   { name, where }: Omit<FeedPlace, 'id'>,
   others: readonly Provider[],
-): Provided => {
+): ModuleParts => {
   const token = getTradeFeedToken(name);
   const place: FeedPlace = { name, where, id: randomUUID() };
   const providers: Provider[] = [
@@ -32,7 +32,7 @@ export const feedProviders = (
       useFactory: (feeds: AppFeeds, at: FeedPlace) => feeds.add(at),
     },
     {
-      // Apart from the feed, which a test may replace.
+      // This check is separate from the feed, which a test may replace.
       provide: startToken,
       inject: [entryToken, optionsToken],
       useFactory: (entry: FeedEntry, options: TradeFeedModuleOptions) => entry.start(options),
@@ -43,7 +43,7 @@ export const feedProviders = (
       useFactory: (options: TradeFeedModuleOptions, entry: FeedEntry) => new TradeFeed(options, name, entry.where),
     },
   ];
-  // There is one indicator, or the order of imports would decide whose it is.
+  // Only the feed without a name has an indicator: with two, the order of imports would decide which one is injected.
   if (name !== undefined) return { providers, exports: [token] };
   const health: Provider = {
     provide: TradeFeedHealthIndicator,

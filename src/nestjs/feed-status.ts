@@ -1,20 +1,34 @@
-import type { ConnectionStatus } from '../operators/connection-status.js';
+import type { ConnectionStatus, StoppedStatus } from '../operators/connection-status.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { createFailure } from '../protocol/failures/meaning.js';
 
-/** Nobody is subscribed, so there is no connection. */
+/** The feed has no subscriber, so there is no connection. */
 export interface Idle {
   readonly state: 'idle';
-  /** When that began, in epoch ms. */
+  /** When this status began, in epoch ms. */
   readonly since: number;
 }
 
-/** The feed stopped: it does not reconnect, because that makes no sense. */
-export interface Stopped {
-  readonly state: 'stopped';
-  /** When that was, in epoch ms. */
-  readonly since: number;
-  /** What stopped it: a `TradeFeedError`, unless a function of yours in the options threw. */
-  readonly failure: unknown;
-}
+/** The status of the feed of a module. */
+export type FeedStatus = ConnectionStatus | Idle;
 
-/** How it stands with the feed of a module. */
-export type FeedStatus = ConnectionStatus | Idle | Stopped;
+/** Returns the status of a feed that loses its last subscriber now. */
+export const idleNow = (): Idle => ({ state: 'idle', since: Date.now() });
+
+/**
+ * Returns the status of a feed that errors now.
+ *
+ * @param error - the error of the feed. One that is not a `TradeFeedError` becomes the `cause` of the failure: a function in the options threw it
+ */
+export const stoppedBy = (error: unknown): StoppedStatus => ({
+  state: 'stopped',
+  since: Date.now(),
+  failure: error instanceof TradeFeedError ? error : createFailure(applicationError, { stage: 'stream', cause: error }),
+});
+
+const applicationError = {
+  code: 'relay-source-failed',
+  verdict: 'stop',
+  meaning: 'An error of the application stopped the feed.',
+  advice: 'See the log of the server.',
+} as const;

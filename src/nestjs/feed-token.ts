@@ -2,9 +2,9 @@ import { Inject } from '@nestjs/common';
 import { TradeFeed } from './trade-feed.js';
 
 /**
- * Gives the token of a feed: the class `TradeFeed` itself, or a text for a feed with a name. For `inject` and for `app.get()`.
+ * Returns the token of a feed, for `inject` and `app.get()`: the class `TradeFeed`, or a string for a feed with a name.
  *
- * @param name - the `name` that the module was given @defaultValue none: the feed without a name
+ * @param name - the `name` of the module @defaultValue none: the feed without a name
  * @example
  * ```ts
  * import { getTradeFeedToken, TradeFeed } from 'rx-trade-feed/nestjs';
@@ -20,9 +20,9 @@ export const getTradeFeedToken = (name?: string): string | typeof TradeFeed =>
   name === undefined ? TradeFeed : `TradeFeed:${name}`;
 
 /**
- * Injects a feed, for a parameter of a constructor or a property. The feed without a name needs none of this: its type is enough.
+ * Injects a feed into a constructor parameter or a property. The feed without a name is injected by its type, without this decorator.
  *
- * @param name - the `name` that the module was given @defaultValue none: the feed without a name
+ * @param name - the `name` of the module @defaultValue none: the feed without a name
  * @example
  * ```ts
  * import { Injectable } from '@nestjs/common';

@@ -1,44 +1,45 @@
-import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import type { FailureCode } from '../protocol/failures/failure-code.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { durationMs, validated } from '../protocol/rules.js';
 import type { FeedStatus } from './feed-status.js';
 import type { TradeFeed } from './trade-feed.js';
 
-/** Of which feed, and what is still healthy. */
+/** The options of {@link TradeFeedHealthIndicator.isHealthy}. */
 export interface HealthOptions {
-  /** The feed. @defaultValue the one of the module that the indicator comes from */
+  /** The feed. @defaultValue the feed of the module that provides the indicator */
   readonly feed?: Pick<TradeFeed, 'status'> | undefined;
   /**
-   * How long an outage may last, in ms, before it is `down`: a connection that breaks is most often open again after a second or two.
+   * How long an outage may last, in ms, before the result is `down`. Most connections are open again after a second or two.
    *
    * @defaultValue 5 000
    */
   readonly maxOutageMs?: number | undefined;
 }
 
-/** How it stands, for whoever watches the application. */
+/** The health of a feed. It contains fixed texts only, so it is safe to publish. */
 export interface FeedHealth {
   readonly status: 'up' | 'down';
   readonly state: FeedStatus['state'];
-  /** Since when it stands so: an RFC 3339 timestamp. */
+  /** When this state began: an RFC 3339 timestamp. */
   readonly since: string;
-  /** Live: which connection, 1, 2, … */
+  /** When live: the number of the connection, 1, 2, … */
   readonly connection?: number;
-  /** Reconnecting and stopped: the code of the failure, to branch on. */
-  readonly code?: string;
-  /** The same in fixed words, with what to do: anybody may read them. The log of the server says more. */
+  /** When reconnecting or stopped: the code of the failure, to branch on. */
+  readonly code?: FailureCode;
+  /** The reason and what to do, in fixed texts. The log of the server contains the details. */
   readonly reason?: string;
-  /** Reconnecting: when the next attempt begins; missing while one goes on. */
+  /** When reconnecting: the start of the next attempt. Missing during an attempt. */
   readonly nextAttemptAt?: string;
 }
 
-/** What a health indicator of `@nestjs/terminus` gives. */
+/** The result of a health indicator of `@nestjs/terminus`. */
 export type TradeFeedHealthResult<Key extends string = string> = Readonly<Record<Key, FeedHealth>>;
 
 /**
- * Tells whether the feed is healthy, for a `HealthCheckService` of `@nestjs/terminus` 11 and 12, or without it.
+ * Reports whether the feed is healthy, for a `HealthCheckService` of `@nestjs/terminus` 11 and 12, or for your own use.
  *
- * `up` while the feed is live, for the first `maxOutageMs` of an outage, and while nobody is subscribed: then there is no connection, and
- * none is missing. `down` before the first connection is open, in a longer outage, and after a stop. It opens no connection.
+ * The result is `up` while the feed is live, for the first `maxOutageMs` of an outage, and without a subscriber, when no connection is
+ * needed. It is `down` before the first connection is open, in a longer outage, and after a stop. The indicator opens no connection.
  *
  * @example
  * ```ts
@@ -64,15 +65,15 @@ export type TradeFeedHealthResult<Key extends string = string> = Readonly<Record
 export class TradeFeedHealthIndicator {
   readonly #feed: Pick<TradeFeed, 'status'>;
 
-  /** @param feed - the feed that it tells of, unless it is asked for another one */
+  /** @param feed - the feed to report on, unless the options of a call name another one */
   constructor(feed: Pick<TradeFeed, 'status'>) {
     this.#feed = feed;
   }
 
   /**
-   * Tells how it stands now.
+   * Returns the health of the feed now.
    *
-   * @param key - what the result is called @defaultValue `'trade-feed'`
+   * @param key - the name of the result @defaultValue `'trade-feed'`
    * @param options - see {@link HealthOptions}
    * @throws TradeFeedError with code `invalid-options`
    */
@@ -87,29 +88,27 @@ export class TradeFeedHealthIndicator {
 
 const healthOf = (status: FeedStatus, maxOutageMs: number): FeedHealth => {
   const { state } = status;
-  const told = { state, since: isoTime(status.since) };
+  const base = { state, since: isoTime(status.since) };
   switch (state) {
     case 'idle':
-      return { status: 'up', ...told };
+      return { status: 'up', ...base };
     case 'live':
-      return { status: 'up', ...told, connection: status.connection };
+      return { status: 'up', ...base, connection: status.connection };
     case 'connecting':
-      return { status: 'down', ...told, reason: 'The first connection is not open yet.' };
+      return { status: 'down', ...base, reason: 'The first connection is not open yet.' };
     case 'reconnecting': {
       const isShort = Date.now() - status.since < maxOutageMs;
       const { nextAttemptAt, failure } = status;
       const next = nextAttemptAt === undefined ? {} : { nextAttemptAt: isoTime(nextAttemptAt) };
-      return { status: isShort ? 'up' : 'down', ...told, ...reasonOf(failure), ...next };
+      return { status: isShort ? 'up' : 'down', ...base, ...reasonOf(failure), ...next };
     }
     case 'stopped':
-      return { status: 'down', ...told, ...reasonOf(status.failure) };
+      return { status: 'down', ...base, ...reasonOf(status.failure) };
   }
 };
 
-const reasonOf = (failure: unknown): Pick<FeedHealth, 'code' | 'reason'> => {
-  if (failure instanceof TradeFeedError) return { code: failure.code, reason: failure.toPublic().message };
-  return { reason: 'The feed ended with an error that is not a `TradeFeedError`. See the log of the server.' };
-};
+const reasonOf = (failure: TradeFeedError | undefined): Pick<FeedHealth, 'code' | 'reason'> =>
+  failure ? { code: failure.code, reason: failure.toPublic().message } : {};
 
 const isoTime = (at: number): string => new Date(at).toISOString();
 

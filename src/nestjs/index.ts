@@ -7,10 +7,10 @@ export type {
   TradeFeedOptionsFactory,
 } from './module-options.js';
 
-// What it provides
+// The providers
 export { TradeFeed } from './trade-feed.js';
 export { getTradeFeedToken, InjectTradeFeed } from './feed-token.js';
-export type { FeedStatus, Idle, Stopped } from './feed-status.js';
+export type { FeedStatus, Idle } from './feed-status.js';
 export type { SseOptions } from './sse-options.js';
 export type { SseRequest } from './sse-request.js';
 export {
@@ -20,6 +20,6 @@ export {
   type TradeFeedHealthResult,
 } from './health-indicator.js';
 
-// For tests of an app
+// For the tests of an application
 export { TradeFeedTestingModule, type TradeFeedTestingOptions } from './testing-module.js';
 export { getTradeFeedTestingToken, TradeFeedTesting } from './trade-feed-testing.js';

@@ -1,36 +1,35 @@
 import type { ConfigurableModuleAsyncOptions, ConfigurableModuleOptionsFactory } from '@nestjs/common';
-import { feedStats, type StatsOptions } from '../operators/feed-stats.js';
-import { shareFeed, type ShareOptions } from '../operators/share-feed.js';
+import { feedStats, type FeedStatsOptions } from '../operators/feed-stats.js';
+import { shareFeed, type ShareFeedOptions } from '../operators/share-feed.js';
 import { feedOptionRules, resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
-import type { Feed } from '../protocol/feed.js';
-import { feeds } from '../protocol/feed.js';
+import { type Feed, feeds } from '../protocol/feed.js';
 import { aBoolean, aFunction, anObject, oneOf, type Rule, validated } from '../protocol/rules.js';
 import { Secret } from '../protocol/secret.js';
 import { type RelayOptions, resolveRelayOptions } from '../relay/relay-options.js';
 
-/** What a {@link TradeFeedModule} is told: everything that the feed can be told, and what the module makes of it. */
+/** The options of a {@link TradeFeedModule}: those of the feed, and those of the module. */
 export interface TradeFeedModuleOptions extends TradeFeedOptions {
   /** The feed. @defaultValue `'market'` */
   readonly feed?: Feed | undefined;
   /**
-   * When the connection is opened: with the first subscriber, or when the application has started, and then it is kept whoever
-   * is subscribed.
+   * When the connection is opened: with the first subscriber, or when the application has started. With `'bootstrap'` it stays open without
+   * subscribers.
    *
    * @defaultValue `'first-subscriber'`
    */
   readonly connect?: 'first-subscriber' | 'bootstrap' | undefined;
   /** How the connection is shared. */
-  readonly share?: ShareOptions | undefined;
-  /** What `stats$` counts, and how often it tells. */
-  readonly stats?: StatsOptions | undefined;
-  /** What is handed on to browsers, and to how many. */
+  readonly share?: ShareFeedOptions | undefined;
+  /** How often `stats$` emits. */
+  readonly stats?: FeedStatsOptions | undefined;
+  /** The limits of the relay to browsers. */
   readonly relay?: RelayOptions | undefined;
 }
 
-/** What has to be known before the options are: it stands beside `useFactory`, not in what that gives. */
+/** The options that are needed before `useFactory` is called. Pass them next to `useFactory`; the factory cannot return them. */
 export interface TradeFeedModuleExtras {
   /**
-   * The name of a further feed, which is injected with `@InjectTradeFeed(name)`. Each feed of an application needs an account of its own.
+   * The name of an additional feed, which is injected with `@InjectTradeFeed(name)`. Each feed of an application needs a separate account.
    *
    * @defaultValue none: the feed is injected by its type, `TradeFeed`
    */
@@ -39,17 +38,17 @@ export interface TradeFeedModuleExtras {
   readonly isGlobal?: boolean | undefined;
 }
 
-/** A class that gives the options, for `useClass` and `useExisting`. */
+/** A class that creates the options, for `useClass` and `useExisting`. */
 export type TradeFeedOptionsFactory = ConfigurableModuleOptionsFactory<
   TradeFeedModuleOptions,
   'createTradeFeedOptions'
 >;
 
-/** What `forRootAsync` takes: one of `useFactory`, `useClass` and `useExisting`, as in every module of NestJS. */
+/** The options of `forRootAsync`: one of `useFactory`, `useClass` and `useExisting`, as in other modules of NestJS. */
 export type TradeFeedAsyncOptions = ConfigurableModuleAsyncOptions<TradeFeedModuleOptions, 'createTradeFeedOptions'> &
   TradeFeedModuleExtras;
 
-/** The options after their validation, the key wrapped. Neither the address nor the key must be there yet. */
+/** The validated options, with the key wrapped. The address and the key may still be missing. */
 export interface ModuleSettings extends Omit<TradeFeedModuleOptions, keyof TradeFeedOptions> {
   readonly feed: Feed;
   readonly settings: Settings;
@@ -61,30 +60,26 @@ export interface ModuleSettings extends Omit<TradeFeedModuleOptions, keyof Trade
  * @throws TradeFeedError with code `invalid-options`, naming the option
  */
 export const moduleSettings = (options: TradeFeedModuleOptions): ModuleSettings => {
-  // A factory that gives these would not be heard: the module is made before it is called.
+  // The module is created before its factory is called, so these options of a factory would have no effect.
   const { name, isGlobal } = Object(options) as TradeFeedModuleExtras;
-  validated({ name, isGlobal }, { name: besideFactory, isGlobal: besideFactory });
+  validated({ name, isGlobal }, { name: nextToFactory, isGlobal: nextToFactory });
   const { feed = 'market', connect, share, stats, relay, ...feedOptions } = validated(options, rules);
-  // Each says by itself what is wrong with its own.
+  // Each of these validates its options.
   if (share) shareFeed(share);
   if (stats) feedStats(stats);
   resolveRelayOptions(relay, 'relay.');
   return { feed, connect, share, stats, relay, settings: resolveOptions(feedOptions) };
 };
 
-/** Validates the options of `forRoot`, which have what stands beside them among them. */
+/** Validates the options of `forRoot`, which include the {@link TradeFeedModuleExtras}. */
 export const checkOptions = (options: TradeFeedModuleOptions & TradeFeedModuleExtras): void => {
   validated({ options }, { options: anObject });
   const { name, isGlobal, ...moduleOptions } = options;
-  checkExtras({ name, isGlobal });
+  validated<TradeFeedModuleExtras>({ name, isGlobal }, extraRules);
   moduleSettings(moduleOptions);
 };
 
-const checkExtras = ({ name, isGlobal }: TradeFeedModuleExtras): void => {
-  validated({ name, isGlobal }, extraRules);
-};
-
-/** Validates the options of `forRootAsync`; what its factory gives is validated when it is there. */
+/** Validates the options of `forRootAsync`. The options that its factory returns are validated later. */
 export const checkAsyncOptions = (options: TradeFeedAsyncOptions): void => {
   validated<TradeFeedAsyncOptions>(options, asyncRules);
   const { useFactory, useClass, useExisting } = options;
@@ -92,18 +87,18 @@ export const checkAsyncOptions = (options: TradeFeedAsyncOptions): void => {
 };
 
 /**
- * Validates options and wraps the key in them: what Nest holds can be injected and printed by everything in the application.
+ * Validates options and wraps the key in them: all code of the application can inject and print the options that Nest stores.
  *
  * @throws TradeFeedError with code `invalid-options`, naming the option
  */
-export const heldOptions = (options: TradeFeedModuleOptions): TradeFeedModuleOptions => {
+export const wrappedOptions = (options: TradeFeedModuleOptions): TradeFeedModuleOptions => {
   moduleSettings(options);
   return typeof options.apiKey === 'string' ? { ...options, apiKey: new Secret(options.apiKey) } : options;
 };
 
 const anything: Rule = { allowed: 'anything', is: () => true };
-const besideFactory: Rule = { allowed: 'given beside `useFactory`, not by it', is: () => false };
-const oneSource: Rule = { allowed: 'given, or `useClass` or `useExisting` in its place', is: (v) => v !== null };
+const nextToFactory: Rule = { allowed: 'set next to `useFactory`, not returned by it', is: () => false };
+const oneSource: Rule = { allowed: 'set, or `useClass` or `useExisting` instead', is: (v) => v !== null };
 
 const rules: Readonly<Record<keyof TradeFeedModuleOptions, Rule>> = {
   feed: oneOf(...feeds),
@@ -115,7 +110,7 @@ const rules: Readonly<Record<keyof TradeFeedModuleOptions, Rule>> = {
 };
 
 const extraRules: Readonly<Record<keyof TradeFeedModuleExtras, Rule>> = {
-  name: { allowed: 'a text that is not empty', is: (v) => typeof v === 'string' && v !== '' },
+  name: { allowed: 'a string that is not empty', is: (v) => typeof v === 'string' && v !== '' },
   isGlobal: aBoolean,
 };
 

@@ -10,11 +10,11 @@ import { lateRetryAfterMs } from '../relay/relay-run.js';
 import { SseResponse } from './sse-response.js';
 
 /**
- * Streams the messages of a relay for one client, for Nest to write.
+ * Emits the messages of a relay for one client. Nest writes them.
  *
- * What Nest (11.2 and 12.5) does with it: it subscribes, and sends the headers in the next turn or before the first message; an error
- * before that gets the answer of its exception filters. It unsubscribes when the request's socket closes, and ends the answer on
- * completion. It gives ids of its own to messages without one: those of a relay all have theirs.
+ * Nest (11.2 and 12.5) subscribes, and sends the headers in the next turn or before the first message. Its exception filters answer an
+ * error that is emitted before that. It unsubscribes when the request's socket closes, and ends the response on completion. It adds ids to
+ * messages without one; all messages of a relay have an id.
  */
 export const sseMessages$ = (
   relay: Relay,
@@ -35,9 +35,9 @@ export const sseMessages$ = (
       }),
       finalize(target.listen()),
     );
-  }).pipe(catchError((error: unknown) => throwError(() => answerTo(error, response))));
+  }).pipe(catchError((error: unknown) => throwError(() => exceptionFor(error, response))));
 
-// Only before the stream has begun.
+// Has no effect after the headers are sent.
 const refuse = (
   response: Writable & Partial<Pick<ServerResponse, 'headersSent' | 'statusCode' | 'setHeader'>>,
   retryAfterMs: number,
@@ -47,17 +47,17 @@ const refuse = (
   response.setHeader?.('Retry-After', retryAfterMs / 1_000);
 };
 
-/** Gives the answer to a client that there is no room for: 503 with `Retry-After`. The text of any other error stays in the log. */
-const answerTo = (error: unknown, response: Writable | undefined): unknown => {
+/** Returns the error for Nest: 503 with `Retry-After` when the relay is full. The text of any other error is only in the log. */
+const exceptionFor = (error: unknown, response: Writable | undefined): unknown => {
   if (!(error instanceof RelayFullError)) return failedBy(error);
   const { headersSent, setHeader } = (response ?? {}) as Partial<ServerResponse>;
-  // Nest answers only now, with what is set here: on Fastify too, which knows nothing of it.
+  // Nest answers after this, and sends the header. On Fastify too, because it is set on the response of Node.
   if (headersSent === false) setHeader?.call(response, 'Retry-After', error.retryAfterMs / 1_000);
   if (response && error.reason === 'closed') closeConnectionAfter(response);
   return new ServiceUnavailableException(noRoom);
 };
 
-// Nest logs the stack, but it may write the message into a stream that has begun.
+// Nest logs the stack, but it may send the message to the client when the headers are sent.
 const failedBy = (cause: unknown): Error =>
   Object.assign(new Error('The feed failed. See the log of the server.', { cause }), {
     stack: cause instanceof Error ? cause.stack : String(cause),

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 
-/** What `sse()` has to know of a request: one of Express, one of Fastify, or one of `node:http`. */
+/** A request of Express, Fastify or `node:http`, as far as `sse()` uses it. */
 export interface SseRequest {
   readonly headers: IncomingHttpHeaders;
   /** Express: the response. */
@@ -10,17 +10,17 @@ export interface SseRequest {
   readonly raw?: unknown;
 }
 
-/** Reads where a client was when its last connection ended. */
+/** Returns the id of the last message that the client received on its previous connection. */
 export const lastEventIdOf = ({ headers }: SseRequest): string | undefined => {
   const id = headers['last-event-id'];
   return Array.isArray(id) ? id[0] : id;
 };
 
 /**
- * Finds the response to a request.
+ * Returns the response to a request.
  *
- * Express keeps it in the request. Fastify does not, but Node keeps it at the socket while it is the one that is being sent. Where
- * neither is so (HTTP/2), what the bytes go through next says as well when to pause.
+ * Express stores it in the request. On Fastify, Node stores the response that is being sent in the socket. Over HTTP/2 neither exists: the
+ * stream or the socket under the response reports backpressure as well.
  */
 export const responseOf = (request: SseRequest): Writable | undefined => {
   if (isWritable(request.res)) return request.res;
@@ -32,12 +32,12 @@ export const responseOf = (request: SseRequest): Writable | undefined => {
 };
 
 /**
- * Returns whether a request was sent before the answer to the one before it on the same connection was complete (HTTP/1.1, RFC 9112, 9.3.2):
- * its own answer has to wait. Also for one whose connection has ended.
+ * Returns whether a request is pipelined (RFC 9112, 9.3.2): sent before the previous response on its connection was complete, so that its
+ * response has to wait. Also returns `true` for a request whose connection has ended.
  */
 export const isPipelined = (request: SseRequest): boolean => {
   const raw = rawOf(request);
-  // HTTP/2 has a stream for each answer.
+  // HTTP/2 has a stream for each response.
   if (raw.stream !== undefined) return false;
   if (isWritable(request.res)) return (request.res as Partial<ServerResponse>).socket === null;
   const sending = raw.socket?._httpMessage;

@@ -3,18 +3,18 @@ import type { Writable } from 'node:stream';
 import { destroyResponse } from '../relay/http-response.js';
 import type { RelayResponse } from '../relay/index.js';
 
-/** The most text that is handed to Nest in one turn of the event loop, before the response is looked at again. */
-const mostInOneTurn = 64 * 1024;
+/** How many characters Nest may receive in one turn of the event loop, before the state of the response is read again. */
+const maxPerTurn = 64 * 1024;
 
 /**
- * What a relay sees of a response that Nest writes to.
+ * Shows a relay the backpressure of a response that Nest writes to.
  *
- * Nest takes every message at once, into a queue without a brake, and writes it some ticks later; at 4 Mi characters it drops the client.
- * So this one says that it is full when the response is, and also when a good deal was handed over in this turn.
+ * Nest accepts every message into a queue without backpressure, and writes it some ticks later. At 4 Mi characters it drops the client. So
+ * this class reports that it is full when the response is full, and when Nest has received `maxPerTurn` characters in this turn.
  */
 export class SseResponse extends EventEmitter implements RelayResponse {
   readonly #response: Writable | undefined;
-  #handedOver = 0;
+  #acceptedChars = 0;
 
   constructor(response: Writable | undefined) {
     super();
@@ -22,17 +22,17 @@ export class SseResponse extends EventEmitter implements RelayResponse {
   }
 
   get writableNeedDrain(): boolean {
-    return this.#handedOver >= mostInOneTurn || this.#response?.writableNeedDrain === true;
+    return this.#acceptedChars >= maxPerTurn || this.#response?.writableNeedDrain === true;
   }
 
-  /** Is told of what is handed to Nest. */
+  /** Counts characters that Nest receives. */
   handOver(length: number): void {
-    // By then it is at the response, unless that is full.
-    if (this.#handedOver === 0) setImmediate(() => this.#nextTurn());
-    this.#handedOver += length;
+    // In the next turn Nest has written them to the response, unless that is full.
+    if (this.#acceptedChars === 0) setImmediate(() => this.#nextTurn());
+    this.#acceptedChars += length;
   }
 
-  /** Passes on that the response has drained; gives a function that ends this. */
+  /** Forwards `drain` of the response. Returns a function that removes the listener. */
   listen(): () => void {
     const onDrain = () => this.emit('drain');
     this.#response?.on('drain', onDrain);
@@ -44,8 +44,8 @@ export class SseResponse extends EventEmitter implements RelayResponse {
   }
 
   #nextTurn(): void {
-    const wasFull = this.#handedOver >= mostInOneTurn;
-    this.#handedOver = 0;
+    const wasFull = this.#acceptedChars >= maxPerTurn;
+    this.#acceptedChars = 0;
     if (wasFull && !this.writableNeedDrain) this.emit('drain');
   }
 }

@@ -4,31 +4,30 @@ import { callPlace } from '../accounts/call-place.js';
 import { anObject, invalidOption } from '../protocol/rules.js';
 import type { AccountOptions, ServiceEvent, ServiceSources, TradeFeedServiceOptions } from '../testing/index.js';
 import { feedImports } from './app-feeds.js';
-import { feedProviders, type Provided } from './feed-providers.js';
+import { feedProviders, type ModuleParts } from './feed-providers.js';
 import {
   checkOptions,
-  heldOptions,
+  wrappedOptions,
   type TradeFeedModuleExtras,
   type TradeFeedModuleOptions,
 } from './module-options.js';
 import { getTradeFeedTestingToken, TradeFeedTesting } from './trade-feed-testing.js';
 
-/** What a {@link TradeFeedTestingModule} is told: what the module is, and what stands behind it. All of it is optional. */
+/** The options of a {@link TradeFeedTestingModule}: those of the module, the local service and its account. */
 export type TradeFeedTestingOptions = Omit<TradeFeedModuleOptions, 'baseUrl' | 'apiKey'> &
   TradeFeedModuleExtras & {
     /** How the local service is started. Its `sources` begin with the first connection. */
     readonly service?: TradeFeedServiceOptions | undefined;
-    /** The account that the feed connects with. @defaultValue `{ plan: 'developer' }`: frames come without delay */
+    /** The account of the feed. @defaultValue `{ plan: 'developer' }`: frames arrive without delay */
     readonly account?: AccountOptions | undefined;
   };
 
 /**
- * Provides the same as a `TradeFeedModule`, connected to a service of its own on 127.0.0.1, for tests of an application.
+ * Provides the same as a `TradeFeedModule`, connected to a local service on 127.0.0.1, for tests of an application.
  *
- * The service runs the whole contract (see `rx-trade-feed/testing`), starts with the application and ends with it. It is loaded when
- * the module is used, so that an application which only imports `rx-trade-feed/nestjs` never loads it. Reconnects come fast: the first
- * wait is 10 ms, unless `backoff` says otherwise. It keeps no process running before the feed is connected, so a `compile()` that rejects
- * leaves nothing to clean up.
+ * The service implements the whole contract (see `rx-trade-feed/testing`), and starts and stops with the application. Its code is loaded when
+ * this module is used, not by an import of `rx-trade-feed/nestjs`. Reconnects are fast: the first delay is 10 ms, unless you set `backoff`.
+ * The service does not keep the process running before the feed is connected, so a `compile()` that rejects needs no cleanup.
  *
  * @example
  * ```ts
@@ -46,18 +45,18 @@ export type TradeFeedTestingOptions = Omit<TradeFeedModuleOptions, 'baseUrl' | '
 // eslint-disable-next-line @typescript-eslint/no-extraneous-class -- a module of Nest is a class
 export class TradeFeedTestingModule {
   /**
-   * Makes the module.
+   * Creates the module.
    *
    * @param options - see {@link TradeFeedTestingOptions}
    * @throws TradeFeedError with code `invalid-options`, from the call itself
    */
   static forRoot(options: TradeFeedTestingOptions = {}): DynamicModule {
-    const { service, account = { plan: 'developer' }, name, isGlobal, ...own } = options;
-    for (const given of ['baseUrl', 'apiKey'])
-      if (given in own) throw invalidOption(given, 'left out: the service of the test has its own');
+    const { service, account = { plan: 'developer' }, name, isGlobal, ...rest } = options;
+    for (const option of ['baseUrl', 'apiKey'])
+      if (option in rest) throw invalidOption(option, 'left out: the local service provides it');
     const moduleOptions: TradeFeedModuleOptions = {
-      ...own,
-      backoff: { initialDelayMs: 10, maxDelayMs: 100, ...own.backoff },
+      ...rest,
+      backoff: { initialDelayMs: 10, maxDelayMs: 100, ...rest.backoff },
     };
     checkOptions({ ...moduleOptions, name, isGlobal });
     const token = getTradeFeedTestingToken(name);
@@ -68,12 +67,12 @@ export class TradeFeedTestingModule {
       ...withExport(
         token,
         feedProviders(optionsToken, { name, where }, [
-          { provide: token, useFactory: () => start(service, account, own.feed) },
+          { provide: token, useFactory: () => start(service, account, rest.feed) },
           {
             provide: optionsToken,
             inject: [token],
             useFactory: (testing: TradeFeedTesting): TradeFeedModuleOptions =>
-              heldOptions({
+              wrappedOptions({
                 ...moduleOptions,
                 baseUrl: testing.service.baseUrl,
                 apiKey: testing.account.createApiKey(),
@@ -89,7 +88,7 @@ Module({ imports: feedImports })(TradeFeedTestingModule);
 
 const optionsToken = 'TRADE_FEED_TESTING_OPTIONS';
 
-// When another provider fails, Nest calls no hook of this module. So nothing here may keep the process running before a connection is open.
+// When another provider fails, Nest calls no hook of this module. So nothing may keep the process running before a connection is open.
 const start = async (
   options: TradeFeedServiceOptions | undefined,
   account: AccountOptions,
@@ -108,7 +107,7 @@ const start = async (
   return new TradeFeedTesting(service, service.createAccount(account), feed);
 };
 
-/** Delays the sources of a service, whose timers would keep the process running. */
+/** Delays the sources of a service: their timers would keep the process running. */
 const withSourcesFrom = (
   begin$: Observable<unknown>,
   options: TradeFeedServiceOptions = {},
@@ -122,5 +121,5 @@ const withSourcesFrom = (
 
 const withExport = (
   token: ReturnType<typeof getTradeFeedTestingToken>,
-  { providers, exports }: Provided,
-): Provided => ({ providers, exports: [...exports, token] });
+  { providers, exports }: ModuleParts,
+): ModuleParts => ({ providers, exports: [...exports, token] });

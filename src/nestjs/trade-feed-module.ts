@@ -5,7 +5,7 @@ import { feedProviders } from './feed-providers.js';
 import {
   checkAsyncOptions,
   checkOptions,
-  heldOptions,
+  wrappedOptions,
   type TradeFeedAsyncOptions,
   type TradeFeedModuleExtras,
   type TradeFeedModuleOptions,
@@ -23,7 +23,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<TradeFeedModul
 /**
  * Provides a `TradeFeed`, and a `TradeFeedHealthIndicator`, to an application of NestJS 11 or 12.
  *
- * Import it once for each account: two modules are two connections, and an account has one (contract, section 3.2). With `isGlobal`
+ * Import it once for each account: each module opens a connection, and an account has only one (contract, section 3.2). With `isGlobal`
  * every module of the application can inject the feed.
  *
  * @example
@@ -37,7 +37,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<TradeFeedModul
  */
 export class TradeFeedModule extends ConfigurableModuleClass {
   /**
-   * Makes the module from options. The address and the key may come from the environment, which is read when the application starts.
+   * Creates the module from options. The address and the key may come from the environment, which is read when the application starts.
    *
    * @param options - see {@link TradeFeedModuleOptions} and {@link TradeFeedModuleExtras}
    * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -46,12 +46,12 @@ export class TradeFeedModule extends ConfigurableModuleClass {
     checkOptions(options);
     const { name, isGlobal, ...moduleOptions } = options;
     const where = `TradeFeedModule.forRoot at ${callPlace()}`;
-    return feedModule(super.forRoot(heldOptions(moduleOptions)), { name, isGlobal }, where);
+    return feedModule(super.forRoot(wrappedOptions(moduleOptions)), { name, isGlobal }, where);
   }
 
   /**
-   * Makes the module from options that come from elsewhere: from a `ConfigService`, from a vault. What the factory gives is validated
-   * when the application starts, and a start with options that are not valid fails.
+   * Creates the module from options of a factory, which can read a `ConfigService` or a vault. The options are validated when the application
+   * starts. The start fails if they are not valid.
    *
    * @param options - see {@link TradeFeedAsyncOptions}
    * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -82,14 +82,14 @@ Module({ imports: feedImports })(TradeFeedModule);
 const feedModule = (definition: DynamicModule, extras: TradeFeedModuleExtras, where: string): DynamicModule => ({
   ...definition,
   global: extras.isGlobal === true,
-  ...feedProviders(optionsToken, { name: extras.name, where }, (definition.providers ?? []).map(holdingNoKey)),
+  ...feedProviders(optionsToken, { name: extras.name, where }, (definition.providers ?? []).map(withKeyWrapped)),
 });
 
-/** Lets the factory of the options give what Nest may hold: Nest prints the value of a provider, and anything can inject it. */
-const holdingNoKey = (provider: Provider): Provider =>
+/** Wraps the key in the options of the factory: Nest can print the value of a provider, and all code can inject it. */
+const withKeyWrapped = (provider: Provider): Provider =>
   'useFactory' in provider && provider.provide === optionsToken
-    ? { ...provider, useFactory: async (...args: unknown[]) => heldOptions(await make(provider, args)) }
+    ? { ...provider, useFactory: async (...args: unknown[]) => wrappedOptions(await callFactory(provider, args)) }
     : provider;
 
-const make = async ({ useFactory }: { readonly useFactory: unknown }, args: readonly unknown[]) =>
+const callFactory = async ({ useFactory }: { readonly useFactory: unknown }, args: readonly unknown[]) =>
   (useFactory as (...args: readonly unknown[]) => TradeFeedModuleOptions | Promise<TradeFeedModuleOptions>)(...args);

@@ -4,14 +4,14 @@ import type { Feed } from '../protocol/feed.js';
 import type { Payload, ServiceEvent, TradeFeedAccount, TradeFeedService } from '../testing/index.js';
 
 /**
- * What a test has of the local service behind a `TradeFeedTestingModule`.
+ * Controls the local service of a `TradeFeedTestingModule`.
  *
- * Get it with `app.get(TradeFeedTesting)`, or with {@link getTradeFeedTestingToken} for a feed with a name.
+ * Get it with `app.get(TradeFeedTesting)`. For a feed with a name, use {@link getTradeFeedTestingToken}.
  */
 export class TradeFeedTesting implements OnApplicationShutdown {
   /** The service: see `startTradeFeedService` of `rx-trade-feed/testing`. */
   readonly service: TradeFeedService;
-  /** The account that the feed connects with: `account.expireAccess()` and the like make failures on demand. */
+  /** The account of the feed. `account.expireAccess()` and similar methods cause failures. */
   readonly account: TradeFeedAccount;
   readonly #feed: Feed;
   readonly #open$ = new ReplaySubject<boolean>(1);
@@ -31,26 +31,26 @@ export class TradeFeedTesting implements OnApplicationShutdown {
   }
 
   /**
-   * Waits until the feed is connected, and then sends it payloads: a frame for each. What is sent without a connection is nobody's.
+   * Waits until the feed is connected, then sends it one frame for each payload.
    *
-   * @param payloads - a text makes a text frame, bytes make a binary one
-   * @throws EmptyError when the application is shut down first
+   * @param payloads - a string becomes a text frame, bytes become a binary frame
+   * @throws EmptyError when the application shuts down before that
    */
   async push(...payloads: readonly Payload[]): Promise<void> {
     await firstValueFrom(this.#open$.pipe(filter(Boolean)));
     for (const payload of payloads) this.service.push(this.#feed, payload);
   }
 
-  /** Shuts the service down with the application. Nest calls it. */
+  /** Shuts down the service with the application. Nest calls it. */
   async onApplicationShutdown(): Promise<void> {
     await this.service.shutdown();
   }
 }
 
 /**
- * Gives the token of what a test has of a feed's service: the class `TradeFeedTesting` itself, or a text for a feed with a name.
+ * Returns the token of the `TradeFeedTesting` of a feed: the class, or a string for a feed with a name.
  *
- * @param name - the `name` that the module was given @defaultValue none: the feed without a name
+ * @param name - the `name` of the module @defaultValue none: the feed without a name
  */
 export const getTradeFeedTestingToken = (name?: string): string | typeof TradeFeedTesting =>
   name === undefined ? TradeFeedTesting : `TradeFeedTesting:${name}`;

@@ -10,38 +10,38 @@ import {
   validated,
 } from '../protocol/rules.js';
 import { Conflated } from './items/conflated.js';
-import type { Settled } from './window/feed-window.js';
-import { type Gatherer, gathered } from './timing/collect.js';
+import { isLifecycle, type ItemOf, type NotInferred } from './items/item.js';
 import { type Held, Holding } from './memory/holding.js';
-import { isLifecycle, type ItemOf } from './items/item.js';
+import { collect$, type Collector } from './timing/collect.js';
 
-/** How `conflate` is bounded and timed. */
+/** The options of {@link conflate}. */
 export interface ConflateOptions {
-  /** The most keys that wait for the end of a period. When there are as many, all are emitted at once. @defaultValue 100 000 */
+  /** The maximum number of keys in a period. When it is reached, all values are emitted at once. @defaultValue 100 000 */
   readonly maxKeys?: number | undefined;
-  /** Keeps the period. @defaultValue `asyncScheduler` */
+  /** The clock of the periods. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
 /**
- * Emits the newest value of each key, once a period, with the number of values that it stands for.
+ * Emits the newest value of each key once per period, with the number of values that it replaces.
  *
- * Conflation in the meaning of market data: a consumer that wants the latest state gets at most one value a key and period, and nothing
- * newer is held back for longer than that. Every value is counted in exactly one {@link Conflated}. Periods begin with the subscription; a
- * period emits its keys in the order in which they first came, and nothing when none came. What happens around the frames (`gap`
- * and the like) passes through in its place: what waits is emitted before it. A watermark waits with the values that it covers.
- * When the source completes or errors, it emits what waits first, then does the same. Errors when `key` throws.
+ * Conflation as in market data: a consumer of the latest state receives at most one value per key and period, and no value waits longer than
+ * a period. Each value counts in exactly one {@link Conflated}. The first period begins with the subscription. At the end of a period, the keys are
+ * emitted in the order in which they first arrived; a period without values emits nothing.
  *
- * Holds one value for each key of the period, at most `maxKeys`.
+ * Lifecycle events such as `gap` keep their place: waiting values are emitted before them. A watermark waits with the values before it.
+ * When the source completes or errors, waiting values are emitted first. Errors when `key` throws.
+ *
+ * Memory: one value for each key of the period, at most `maxKeys`.
  *
  * ```ts
  * // - is 100 ms; a, b, c: values of one key; p, q: of another; g: a gap
  * // source              -a-p-b-------c-g-----q--------
  * // everyMs: 1000       ----------U----V--------------W
- * // U: b, which stands for 2, and p; V: c, and then g; W: q
+ * // U: b (2 values) and p; V: c, and then g; W: q
  * ```
  *
- * @param key - tells what a value is a value of, compared as by a `Map`; called once for each value
+ * @param key - returns the key of a value, such as its symbol; keys are compared as by a `Map`. Called once per value
  * @param everyMs - the period in ms
  * @param options - see {@link ConflateOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -49,7 +49,7 @@ export interface ConflateOptions {
  * ```ts
  * import { conflate, tradeFeedEvents$ } from 'rx-trade-feed';
  *
- * // Of each connection the newest frame, ten times a second.
+ * // Ten times a second: the newest frame of each connection.
  * tradeFeedEvents$('market')
  *   .pipe(conflate((frame) => frame.connection, 100))
  *   .subscribe((event) => {
@@ -58,10 +58,10 @@ export interface ConflateOptions {
  * ```
  */
 export const conflate = <E, K>(
-  key: (item: ItemOf<Settled<E>>) => K,
+  key: (item: ItemOf<NotInferred<E>>) => K,
   everyMs: number,
   options: ConflateOptions = {},
-): OperatorFunction<E, Extract<Settled<E>, LifecycleEvent> | Conflated<ItemOf<Settled<E>>, K>> => {
+): OperatorFunction<E, Extract<NotInferred<E>, LifecycleEvent> | Conflated<ItemOf<NotInferred<E>>, K>> => {
   checkRequired({ key, everyMs }, { key: aFunction, everyMs: aPeriod });
   const { maxKeys, scheduler } = {
     ...defaults,
@@ -71,7 +71,7 @@ export const conflate = <E, K>(
     defer(() => {
       const newest = newestOf(key, maxKeys);
       const ticks = interval(everyMs, scheduler).pipe(filter(() => newest.release()));
-      return gathered(source, newest, () => ticks);
+      return collect$(source, newest, () => ticks);
     });
 };
 
@@ -84,9 +84,9 @@ const aPeriod: Rule = {
 
 type Out<E, K> = Extract<E, LifecycleEvent> | Conflated<ItemOf<E>, K>;
 
-/** Gathers the newest value of each key. */
-interface Newest<E, K> extends Gatherer<E, Out<E, K>> {
-  /** The period is over. Says whether something came in it. */
+/** Collects the newest value of each key. */
+interface Newest<E, K> extends Collector<E, Out<E, K>> {
+  /** Ends the period. Returns whether there is something to emit. */
   release(): boolean;
 }
 
@@ -98,7 +98,7 @@ const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E,
 
   const release = (): boolean => {
     holding.settle();
-    for (const [itsKey, { held, count }] of waiting) ready.push(new Conflated(itsKey, held.value, count));
+    for (const [itemKey, { held, count }] of waiting) ready.push(new Conflated(itemKey, held.value, count));
     holding.clear();
     waiting = new Map();
     if (watermark !== undefined) ready.push(watermark);
@@ -120,19 +120,19 @@ const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E,
         return true;
       }
       const item = event as ItemOf<E>;
-      const itsKey = key(item);
+      const itemKey = key(item);
       const held = holding.hold(item);
-      const known = waiting.get(itsKey);
+      const known = waiting.get(itemKey);
       if (known !== undefined) {
         holding.release(known.held);
         known.held = held;
         known.count += 1;
         return false;
       }
-      waiting.set(itsKey, { held, count: 1 });
+      waiting.set(itemKey, { held, count: 1 });
       return waiting.size >= maxKeys && release();
     },
-    *closed() {
+    *drain() {
       const batch = ready;
       ready = [];
       yield* batch;

@@ -4,56 +4,56 @@ import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { afterEvent, afterItem, noOutages, type Outages } from '../protocol/outage.js';
 import { frameOf, isLifecycle, timeOf } from './items/item.js';
 
-/** An attempt goes on, and no end of a connection was seen here. */
-export interface Connecting {
+/** The first attempt is in progress: this operator has seen no connection. */
+export interface ConnectingStatus {
   readonly state: 'connecting';
-  /** When it began, in epoch ms; for one that had begun before, its first event seen here. */
+  /** When the attempt began, in epoch ms. For an attempt that had begun before the subscription: the time of its first event here. */
   readonly since: number;
 }
 
-/** A connection is open: frames come when the service has some. */
-export interface Live {
+/** A connection is open. */
+export interface LiveStatus {
   readonly state: 'live';
-  /** When it was opened, in epoch ms; for one that was already open, its first frame seen here. */
+  /** When the connection was opened, in epoch ms. For a connection that was open before the subscription: the time of its first frame here. */
   readonly since: number;
-  /** Which connection: 1, 2, … */
+  /** The number of the connection: 1, 2, … */
   readonly connection: number;
 }
 
-/** There is no connection: another attempt is waited for, or goes on. */
+/** There is no connection: another attempt is in progress, or will begin. */
 export interface ReconnectingStatus {
   readonly state: 'reconnecting';
-  /** When the last connection ended, or, if there was none, the first attempt, in epoch ms. */
+  /** When the last connection ended, in epoch ms; if there was none, when the first attempt ended. */
   readonly since: number;
-  /** When the next attempt begins, in epoch ms; `undefined` while an attempt goes on. */
+  /** When the next attempt begins, in epoch ms; `undefined` while an attempt is in progress. */
   readonly nextAttemptAt: number | undefined;
-  /** Which reconnect this is since the last stable connection: 1, 2, … */
+  /** The number of the reconnect since the last stable connection: 1, 2, … */
   readonly attempt: number;
-  /** What ended the last attempt; `undefined` for one that was not seen here. */
+  /** The failure that ended the last attempt; `undefined` if the attempt ended before the subscription. */
   readonly failure: TradeFeedError | undefined;
 }
 
-/** The feed has stopped: it does not reconnect, because that makes no sense. The error of the Observable follows. */
+/** The feed has stopped and does not reconnect. The Observable errors next. */
 export interface StoppedStatus {
   readonly state: 'stopped';
-  /** When it stopped, in epoch ms. */
+  /** When the feed stopped, in epoch ms. */
   readonly since: number;
-  /** The failure that stopped it. */
+  /** The failure that stopped the feed. */
   readonly failure: TradeFeedError;
 }
 
 /** The status of the connection. */
-export type ConnectionStatus = Connecting | Live | ReconnectingStatus | StoppedStatus;
+export type ConnectionStatus = ConnectingStatus | LiveStatus | ReconnectingStatus | StoppedStatus;
 
 /**
- * Reports the status of the connection: `connecting`, `live`, `reconnecting` with its begin and the next attempt, or `stopped`.
+ * Emits the status of the connection: `connecting`, `live`, `reconnecting` with the time of the next attempt, or `stopped`.
  *
- * Emits each status once when it begins. Errors with the failure that stopped the feed, after the status `stopped`, and completes with the
- * source. With a `retry` before this operator, `reconnecting` follows `stopped`. Holds the status alone.
+ * Emits each status once, when it begins. Errors with the failure that stopped the feed, after the status `stopped`. Completes with the
+ * source. With a `retry` before this operator, `reconnecting` follows `stopped`. Memory: the current status.
  *
- * It knows what it has seen. Over a shared feed, a late subscriber hears nothing until the first event or frame, which can take long
- * on a quiet feed; in an outage it then hears `connecting` or `reconnecting`, with a `since` that is too late. So subscribe it with the
- * feed, and share it: `feed$.pipe(connectionStatus(), shareReplay({ bufferSize: 1, refCount: true }))`.
+ * The status depends on the events since the subscription. A late subscriber of a shared feed receives no status before the next event or frame,
+ * which can take long on a quiet feed. In an outage, the first status is `connecting` or `reconnecting`, with a `since` that is too late. So
+ * subscribe together with the feed, and share the status: `feed$.pipe(connectionStatus(), shareReplay({ bufferSize: 1, refCount: true }))`.
  *
  * ```ts
  * // source                --ticket-requested--opened--frame--frame--disconnected+reconnecting--ticket-requested--opened--
@@ -82,9 +82,9 @@ export const connectionStatus = (): ((source: Observable<unknown>) => Observable
 
 interface Known {
   readonly status?: ConnectionStatus;
-  /** What ended the last attempt, while no connection is open. */
+  /** The failure that ended the last attempt, while no connection is open. */
   readonly failure?: TradeFeedError;
-  /** When the first of these attempts ended, in epoch ms. */
+  /** When the first attempt without a connection ended, in epoch ms. */
   readonly failedAt?: number;
   readonly outages: Outages;
 }
@@ -140,14 +140,14 @@ const attempting = (
       return status.nextAttemptAt === undefined ? status : { ...status, nextAttemptAt: undefined };
     case 'live':
     case 'stopped': {
-      // The feed is subscribed to again. It was open, or its first attempt failed for good.
+      // The feed has a new subscription. Before that it was open, or the first attempt stopped it.
       if (current === undefined) return status.state === 'live' ? status : { state: 'connecting', since: at };
       return { state: 'reconnecting', since: current.from, nextAttemptAt: undefined, attempt: 1, failure };
     }
   }
 };
 
-const liveBy = (item: unknown): Live => ({
+const liveBy = (item: unknown): LiveStatus => ({
   state: 'live',
   since: timeOf(item) ?? Date.now(),
   connection: frameOf(item)?.connection ?? 1,

@@ -1,26 +1,26 @@
 import { defer, type OperatorFunction, type SchedulerLike } from 'rxjs';
 import { aScheduler, checkRequired, positiveCount } from '../protocol/rules.js';
-import { CountBook } from './window/count-book.js';
-import type { AccumulatedWindow, Accumulator, FeedWindow, Settled, TellsOfGaps } from './window/feed-window.js';
-import { gathered } from './timing/collect.js';
-import type { ItemOf } from './items/item.js';
+import { CountWindowCollector } from './window/count-window-collector.js';
+import type { AccumulatedWindow, Accumulator, FeedWindow, WindowSource } from './window/feed-window.js';
+import { collect$ } from './timing/collect.js';
+import type { ItemOf, NotInferred } from './items/item.js';
 import { resolveWindow } from './window/window-options.js';
 
-/** What `countWindow` knows besides the number. */
+/** The options of {@link countWindow}. */
 export interface CountWindowOptions {
-  /** Says how late it is when an item comes that does not know its time. @defaultValue `asyncScheduler` */
+  /** The clock for items without a time. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
 /**
- * Cuts a feed into windows of `n` items that know about gaps.
+ * Groups the items of a feed into windows of `n` items, and reports gaps in each window.
  *
- * Emits a {@link FeedWindow} with every `n`-th item; or, with `seed` and `add`, an {@link AccumulatedWindow} that holds no items.
- * `start` and `end` are the times of its first and its last item. A gap counts for the window that is being filled, also when it has no
- * item yet: that window has `complete: false`. Nothing is emitted while no item comes.
- * When the source completes or errors, it emits what has been gathered, if anything, with `complete: false`, then does the same.
+ * Emits a {@link FeedWindow} at every `n`-th item. With `seed` and `add`, emits an {@link AccumulatedWindow}, which has a computed value instead of
+ * the items. `start` and `end` are the times of the first and the last item. A gap belongs to the window that is being filled, even if it is
+ * still empty; that window has `complete: false`. Without items, no window is emitted.
+ * When the source completes or errors, the started window, if any, is emitted first, with `complete: false`.
  *
- * Holds at most `n` items, with their bytes; with an accumulator, what that holds. Besides, the gaps since the last window.
+ * Memory: at most `n` items, with their bytes, or the value of the accumulator; and the gaps since the last window.
  *
  * ```ts
  * // o: opened, with the gap; x: disconnected
@@ -29,8 +29,8 @@ export interface CountWindowOptions {
  * // U: a and b, complete; V: c and d, with the gap
  * ```
  *
- * @param n - items in a window, a whole number
- * @param options - what {@link CountWindowOptions} and {@link Accumulator} name
+ * @param n - the number of items in a window, a whole number
+ * @param options - see {@link CountWindowOptions} and {@link Accumulator}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -43,15 +43,17 @@ export interface CountWindowOptions {
  */
 export function countWindow<E, S>(
   n: number,
-  options: CountWindowOptions & Accumulator<ItemOf<Settled<E>>, S>,
-): OperatorFunction<TellsOfGaps<E>, AccumulatedWindow<S>>;
+  options: CountWindowOptions & Accumulator<ItemOf<NotInferred<E>>, S>,
+): OperatorFunction<WindowSource<E>, AccumulatedWindow<S>>;
 export function countWindow<E>(
   n: number,
   options?: CountWindowOptions,
-): OperatorFunction<TellsOfGaps<E>, FeedWindow<ItemOf<Settled<E>>>>;
+): OperatorFunction<WindowSource<E>, FeedWindow<ItemOf<NotInferred<E>>>>;
 export function countWindow(n: number, options: CountWindowOptions = {}): OperatorFunction<unknown, unknown> {
   checkRequired({ n }, { n: positiveCount });
   const { scheduler, contents } = resolveWindow(options, {}, { scheduler: aScheduler });
   return (source) =>
-    defer(() => gathered(source, new CountBook<unknown, unknown, unknown>(n, contents, () => scheduler.now())));
+    defer(() =>
+      collect$(source, new CountWindowCollector<unknown, unknown, unknown>(n, contents, () => scheduler.now())),
+    );
 }

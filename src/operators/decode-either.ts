@@ -9,18 +9,18 @@ import { Decoded } from './items/decoded.js';
 import { type FrameIn, isFrame } from './items/item.js';
 
 /**
- * Decodes frames as {@link decodeWith} does, and gives an `Either` of fp-ts for each: the failure or the {@link Decoded}.
+ * Decodes frames as {@link decodeWith} does, and emits an fp-ts `Either` for each frame: the failure or the {@link Decoded}.
  *
- * Emits one `Either` for every frame. Everything that is no frame passes through in its place. Errors and completes with the
- * source; with what a function in the codec throws; with `invalid-options` when the schema is asynchronous. Holds nothing.
+ * Emits all other values unchanged, in order. Completes and errors with the source. Also errors when a function in the codec throws, and with
+ * `invalid-options` when the schema is asynchronous. Memory: none.
  *
  * ```ts
  * // source                 --{"n":1}----------{"n":"x"}--gap--|
  * // decodeEither(codec)    --right({ n: 1 })--left(/n)---gap--|
  * ```
  *
- * @param codec - of io-ts, or a synchronous Standard Schema
- * @param options - `compile`, as {@link decodeWith} takes it
+ * @param codec - an io-ts codec or a synchronous Standard Schema
+ * @param options - `compile`, see {@link DecodeOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts

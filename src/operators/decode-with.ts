@@ -7,39 +7,41 @@ import { DecodeError, type DecodeFailure } from './decode/decode-failure.js';
 import { Decoded } from './items/decoded.js';
 import { type FrameIn, isFrame } from './items/item.js';
 
-/** How frames are decoded, and what is done with a frame that the codec refuses. */
+/** The options of {@link decodeWith}. */
 export interface DecodeOptions {
   /**
-   * `'drop'` leaves the frame out. `'error'` ends the stream with a {@link DecodeError}. A function receives the failure, and the frame is left out.
+   * What happens to a frame that the codec refuses. `'drop'` drops it. `'error'` errors with a {@link DecodeError}. A function is called with the
+   * failure, and the frame is dropped.
    * @defaultValue `'drop'`
    */
   readonly onInvalid?: 'drop' | 'error' | ((failure: DecodeFailure) => void) | undefined;
   /**
-   * `false` never compiles a guard from a codec of io-ts. Use it in a page whose `Content-Security-Policy` disallows `'unsafe-eval'` and reports
-   * violations: the first try to compile is reported as one.
+   * `false` never compiles a guard from an io-ts codec. Set it in a page whose `Content-Security-Policy` disallows `'unsafe-eval'` and reports
+   * violations: the first try to compile would be reported.
    * @defaultValue `true`
    */
   readonly compile?: boolean | undefined;
 }
 
 /**
- * Decodes the JSON of text frames with a codec of io-ts or any Standard Schema (zod, valibot, arktype), and checks it thereby.
+ * Parses the JSON of text frames, and checks it with an io-ts codec or any Standard Schema (zod, valibot, arktype).
  *
- * Emits a {@link Decoded} for each frame that fits: the value with its frame. Everything that is no frame passes through in its
- * place. A frame that is binary, no JSON, refused by the codec, or nested so deeply that the codec runs out of stack never ends the
- * stream, unless `onInvalid` says `'error'`; the failure says where in the document, and does not hold the payload. Errors and completes
- * with the source. Errors with what a function in the codec throws, whatever `onInvalid` says, and with what `onInvalid` throws; with
- * `invalid-options` when the schema is asynchronous. Holds nothing.
+ * Emits a {@link Decoded} for each valid frame: the value and the frame. Emits all other values unchanged, in order. An invalid frame is binary,
+ * not JSON, refused by the codec, or nested so deeply that the codec runs out of stack. `onInvalid` decides what happens to it. The failure
+ * contains the path in the document, but not the payload.
  *
- * A codec of io-ts that changes nothing is checked by a guard that is compiled from it for the first frame, and decodes only the frames
- * that the guard refuses. Where code generation is disallowed, and with `compile: false`, the codec's own guard is called instead.
+ * Completes and errors with the source. Also errors when a function in the codec or `onInvalid` throws, and with `invalid-options` when the schema
+ * is asynchronous. Memory: none.
+ *
+ * For an io-ts codec that returns valid documents unchanged, the first frame compiles a guard, and only frames that the guard refuses are decoded.
+ * Where code generation is disallowed, and with `compile: false`, the codec's `is` replaces the compiled guard.
  *
  * ```ts
  * // source               --{"n":1}---{"n":"x"}--gap--{"n":2}---|
  * // decodeWith(codec)    --{ n: 1 }-------------gap--{ n: 2 }--|
  * ```
  *
- * @param codec - of io-ts, or a synchronous Standard Schema
+ * @param codec - an io-ts codec or a synchronous Standard Schema
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -79,5 +81,8 @@ export const decodeWith = <A>(
 
 const refused = Symbol('refused');
 
-const words = oneOf('drop', 'error');
-const aReaction = { allowed: `${words.allowed} or a function`, is: (v: unknown) => words.is(v) || aFunction.is(v) };
+const reactions = oneOf('drop', 'error');
+const aReaction = {
+  allowed: `${reactions.allowed} or a function`,
+  is: (v: unknown) => reactions.is(v) || aFunction.is(v),
+};

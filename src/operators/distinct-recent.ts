@@ -1,33 +1,32 @@
 import { asyncScheduler, defer, filter, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
 import { aFunction, aScheduler, positiveCount, positiveMs, validated } from '../protocol/rules.js';
-import { isLifecycle, type ItemOf, timeOf } from './items/item.js';
-import type { Settled } from './window/feed-window.js';
 import { Ring } from './bounded/ring.js';
+import { isLifecycle, type ItemOf, type NotInferred, timeOf } from './items/item.js';
 
-/** How much is remembered, and for how long. */
+/** The options of {@link distinctRecent}. */
 export interface DistinctRecentOptions {
-  /** How many keys are remembered, 1 or more. @defaultValue 10 000 */
+  /** The maximum number of stored keys, 1 or more. @defaultValue 10 000 */
   readonly max?: number | undefined;
-  /** How long a key is remembered, in ms. @defaultValue 60 000 */
+  /** How long a key is stored, in ms. @defaultValue 60 000 */
   readonly ttlMs?: number | undefined;
-  /** The clock for items that do not know their time. @defaultValue `asyncScheduler` */
+  /** The clock for items without a time. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
 /**
- * Drops an item whose key came before, among the last `max` keys and less than `ttlMs` ago.
+ * Drops an item if its key is among the last `max` keys and arrived less than `ttlMs` ago.
  *
- * For the overlap when one connection takes over from another, and for frames that come over two ways. A repeat does not make
- * its key younger. Time is that of the items: `receivedAt` of a frame or of what was decoded from it, so a recording is judged by its own
- * time; it never goes back. The scheduler's clock serves for anything else. Events around the frames pass through.
- * Errors with what `key` throws; completes and errors with the source. Holds at most `max` keys, no items.
+ * For the overlap when one connection replaces another, and for frames that arrive over two connections. A repeated item does not renew
+ * the time of its key. The time is the `receivedAt` of the frame, also for decoded frames and recordings; for other items, it is the time of
+ * the scheduler. It never decreases. Lifecycle events are emitted unchanged.
+ * Errors when `key` throws. Completes and errors with the source. Memory: at most `max` keys, no items.
  *
  * ```ts
  * // source                                      --a-b-a-gap-a-b--|
- * // distinctRecent(item => item, { ttlMs: 8 })  --a-b---gap-a-b--|   a and b came again after 10
+ * // distinctRecent(item => item, { ttlMs: 8 })  --a-b---gap-a-b--|   a and b arrived again after 10
  * ```
  *
- * @param key - what tells items apart, compared as the keys of a `Map`: a text or a number, not an object made for each item
+ * @param key - returns the key of an item, compared as by a `Map`: return a text or a number, not a new object for each item
  * @param options - see {@link DistinctRecentOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
@@ -44,16 +43,16 @@ export interface DistinctRecentOptions {
  * ```
  */
 export const distinctRecent = <E>(
-  key: (item: ItemOf<Settled<E>>) => unknown,
+  key: (item: ItemOf<NotInferred<E>>) => unknown,
   options: DistinctRecentOptions = {},
 ): MonoTypeOperatorFunction<E> => {
   validated({ key }, { key: aFunction });
-  const given = validated(options, {
+  const checked = validated(options, {
     max: positiveCount,
     ttlMs: positiveMs,
     scheduler: aScheduler,
   });
-  const { max, ttlMs, scheduler } = { max: 10_000, ttlMs: 60_000, scheduler: asyncScheduler, ...given };
+  const { max, ttlMs, scheduler } = { max: 10_000, ttlMs: 60_000, scheduler: asyncScheduler, ...checked };
 
   return (source) =>
     defer(() => {
@@ -66,20 +65,20 @@ export const distinctRecent = <E>(
 
 const newness = (max: number, ttlMs: number): ((key: unknown, at: number) => boolean) => {
   const firstSeen = new Map<unknown, number>();
-  // The oldest of a Map is slow to find once many were deleted before it.
+  // In order of arrival: in a Map, finding the oldest entry is slow after many deletions.
   const inOrder = new Ring<unknown>();
   let now = -Infinity;
 
-  const forgetOldest = (): void => {
+  const removeOldest = (): void => {
     firstSeen.delete(inOrder.shift());
   };
   const isOldestExpired = (): boolean => inOrder.size > 0 && now - (firstSeen.get(inOrder.oldest) ?? now) >= ttlMs;
 
   return (key, at) => {
     if (at > now) now = at;
-    while (isOldestExpired()) forgetOldest();
+    while (isOldestExpired()) removeOldest();
     if (firstSeen.has(key)) return false;
-    if (inOrder.size === max) forgetOldest();
+    if (inOrder.size === max) removeOldest();
     firstSeen.set(key, now);
     inOrder.push(key);
     return true;

@@ -4,29 +4,31 @@ import { aScheduler, clampMs, objectWith, positiveMs, validated } from '../proto
 import type { DropReport } from './bounded/drop-report.js';
 import { type FeedStats, FeedTally } from './items/feed-tally.js';
 
-/** What is counted, and how often it is told. */
-export interface StatsOptions {
+/** The options of {@link feedStats}. */
+export interface FeedStatsOptions {
   /** The period, in ms. @defaultValue 1 000 */
   readonly everyMs?: number | undefined;
-  /** The reports of bounded operators further down, which drop what they cannot hold. @defaultValue none */
+  /** The drop reports of bounded operators of this feed. @defaultValue none */
   readonly drops$?: Observable<DropReport> | undefined;
-  /** For tests: what keeps the time. @defaultValue `asyncScheduler` */
+  /** The clock of the periods; for tests. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
 /**
- * Counts what comes: frames, bytes, gaps, lost time, reconnects by cause, drops.
+ * Counts frames, bytes, gaps, lost time, reconnects by cause, and drops.
  *
- * Emits {@link FeedStats} at the end of each period, also of one without frames, and for the rest when the source completes or errors:
- * then it does the same. Errors with `drops$` too, whose completion changes nothing. Holds the figures alone. Put it beside the pipeline that does
- * the work, behind a `shareFeed`, or an operator that drops or decodes would be counted instead of the feed.
+ * Emits {@link FeedStats} at the end of each period, also without frames. When the source completes or errors, the figures of the last period are
+ * emitted first. Errors with `drops$`, too; the completion of `drops$` changes nothing. Memory: the figures.
+ *
+ * Apply it to the feed itself, after a `shareFeed`. Operators that drop or decode belong in another branch, because this operator would count
+ * their output instead of the feed.
  *
  * ```ts
  * // source                        --f--f--f-----f--------
  * // feedStats({ everyMs: 10 })    ----------s---------s--
  * ```
  *
- * @param options - see {@link StatsOptions}
+ * @param options - see {@link FeedStatsOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -41,7 +43,7 @@ export interface StatsOptions {
  * feed$.pipe(feedStats({ everyMs: 1_000, drops$ })).subscribe((stats) => console.log(stats));
  * ```
  */
-export const feedStats = (options: StatsOptions = {}): ((source: Observable<unknown>) => Observable<FeedStats>) => {
+export const feedStats = (options: FeedStatsOptions = {}): ((source: Observable<unknown>) => Observable<FeedStats>) => {
   const { everyMs = 1_000, drops$ = EMPTY, scheduler = asyncScheduler } = validated(options, rules);
   return (source) =>
     defer(() => {

@@ -2,12 +2,12 @@ import { filter, type Observable } from 'rxjs';
 import { isLifecycle, type ItemOf } from './items/item.js';
 
 /**
- * Keeps the frames, or what was made of them, and leaves out what happens around them.
+ * Emits the frames, or the values created from them, and drops lifecycle events.
  *
- * Emits what is no lifecycle event. Completes and errors with the source. Holds nothing.
+ * Completes and errors with the source. Memory: none.
  *
- * An item of your own is told from an event by its `type` and time: one such as `{ type: 'opened', at: 1 }` passes for an event, and is
- * left out. Give mapped items other names.
+ * A lifecycle event is recognized by its `type` and time. So a mapped item such as `{ type: 'opened', at: 1 }` is dropped, too: use other names
+ * in mapped items.
  *
  * ```ts
  * // source      --opened--frame--frame--disconnected--gap--frame--|

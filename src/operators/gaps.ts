@@ -4,12 +4,12 @@ import { afterEvent, afterItem, noOutages } from '../protocol/outage.js';
 import { isLifecycle, isWatermark, timeOf } from './items/item.js';
 
 /**
- * Keeps the gaps: the outages that are over, and in which frames may be missing.
+ * Emits the gaps: outages that are over, in which frames may be missing.
  *
  * Emits each `gap` event when the feed is open again. After a `retry` the feed emits no gap, so this operator emits one from the stop to
- * `opened`. Completes and errors with the source. Holds the outage that is not over.
+ * `opened`. Completes and errors with the source. Memory: the outage that is not over.
  *
- * An item of your own that has the `type`, the time and the failure of a `gap` passes for one: give mapped items other names.
+ * A mapped item with the `type`, the time and the failure of a `gap` counts as a gap, too: use other names in mapped items.
  *
  * ```ts
  * // source    --opened--frame--disconnected--reconnecting--opened--gap--frame--|
@@ -28,13 +28,13 @@ import { isLifecycle, isWatermark, timeOf } from './items/item.js';
 export const gaps = (): ((source: Observable<unknown>) => Observable<Gap>) => (source) =>
   defer(() => {
     let outages = noOutages;
-    let heardAt: number | undefined;
+    let newestAt: number | undefined;
     return source.pipe(
       filter((event) => {
-        const at = timeOf(event) ?? heardAt;
-        if (isLifecycle(event)) outages = afterEvent(outages, event, heardAt);
+        const at = timeOf(event) ?? newestAt;
+        if (isLifecycle(event)) outages = afterEvent(outages, event, newestAt);
         else if (at !== undefined) outages = afterItem(outages, at);
-        if (!isWatermark(event)) heardAt = at;
+        if (!isWatermark(event)) newestAt = at;
         return outages.gaps.length > 0;
       }),
       mergeMap(() => outages.gaps),

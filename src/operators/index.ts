@@ -1,4 +1,4 @@
-// What needs neither Node nor a socket: the same operators as in the main entry point, for a browser.
+// The operators of the main entry point that need neither Node nor a socket, for a browser.
 
 // Decode and filter
 export { decodeWith, type DecodeOptions } from './decode-with.js';
@@ -6,7 +6,7 @@ export { decodeEither } from './decode-either.js';
 export type { Codec } from './decode/codec.js';
 export { DecodeError, type DecodeFailure, type DecodeIssue } from './decode/decode-failure.js';
 export { Decoded } from './items/decoded.js';
-export type { FrameIn, ItemOf } from './items/item.js';
+export type { FrameIn, ItemOf, NotInferred } from './items/item.js';
 export { distinctRecent, type DistinctRecentOptions } from './distinct-recent.js';
 
 // Windows and conflation
@@ -14,14 +14,7 @@ export { tumblingWindow, type TumblingWindowOptions } from './tumbling-window.js
 export { slidingWindow, type SlidingWindowOptions } from './sliding-window.js';
 export { countWindow, type CountWindowOptions } from './count-window.js';
 export type { FramesOptions, TimeWindowOptions } from './window/window-options.js';
-export type {
-  AccumulatedWindow,
-  Accumulator,
-  FeedWindow,
-  Settled,
-  TellsOfGaps,
-  WindowFacts,
-} from './window/feed-window.js';
+export type { AccumulatedWindow, Accumulator, FeedWindow, WindowFacts, WindowSource } from './window/feed-window.js';
 export { conflate, type ConflateOptions } from './conflate.js';
 export { Conflated } from './items/conflated.js';
 
@@ -33,16 +26,16 @@ export type { DropReport } from './bounded/drop-report.js';
 export { OverflowError } from './bounded/overflow-error.js';
 
 // Share, status and figures
-export { shareFeed, type ShareOptions } from './share-feed.js';
+export { shareFeed, type ShareFeedOptions } from './share-feed.js';
 export {
-  type Connecting,
+  type ConnectingStatus,
   connectionStatus,
   type ConnectionStatus,
-  type Live,
+  type LiveStatus,
   type ReconnectingStatus,
   type StoppedStatus,
 } from './connection-status.js';
-export { feedStats, type StatsOptions } from './feed-stats.js';
+export { feedStats, type FeedStatsOptions } from './feed-stats.js';
 export type { FeedStats } from './items/feed-tally.js';
 export { frames } from './frames.js';
 export { gaps } from './gaps.js';

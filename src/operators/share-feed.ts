@@ -1,21 +1,22 @@
 import { asyncScheduler, type Observable, type SchedulerLike, share, timer } from 'rxjs';
 import { aScheduler, clampMs, durationMs, validated } from '../protocol/rules.js';
 
-/** How a connection is shared. */
-export interface ShareOptions {
-  /** How long the connection stays open after the last subscriber left, in ms. 0 closes it at once. @defaultValue 1 000 */
+/** The options of {@link shareFeed}. */
+export interface ShareFeedOptions {
+  /** How long the connection stays open after the last subscriber unsubscribed, in ms. 0 closes it at once. @defaultValue 1 000 */
   readonly lingerMs?: number | undefined;
-  /** For tests: what keeps the time. @defaultValue `asyncScheduler` */
+  /** The clock of `lingerMs`; for tests. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
 /**
- * Gives all subscribers of a process one connection: an account has no second one (contract, section 3.2).
+ * Shares one connection among all subscribers: an account can have only one live connection (contract, section 3.2).
  *
- * The first subscriber opens it, later ones join live: they see what comes from then on. It is closed `lingerMs` after the last
- * one left, and kept if another comes before that. Emits, completes and errors with the source: a stop (an error) and a completion reach
- * everyone, and whoever subscribes after that tries again, with a new ticket. Holds nothing but its subscribers. Share one Observable: each
- * call makes a connection of its own.
+ * The first subscriber opens the connection. A later subscriber receives the values from then on. The connection is closed `lingerMs` after the
+ * last subscriber unsubscribed, unless another one subscribes before. Emits, completes and errors with the source, for all subscribers. A subscriber
+ * after that starts a new attempt, with a new ticket. Memory: the subscribers.
+ *
+ * Share one Observable: each call of `shareFeed` creates a separate connection.
  *
  * ```ts
  * // source              --a--b--c--d--     subscribed once
@@ -23,7 +24,7 @@ export interface ShareOptions {
  * // subscriber 2        ----^b--c!         closed lingerMs later
  * ```
  *
- * @param options - see {@link ShareOptions}
+ * @param options - see {@link ShareFeedOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -34,7 +35,7 @@ export interface ShareOptions {
  * feed$.pipe(gaps()).subscribe((gap) => console.log(`${gap.durationMs} ms without frames`));
  * ```
  */
-export const shareFeed = (options: ShareOptions = {}): (<E>(source: Observable<E>) => Observable<E>) => {
+export const shareFeed = (options: ShareFeedOptions = {}): (<E>(source: Observable<E>) => Observable<E>) => {
   const { lingerMs = 1_000, scheduler = asyncScheduler } = validated(options, {
     lingerMs: durationMs,
     scheduler: aScheduler,

@@ -1,7 +1,7 @@
 import type { OperatorFunction } from 'rxjs';
 import { invalidOption } from '../protocol/rules.js';
-import type { AccumulatedWindow, Accumulator, FeedWindow, Settled, TellsOfGaps } from './window/feed-window.js';
-import type { ItemOf } from './items/item.js';
+import type { ItemOf, NotInferred } from './items/item.js';
+import type { AccumulatedWindow, Accumulator, FeedWindow, WindowSource } from './window/feed-window.js';
 import {
   type FramesOptions,
   resolveWindow,
@@ -11,50 +11,49 @@ import {
 } from './window/window-options.js';
 import { windowsOf } from './window/windows-of.js';
 
-/** How the windows of `slidingWindow` lie. */
+/** The options of {@link slidingWindow}. */
 export interface SlidingWindowOptions extends TimeWindowOptions {
-  /** The length of a window in ms, a whole number. */
+  /** The duration of a window in ms, a whole number. */
   readonly lengthMs: number;
   /** From the start of a window to the start of the next, in ms: a whole number, at most `lengthMs`. */
   readonly everyMs: number;
 }
 
 /**
- * Lays windows of `lengthMs` over a feed, one every `everyMs`, that know about gaps.
+ * Groups the items of a feed into overlapping windows of `lengthMs`, one every `everyMs`, and reports gaps in each window.
  *
- * As `tumblingWindow`, but windows overlap: each item falls in about `lengthMs / everyMs` of them. Each window gathers for itself, so
- * an item costs as many steps as there are windows that it falls in. Emits each window when its time is over; the first ones, up to a
- * full length, began before the feed opened and have `complete: false` (with `align: 'start'` there are none such).
- * When the source completes or errors, it emits the open windows first, oldest first, then does the same.
+ * Like `tumblingWindow`, but each item belongs to about `lengthMs / everyMs` windows. Each window is computed separately, so an item costs one
+ * step per window. Emits each window when its time is over. The first windows began before the feed opened and have `complete: false`; with
+ * `align: 'start'` there are no such windows. When the source completes or errors, the open windows are emitted first, oldest first.
  *
- * Holds at most `lengthMs / everyMs`, rounded up, times `maxFrames` references; the bytes of each item once. With an accumulator, as many
- * times what that holds.
+ * Memory: the bytes of each item once, and `maxFrames` references per open window; there are `lengthMs / everyMs` open windows, rounded up. With an
+ * accumulator, its value per open window.
  *
  * ```ts
  * // - is 100 ms; o: opened
  * // source                            oa-----b----c-----
  * // lengthMs: 1000, everyMs: 500      -----U----V----W--
- * // U: a, incomplete, since it began before the feed opened; V: a and b; W: b and c
+ * // U: a, incomplete because it began before the feed opened; V: a and b; W: b and c
  * ```
  *
- * @param options - `lengthMs`, `everyMs`, and what {@link TimeWindowOptions} and {@link FramesOptions} or {@link Accumulator} name
+ * @param options - see {@link SlidingWindowOptions}, and {@link FramesOptions} or {@link Accumulator}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
  * import { slidingWindow, tradeFeedEvents$ } from 'rx-trade-feed';
  *
- * // Every second: the frames of the last ten.
+ * // Every second: the number of frames in the last ten seconds.
  * tradeFeedEvents$('market')
  *   .pipe(slidingWindow({ lengthMs: 10_000, everyMs: 1_000, seed: () => 0, add: (frames) => frames + 1 }))
  *   .subscribe(({ end, value, complete }) => console.log(new Date(end), value / 10, complete));
  * ```
  */
 export function slidingWindow<E, S>(
-  options: SlidingWindowOptions & Accumulator<ItemOf<Settled<E>>, S>,
-): OperatorFunction<TellsOfGaps<E>, AccumulatedWindow<S>>;
+  options: SlidingWindowOptions & Accumulator<ItemOf<NotInferred<E>>, S>,
+): OperatorFunction<WindowSource<E>, AccumulatedWindow<S>>;
 export function slidingWindow<E>(
   options: SlidingWindowOptions & FramesOptions,
-): OperatorFunction<TellsOfGaps<E>, FeedWindow<ItemOf<Settled<E>>>>;
+): OperatorFunction<WindowSource<E>, FeedWindow<ItemOf<NotInferred<E>>>>;
 export function slidingWindow(options: SlidingWindowOptions): OperatorFunction<unknown, unknown> {
   const required = { lengthMs: wholeMs, everyMs: wholeMs };
   const { lengthMs, everyMs, align, allowedLatenessMs, scheduler, contents } = resolveWindow(

@@ -5,22 +5,22 @@ import { boundDefaults, type BoundOptions, type Bounds, boundRules } from './bou
 import { Ring } from './bounded/ring.js';
 
 /**
- * Makes an Observable readable with `for await`, and bounds what waits for the loop.
+ * Converts an Observable to an `AsyncIterable` for `for await`, and limits how many values wait for the loop.
  *
- * Each loop subscribes for itself, when it asks for its first value, and unsubscribes when it is left by `break`, `return` or an
- * exception. Values that come while the loop is busy wait in order; beyond `capacity` or `capacityBytes` they are dropped. When the source
- * completes, the loop ends; when it errors, the loop throws that error; either way after the values that wait. With `overflow: 'error'` an
- * {@link OverflowError} ends it in the same way, and so does what `onDrop` throws.
+ * Each loop has a separate subscription. It begins when the loop requests the first value, and ends when the loop ends by `break`, `return` or an
+ * exception. Values that arrive while the loop is busy wait in order; beyond `capacity` or `capacityBytes` they are dropped.
  *
- * `onDrop` is called as {@link mergeMapBounded} calls it.
- * Holds `capacity` values of at most `capacityBytes` together.
+ * After the waiting values, the loop ends when the source completes, and throws when the source errors. It also throws an {@link OverflowError} with
+ * `overflow: 'error'`, and the error of `onDrop`.
+ *
+ * `onDrop` is called as by {@link mergeMapBounded}. Memory: `capacity` values of at most `capacityBytes` in total.
  *
  * ```ts
  * // source                            --a-b-c-d-------|
- * // toAsyncIterable({ capacity: 1 })  --a------d------|   while the loop is busy with a, c takes the place of b, and d that of c
+ * // toAsyncIterable({ capacity: 1 })  --a------d------|   while the loop is busy with a, c replaces b, and d replaces c
  * ```
  *
- * The result is no Observable, so it is called with one, or comes last in RxJS' standalone `pipe()`.
+ * The result is not an Observable, so call the function with an Observable, or pass it last to the standalone `pipe()` of RxJS.
  *
  * @param options - see {@link BoundOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -41,42 +41,42 @@ export const toAsyncIterable = <B = unknown>(
   return (source) => ({ [Symbol.asyncIterator]: () => iterate(source, bounds) });
 };
 
-interface Asked<T> {
+interface PendingNext<T> {
   resolve(result: IteratorResult<T, undefined>): void;
   reject(error: unknown): void;
 }
 
-// No generator: `return()` of one waits for the value that it waits for.
+// Not a generator: `return()` of a generator waits until the pending value arrives.
 const iterate = <T>(source: Observable<T>, bounds: Bounds<T>): AsyncIterableIterator<T, undefined> => {
-  const asked = new Ring<Asked<T>>();
+  const requests = new Ring<PendingNext<T>>();
   let isOver = false;
 
-  const answerAll = (): void => {
+  const finishAll = (): void => {
     isOver = true;
-    while (asked.size > 0) asked.shift()?.resolve(done);
+    while (requests.size > 0) requests.shift()?.resolve(done);
   };
   const reader = new BoundedReader<T>(source, bounds, {
     get wants() {
-      return asked.size > 0;
+      return requests.size > 0;
     },
     next: (value) => {
-      asked.shift()?.resolve({ done: false, value });
+      requests.shift()?.resolve({ done: false, value });
     },
     end: (failure) => {
-      if (failure !== undefined) asked.shift()?.reject(failure.error);
-      answerAll();
+      if (failure !== undefined) requests.shift()?.reject(failure.error);
+      finishAll();
     },
   });
   const leave = (): void => {
-    answerAll();
+    finishAll();
     reader.cancel();
   };
 
   return {
     next: () =>
       new Promise((resolve, reject) => {
-        asked.push({ resolve, reject });
-        if (isOver) answerAll();
+        requests.push({ resolve, reject });
+        if (isOver) finishAll();
         else reader.pull();
       }),
     return: () => {
@@ -85,7 +85,7 @@ const iterate = <T>(source: Observable<T>, bounds: Bounds<T>): AsyncIterableIter
     },
     throw: (error: unknown) => {
       leave();
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- whatever the caller throws in
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the caller may pass any value
       return Promise.reject(error);
     },
     [Symbol.asyncIterator]() {

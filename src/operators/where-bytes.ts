@@ -4,19 +4,19 @@ import { invalidOption } from '../protocol/rules.js';
 import { isFrame } from './items/item.js';
 
 /**
- * Keeps the frames whose bytes contain one of the needles, and everything that is no frame.
+ * Emits the frames whose bytes contain one of the needles, and all values that are not frames.
  *
- * The cheap sieve before {@link decodeWith}: it searches the bytes as they came and makes neither a text nor an object of them. It
- * compares bytes, so `0xAB` does not find `0xab`, and a text that JSON escapes (`"`, `\`, control characters) must be given as it is
- * escaped. A frame that contains a needle elsewhere than where you look for it passes too: check what the codec gives.
- * Completes and errors with the source. Holds nothing.
+ * A cheap filter before {@link decodeWith}: it searches the bytes of the payload and creates no text and no object. It compares bytes: `0xAB` does
+ * not match `0xab`, and characters that JSON escapes (`"`, `\`, control characters) must be escaped in the needle. A frame that contains a
+ * needle in another field is emitted, too, so check the decoded value.
+ * Completes and errors with the source. Memory: none.
  *
  * ```ts
  * // source               --{"to":"a"}--{"to":"b"}--opened--{"to":"a"}--|
  * // whereBytes('"a"')    --{"to":"a"}--------------opened--{"to":"a"}--|
  * ```
  *
- * @param needles - texts, taken as UTF-8, or bytes; at least one, none of them empty
+ * @param needles - texts, encoded as UTF-8, or bytes; at least one, and none empty
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -35,8 +35,8 @@ export const whereBytes = (
 ): (<E>(source: Observable<E>) => Observable<E>) => {
   if (needles.length === 0 || !needles.every(isNeedle)) throw invalidOption('needles', allowed);
   const [first = Buffer.alloc(0), ...rest] = needles.map((needle) => Buffer.from(needle as string));
-  const isKept = rest.length === 0 ? contains(first) : containsAny([first, ...rest]);
-  return (source) => source.pipe(filter((event) => !isFrame(event) || isKept(event)));
+  const isMatch = rest.length === 0 ? contains(first) : containsAny([first, ...rest]);
+  return (source) => source.pipe(filter((event) => !isFrame(event) || isMatch(event)));
 };
 
 const allowed = 'texts or byte arrays to search for, at least one, none of them empty';
@@ -56,6 +56,6 @@ const containsAny =
     return needles.some((needle) => bytes.includes(needle));
   };
 
-// The frames of a relay hold plain byte arrays, whose `includes` looks for one byte.
+// The frames of a relay have plain byte arrays, whose `includes` searches for a single byte.
 const asBuffer = (data: Uint8Array): Buffer =>
   Buffer.isBuffer(data) ? data : Buffer.from(data.buffer, data.byteOffset, data.byteLength);

@@ -42,6 +42,19 @@ export const writeEventLine = (event: LifecycleEvent | LoggedValue): string =>
 export type LineFields = Readonly<Record<string, unknown>>;
 
 /**
+ * Parses a line as JSON.
+ *
+ * @throws TypeError that does not show the line, as the message of a SyntaxError does: the line may contain a payload
+ */
+export const parseLine = (line: string): unknown => {
+  try {
+    return JSON.parse(line) as unknown;
+  } catch {
+    throw new TypeError('it is not JSON');
+  }
+};
+
+/**
  * Reads a line.
  *
  * @param shiftMs - how far the clock of this machine is ahead of the writer's: it is added to all times

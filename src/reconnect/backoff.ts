@@ -9,14 +9,14 @@ import {
 } from './policy.js';
 
 /**
- * Makes the notifier of `retryWhen`: waits after each failure as the policy says, then asks for another attempt.
+ * Creates the notifier of `retryWhen`: waits after each failure, as the policy decides, then starts the next attempt.
  *
- * Emits when the wait is over; errors at once with the failure itself when its verdict is `stop` or when it is no
- * `TradeFeedError`, and with `retries-exhausted` after `maxAttempts`; never completes. Its state belongs to a subscription.
+ * Emits at the end of each wait. Errors at once with a failure whose verdict is `stop`, with any error that is not a
+ * `TradeFeedError`, and with `retries-exhausted` after `maxAttempts`. Never completes. Its state belongs to a subscription.
  *
- * @param policy - what differs from the defaults of {@link BackoffPolicy}, durations in ms
- * @param onReconnect - told of each decision before the wait begins
- * @param wakes$ - ends a wait early, but not before a `Retry-After`; subscribed to during each wait, for its first value
+ * @param policy - the policy, where it differs from the defaults of {@link BackoffPolicy}; durations in ms
+ * @param onReconnect - is called with each decision, before the wait begins
+ * @param wakes$ - ends a wait early, but not before a `Retry-After`. It is subscribed to during each wait, until its first value
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -48,11 +48,11 @@ export const backoff = (
 };
 
 /**
- * Makes the `delay` of RxJS 7's `retry`, by the same policy as {@link backoff}.
+ * Creates the `delay` of RxJS 7's `retry`, with the same policy as {@link backoff}.
  *
- * It remembers the attempts, so make one per subscription: inside `defer`, as in the example.
+ * The function counts the attempts, so create one per subscription: inside `defer`, as in the example.
  *
- * @param policy - what differs from the defaults of {@link BackoffPolicy}, durations in ms
+ * @param policy - the policy, where it differs from the defaults of {@link BackoffPolicy}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts

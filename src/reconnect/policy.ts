@@ -14,36 +14,36 @@ import {
   validated,
 } from '../protocol/rules.js';
 
-/** How the waits between reconnects grow, and when they end. Durations in ms. The notifier that keeps it is in backoff.ts. */
+/** The policy of the reconnects: how the waits grow, and when the feed stops. Durations in ms. */
 export interface BackoffPolicy {
-  /** The longest first wait. @defaultValue 500 */
+  /** Longest first wait. @defaultValue 500 */
   readonly initialDelayMs: number;
-  /** The longest wait of all. @defaultValue 30 000 */
+  /** Longest wait of all. @defaultValue 30 000 */
   readonly maxDelayMs: number;
-  /** By how much the longest wait grows with each reconnect. @defaultValue 2 */
+  /** Factor by which the longest wait grows with each reconnect. @defaultValue 2 */
   readonly factor: number;
   /**
-   * `full`: anywhere up to the longest wait; `equal`: in its upper half; `none`: just as long. Unless it is `none`, up to a first wait is
-   * added to a `Retry-After` as well. @defaultValue `'full'`
+   * `full`: a random wait up to the longest one; `equal`: a random wait in its upper half; `none`: the longest wait. Unless it is `none`,
+   * a random part of a first wait is added to a `Retry-After`. @defaultValue `'full'`
    */
   readonly jitter: 'full' | 'equal' | 'none';
   /**
-   * A connection that lived this long is stable, and resets the attempts. With 0 every connection is, and nothing brakes the
+   * A connection that lived this long is stable and resets the attempts. With 0 every connection is stable, and nothing slows down the
    * reconnects to a service that opens and closes at once. @defaultValue 5 000
    */
   readonly stableAfterMs: number;
   /** Reconnects in a row without a stable connection: 3 means one first attempt and three more. @defaultValue `Infinity` */
   readonly maxAttempts: number;
-  /** Gives a number from 0 up to 1, for the jitter. @defaultValue `Math.random` */
+  /** Returns a number from 0 up to 1, for the jitter. @defaultValue `Math.random` */
   readonly random: () => number;
-  /** Keeps the waits. @defaultValue `asapScheduler`: a timer for each wait, but none for a wait of 0 ms */
+  /** Runs the waits. @defaultValue `asapScheduler`: a timer for each wait, without one for a wait of 0 ms */
   readonly scheduler: SchedulerLike;
 }
 
-/** What differs from the default policy. */
+/** A policy, where it differs from the default. */
 export type BackoffOptions = { readonly [Name in keyof BackoffPolicy]?: BackoffPolicy[Name] | undefined };
 
-/** The policy that holds where nothing else is said. */
+/** The default policy. */
 export const defaultBackoff: BackoffPolicy = Object.freeze({
   initialDelayMs: 500,
   maxDelayMs: 30_000,
@@ -66,47 +66,47 @@ const rules: Readonly<Record<keyof BackoffPolicy, Rule>> = {
   scheduler: aScheduler,
 };
 
-/** Fills a policy up with the defaults; throws a `TradeFeedError` with code `invalid-options` when it is not valid. */
-export const resolveBackoff = (given: BackoffOptions = {}): BackoffPolicy => {
-  const policy = { ...defaultBackoff, ...validated<BackoffOptions>(given, rules, 'backoff.') };
+/** Validates a policy and adds the defaults. Throws a `TradeFeedError` with code `invalid-options` if it is not valid. */
+export const resolveBackoff = (options: BackoffOptions = {}): BackoffPolicy => {
+  const policy = { ...defaultBackoff, ...validated<BackoffOptions>(options, rules, 'backoff.') };
   const { initialDelayMs, maxDelayMs } = policy;
   if (initialDelayMs <= maxDelayMs) return policy;
-  // What is resolved is resolved again by each building block: the default must not stand in its way.
-  if (given.initialDelayMs === undefined) return { ...policy, initialDelayMs: maxDelayMs };
+  // Without an `initialDelayMs` in the options, its default is lowered to `maxDelayMs`.
+  if (options.initialDelayMs === undefined) return { ...policy, initialDelayMs: maxDelayMs };
   throw invalidOption('backoff.initialDelayMs', `at most maxDelayMs (${maxDelayMs})`, initialDelayMs);
 };
 
-/** The decision to try again: after which failure, for which time in a row, and when. */
+/** The decision to reconnect. */
 export interface Reconnect {
-  /** What ended the last attempt; its `previous` is set when a reconnect had led there. */
+  /** What ended the attempt. Its `previous` is set if the attempt was a reconnect. */
   readonly failure: TradeFeedError;
   /** Which reconnect since the last stable connection: 1, 2, … */
   readonly attempt: number;
   /** How long to wait before it, in ms. */
   readonly delayMs: number;
-  /** How long to wait at least, whatever happens in the meantime, in ms: a `Retry-After`. */
+  /** Shortest wait in ms, also if the wait is ended early: a `Retry-After`. */
   readonly floorMs: number;
   /** Whether the connection that ended had been stable. */
   readonly afterStable: boolean;
 }
 
-/** The decision to give up, with the error that says why. */
+/** The decision to stop, with the error of the feed. */
 export interface Stop {
   readonly stop: unknown;
 }
 
 /**
- * Decides what follows a failure, from it and the decision before: the whole policy, as a fold.
+ * Decides what follows a failure, from the failure and the previous decision: the whole policy, as a fold.
  *
- * Pure but for `policy.random`. What is no `TradeFeedError` is somebody's own exception, and stops as it is.
+ * Pure except for `policy.random`. Any other exception than a `TradeFeedError` stops the feed, unchanged.
  *
  * @param policy - a resolved policy
- * @param last - the decision before this one; `undefined` for the first failure
+ * @param last - the previous decision; `undefined` for the first failure
  * @param error - what ended the attempt
  */
 export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined, error: unknown): Reconnect | Stop => {
   if (!(error instanceof TradeFeedError)) return { stop: error };
-  // What stopped a feed behind a relay has a failure before it already.
+  // A failure that a relay sent can have a `previous` already.
   const failure =
     last && !error.previous
       ? copyFailure(error, { previous: copyFailure(last.failure, { previous: undefined }) })
@@ -117,21 +117,22 @@ export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined
   const attempt = afterStable ? 1 : (last?.attempt ?? 0) + 1;
   if (attempt > policy.maxAttempts) return { stop: exhausted(policy, failure) };
 
-  // One reconnect at once per stable connection: a second zero in a row would be a loop without a brake.
+  // Only one reconnect without a wait per stable connection. A second one could start a loop without waits.
   const mayRenewAtOnce = afterStable || (failure.stage !== 'stream' && last?.afterStable === true && last.delayMs > 0);
   const atOnce = failure.verdict === 'renew' && mayRenewAtOnce;
-  // Jitter holds on top of a floor, too: everybody who was told the same second would come back in the same moment.
-  const askedMs = failure.retryAfterMs && failure.retryAfterMs + (policy.jitter === 'none' ? 0 : jitteredMs(policy, 1));
-  const ownMs = atOnce || (askedMs && failure.verdict === 'wait') ? 0 : jitteredMs(policy, attempt);
-  const floorMs = clampMs(askedMs ?? 0);
-  return { failure, attempt, delayMs: Math.max(floorMs, ownMs), floorMs, afterStable };
+  // Jitter is added to a `Retry-After`, too. Otherwise all clients with the same `Retry-After` would reconnect at the same moment.
+  const requestedMs =
+    failure.retryAfterMs && failure.retryAfterMs + (policy.jitter === 'none' ? 0 : jitteredMs(policy, 1));
+  const policyMs = atOnce || (requestedMs && failure.verdict === 'wait') ? 0 : jitteredMs(policy, attempt);
+  const floorMs = clampMs(requestedMs ?? 0);
+  return { failure, attempt, delayMs: Math.max(floorMs, policyMs), floorMs, afterStable };
 };
 
 const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: BackoffPolicy, attempt: number): number => {
   const longestMs = Math.min(clampMs(maxDelayMs), Math.max(1, initialDelayMs) * factor ** (attempt - 1));
   const drawn = jitter === 'none' ? 1 : random();
   const share = jitter === 'equal' ? (1 + drawn) / 2 : drawn;
-  // A `random` that gives no number must not make the wait none.
+  // If `random` returns NaN, the wait must not become 0.
   return Math.max(1, Math.round(share * longestMs) || 1);
 };
 

@@ -3,9 +3,9 @@ import type { LifecycleEvent } from '../protocol/event.js';
 import { afterEvent, gapUntil, noOutages, type Outages } from '../protocol/outage.js';
 
 /**
- * Puts a `gap` after each `opened` that ends an outage.
+ * Adds a `gap` after each `opened` that ends an outage.
  *
- * Emits every event in its place; the first connection opens without a gap.
+ * Emits all other events unchanged, in order. There is no gap after the first `opened`.
  */
 export const withGaps = (): OperatorFunction<LifecycleEvent, LifecycleEvent> =>
   pipe(

@@ -58,7 +58,7 @@ const withWatermarks =
             events$.pipe(
               mergeMap((event) => {
                 const isFirst = at === -Infinity;
-                time.receive(event, timeOf(event) ?? time.heardAt);
+                time.receive(event, timeOf(event) ?? time.newestAt);
                 return isFirst ? [...watermark(), event] : [event];
               }),
             ),

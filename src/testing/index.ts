@@ -9,7 +9,7 @@ export type {
   TradeFeedServiceOptions,
 } from './options/service-options.js';
 export { serviceDefaults } from './options/service-settings.js';
-export type { Payload } from './sources/payload.js';
+export type { Payload } from './connection/encode-frame.js';
 export type { ErrorBody, Refusal, RefusalCode } from './http/refusal.js';
 export type {
   ServiceConnectionClosed,

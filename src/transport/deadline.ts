@@ -11,8 +11,8 @@ import {
 import { clampMs } from '../protocol/rules.js';
 
 /**
- * One turn of the event loop in which sockets are read. After a blocked loop Node runs timers first: what has already
- * arrived must count before a timer's verdict does.
+ * Emits after one turn of the event loop in which sockets are read. When a blocked event loop continues, Node runs timers before it
+ * reads sockets. Data that has already arrived must be read before a timer ends the attempt.
  */
 export const socketsRead$ = new Observable<void>((subscriber) => {
   const turn = setImmediate(() => {
@@ -22,13 +22,13 @@ export const socketsRead$ = new Observable<void>((subscriber) => {
   return () => clearImmediate(turn);
 });
 
-/** A timer that fires after the sockets were read. Emits once, then completes. */
+/** Emits once after `ms`, when the sockets were read, then completes. */
 export const timerAfterReads = (
   ms: number,
   scheduler?: SchedulerLike,
   reads$: Observable<unknown> = socketsRead$,
 ): Observable<unknown> => timer(clampMs(ms), scheduler).pipe(delayWhen(() => reads$));
 
-/** Errors when nothing was emitted within `ms` of subscribing, however many bytes may drip meanwhile. */
+/** Errors when the source emits nothing within `ms` of subscribing, even if bytes keep arriving. */
 export const deadline = <T>(ms: number, onTimeout: () => unknown): MonoTypeOperatorFunction<T> =>
   raceWith(timerAfterReads(ms).pipe(switchMap(() => throwError(onTimeout))));

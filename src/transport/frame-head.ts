@@ -1,22 +1,22 @@
-/** What a frame is (RFC 6455, 5.2). */
+/** The opcodes of WebSocket frames (RFC 6455, 5.2). */
 export const Opcode = { Continuation: 0, Text: 1, Binary: 2, Close: 8, Ping: 9, Pong: 10 } as const;
 
-/** The head of a frame of a server. */
+/** The head of a WebSocket frame from a server. */
 export interface FrameHead {
   readonly isFinal: boolean;
   readonly opcode: number;
-  /** How long the head itself is. */
+  /** Length of the head. */
   readonly bytes: number;
-  /** How long the payload is; `Infinity` when the head is wrong, so that nothing after it can be read. */
+  /** Length of the payload; `Infinity` when the head is invalid, because nothing after it can be parsed. */
   readonly length: number;
 }
 
-/** Tells control frames, which stand between fragments and have no more than 125 bytes (RFC 6455, 5.5). */
+/** Returns whether a frame is a control frame: at most 125 bytes, and allowed between fragments (RFC 6455, 5.5). */
 export const isControl = (opcode: number): boolean => opcode >= Opcode.Close;
 
 const known: ReadonlySet<number> = new Set(Object.values(Opcode));
 
-/** Reads the head of a frame that begins at `at`; `undefined` while more bytes are needed to know it. */
+/** Parses the head of a frame that begins at `at`. Returns `undefined` if more bytes are needed. */
 export const frameHead = (bytes: Buffer, at: number): FrameHead | undefined => {
   if (bytes.length < at + 2) return undefined;
   const first = bytes.readUInt8(at);

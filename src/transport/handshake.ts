@@ -6,43 +6,42 @@ import type { Settings } from '../options.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import { retryAfterMs } from '../protocol/retry-after.js';
 import { redactorOf, type Ticket } from '../protocol/ticket.js';
+import { attemptFailure, networkFailure } from './attempt-failure.js';
 import { deadline } from './deadline.js';
-import { judgedFailure } from './judged-failure.js';
-import { networkFailure } from './network-failure.js';
+import { FrameSocket } from './frame-socket.js';
+import { withIdentityCheck } from './identity-check.js';
 import type { AttemptSockets } from './reusable-sockets.js';
-import { TappedSocket } from './tapped-socket.js';
-import { withOwnCheck } from './tls.js';
 
 /**
- * The limits of ws that are not options here. Its own are so low that a healthy connection can meet them: 60 pings that wait
- * while the event loop is blocked, a large frame in many fragments.
+ * Limits of `ws` that are not options of this library. A healthy connection can exceed the defaults of `ws`: with 60 pings that wait
+ * while the event loop is blocked, or with a large frame in many fragments.
  */
 const limits = {
-  /** How long the closing handshake may take, in ms, before the socket is destroyed. */
+  /** Deadline of the closing handshake in ms. Then the socket is destroyed. */
   closeTimeout: 1_000,
-  /** Pings of one read that are answered; a read of 64 KiB holds 32 768 at the most. */
+  /** How many pings of one read are answered. A read of 64 KiB contains at most 32 768. */
   maxPendingAutoPongs: 100_000,
 };
 
-/** Fragments of one frame, and chunks of one fragment: each costs some 128 bytes, so that all of them cost no more than the largest frame. */
-const mostPieces = (maxFrameBytes: number): number => Math.max(32 * 1024, Math.floor(maxFrameBytes / 128));
+/** Limits the fragments of a frame and the chunks of a fragment. Each costs about 128 bytes: together at most the size of the largest frame. */
+const maxPieces = (maxFrameBytes: number): number => Math.max(32 * 1024, Math.floor(maxFrameBytes / 128));
 
 /** Is called when a connection starts to close, with a promise that resolves when it is closed. */
 export type OnClosing = (closed: Promise<void>) => void;
 
-/** An open connection: the WebSocket, and the socket that its bytes are read from. */
+/** An open connection: the WebSocket, and the socket from which its bytes are read. */
 export interface OpenSocket {
   readonly webSocket: WebSocket;
   readonly socket: Duplex;
-  /** Lets go of a connection whose close frame was answered: `ws` ends the closing handshake by itself, and nobody hears of it. */
+  /** Stops listening after a close frame was answered. `ws` completes the closing handshake alone. */
   readonly leave: () => void;
 }
 
 /**
  * Opens a WebSocket with a ticket (contract, section 4.2).
  *
- * Emits once, when the connection is open, and stays: the connection lives as long as the subscription. Errors with a
- * `TradeFeedError` of stage `handshake`. Unsubscribing closes the connection, within a bounded time, and mutes it.
+ * Emits once, when the connection is open, and does not complete: the connection lives as long as the subscription. Errors with a
+ * `TradeFeedError` of stage `handshake`. Unsubscribing removes all listeners and closes the connection within a second.
  */
 export const handshake$ = (
   ticket: Ticket,
@@ -57,13 +56,13 @@ export const handshake$ = (
       ? { stage: 'handshake', code: 'ticket-expired' }
       : { stage: 'handshake', code: 'handshake-unreachable', detail: `no answer in ${handshakeTimeoutMs} ms` };
   return new Observable<OpenSocket>((subscriber) => {
-    const fail = (facts: FailureFacts) => subscriber.error(judgedFailure(settings, facts));
+    const fail = (facts: FailureFacts) => subscriber.error(attemptFailure(settings, facts));
     if (leftMs <= 0) fail(late);
     else open(connect(ticket, sockets, settings, fail), ticket, onClosing, subscriber, fail);
-  }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), () => judgedFailure(settings, late)));
+  }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), () => attemptFailure(settings, late)));
 };
 
-// If two fresh tickets in a row expire, a clock is wrong. So after the first one the service decides.
+// If two fresh tickets in a row expire, a clock is wrong. So after the first one, only the service decides.
 const leftOf = ({ deadlineMs = Infinity }: Ticket, { lastFailure }: AttemptSockets): number =>
   lastFailure()?.code === 'ticket-expired' ? Infinity : deadlineMs - performance.now();
 
@@ -109,17 +108,17 @@ const connect = (
 ): WebSocket | undefined => {
   try {
     return new WebSocket(ticket.wss_url, [ticket.subprotocol], {
-      ...withOwnCheck(tls),
+      ...withIdentityCheck(tls),
       agent,
-      // An agent makes sockets of its own.
-      createConnection: () => new TappedSocket(connectStream(new URL(ticket.wss_url))),
+      // With an `agent`, `ws` does not call this: the agent creates the sockets.
+      createConnection: () => new FrameSocket(connectStream(new URL(ticket.wss_url))),
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: maxFrameBytes,
-      maxFragments: mostPieces(maxFrameBytes),
-      maxBufferedChunks: mostPieces(maxFrameBytes),
+      maxFragments: maxPieces(maxFrameBytes),
+      maxBufferedChunks: maxPieces(maxFrameBytes),
       ...limits,
-      // Set here and not in `headers`: an agent would be handed those, and Node's own debug log prints what it is handed.
+      // Set here and not in `headers`: those are passed to the agent, and Node's debug log prints what an agent receives.
       finishRequest: (request) => {
         request.setHeader('authorization', `Bearer ${ticket.ticket.reveal()}`);
         request.end();
@@ -131,7 +130,7 @@ const connect = (
   }
 };
 
-// A socket that is still open says goodbye; any other one is destroyed. In both cases nobody hears of it again.
+// An open connection is closed with a closing handshake. Any other connection is destroyed.
 const release = (webSocket: WebSocket, onClosing: OnClosing): void => {
   mute(webSocket, onClosing);
   if (webSocket.readyState === WebSocket.OPEN) webSocket.close(1000);

@@ -7,32 +7,31 @@ import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import { Frame } from '../protocol/frame.js';
 import { redactorOf, type Ticket } from '../protocol/ticket.js';
-import { judgedFailure } from './judged-failure.js';
+import { attemptFailure, safeCause } from './attempt-failure.js';
+import { markUntransferable } from './frame-memory.js';
+import { FrameSocket } from './frame-socket.js';
 import { handshake$, type OnClosing, type OpenSocket } from './handshake.js';
 import { stalled$ } from './liveness.js';
-import { markShared } from './mark-shared.js';
-import { plainCause } from './network-failure.js';
 import { type AttemptSockets, freshSockets } from './reusable-sockets.js';
-import type { Tap } from './tap.js';
-import { TappedSocket } from './tapped-socket.js';
+import type { FrameHandler } from './whole-frames.js';
 
-/** What a close frame without a code says (RFC 6455, 7.4.1). */
+/** The close code for a close frame without a code (RFC 6455, 7.4.1). */
 const NO_STATUS = 1005;
 
 /**
  * Turns each `Ticket` into the frames of a connection opened with it (contract, sections 4.2 and 6).
  *
- * Emits frames once, in order, unchanged, all that came before a close before its failure. A later ticket replaces the
- * connection of an earlier one. Never completes while connected: every end is an error, a `TradeFeedError` of stage
+ * Emits each frame once, in order, unchanged. Frames that arrived before a close are emitted before its failure. A later ticket
+ * replaces the connection of an earlier one. Never completes while connected: every end is an error, a `TradeFeedError` of stage
  * `handshake` (`handshake-rejected`, `ticket-rejected`, `capacity-full`, `subprotocol-mismatch`, `handshake-failed`,
  * `handshake-unreachable`, `untrusted-certificate`, `ticket-expired`) or `stream` (`connection-replaced`,
  * `policy-violation`, `access-expired`, `access-revoked`, `client-too-slow`, `server-shutdown`, `connection-lost`,
- * `connection-stalled`, `invalid-frame`, `connection-closed`); `invalid-options` when the `agent` or `tls` given cannot be used.
- * What the option `classify` throws is the error as it is. Never retries, never sends a message.
- * Unsubscribing closes the connection; a closing handshake that takes longer than 1 s is cut.
+ * `connection-stalled`, `invalid-frame`, `connection-closed`); `invalid-options` when the option `agent` or `tls` cannot be used.
+ * An exception of the option `classify` is the error, unchanged. Never retries, never sends a message.
+ * Unsubscribing closes the connection. A closing handshake that takes longer than 1 s is aborted.
  *
- * @param options - see {@link TradeFeedOptions}; `handshakeTimeoutMs`, `idleTimeoutMs`, `maxFrameBytes`, `tls`, `agent` and `classify` count here
- * @param onOpen - called when a connection opens, before its first frame; gives the number that its frames carry.
+ * @param options - see {@link TradeFeedOptions}; `handshakeTimeoutMs`, `idleTimeoutMs`, `maxFrameBytes`, `tls`, `agent` and `classify` are used
+ * @param onOpen - is called when a connection opens, before its first frame; returns the number of the connection.
  * @defaultValue every connection is number 1
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
@@ -54,7 +53,7 @@ export const openConnection = (
 };
 
 /**
- * Opens connections as {@link openConnection} does, over the sockets that an attempt reuses.
+ * Opens connections as {@link openConnection} does, over the sockets of an attempt.
  *
  * @param onClosing - is called for each connection that starts to close
  */
@@ -80,19 +79,19 @@ const frames$ = (
   connection: number,
 ): Observable<Frame> =>
   new Observable((subscriber) => {
-    // Whoever was told of the opening may have unsubscribed there and then.
+    // The subscriber may have unsubscribed during the event `opened`.
     if (subscriber.closed) return;
     const { feed } = ticket;
     const redact = redactorOf(ticket);
     const openedMs = performance.now();
-    let heardAtMs = openedMs;
+    let lastReadMs = openedMs;
     let readAt = Date.now();
     let framesReceived = 0;
-    // Of the messages of this read.
+    // The memory that was marked last, within this read.
     let marked: ArrayBufferLike | undefined;
     const end = (facts: Omit<FailureFacts, 'stage'>, endedMs = performance.now()) =>
       subscriber.error(
-        judgedFailure(settings, {
+        attemptFailure(settings, {
           stage: 'stream',
           uptimeMs: Math.round(endedMs - openedMs),
           framesReceived,
@@ -101,7 +100,7 @@ const frames$ = (
       );
 
     const read = () => {
-      heardAtMs = performance.now();
+      lastReadMs = performance.now();
       readAt = Date.now();
       marked = undefined;
     };
@@ -113,17 +112,17 @@ const frames$ = (
       const reason = bytes.toString('utf8');
       end({ closeCode, reason: isCloseReason(reason) ? reason : redact(reason) });
     };
-    // ws tells of a close only when the socket is gone; a server that leaves it open must not delay the reconnect.
-    const answered = (payload: Buffer) => {
+    // `ws` reports a close only when the socket is closed. A server that leaves the socket open must not delay the reconnect.
+    const closeFrame = (payload: Buffer) => {
       if (subscriber.closed || webSocket.readyState !== WebSocket.CLOSING) return;
       leave();
       if (payload.length === 0) closed(NO_STATUS, payload);
       else closed(payload.readUInt16BE(0), payload.subarray(2));
     };
 
-    // The messages of ws are views of what was read, many of one memory, or of memory that ws made to join them.
+    // Messages of `ws` are views of the memory of a read, often several of the same memory, or of memory in which `ws` joined fragments.
     const message = (data: Buffer, isBinary: boolean) => {
-      if (data.buffer !== marked) markShared(data.buffer);
+      if (data.buffer !== marked) markUntransferable(data.buffer);
       marked = data.buffer;
       frame(data, isBinary);
     };
@@ -132,28 +131,34 @@ const frames$ = (
       .removeAllListeners('error')
       .on('message', message)
       .on('error', (error) => {
-        const cause = plainCause(error, redact);
+        const cause = safeCause(error, redact);
         end({ code: 'invalid-frame', detail: cause.message, cause });
       })
       .on('close', closed);
 
-    const told = () => framesReceived;
-    const isClosed = () => subscriber.closed;
     const { maxFrameBytes, idleTimeoutMs } = settings;
-    const tap = { read, frame, close: answered, told, isClosed, maxFrameBytes };
-    if (!(socket instanceof TappedSocket && socket.tap(tap))) subscriber.add(followed(socket, webSocket, tap));
+    const handler = {
+      read,
+      frame,
+      close: closeFrame,
+      framesReceived: () => framesReceived,
+      isClosed: () => subscriber.closed,
+      maxFrameBytes,
+    };
+    if (!(socket instanceof FrameSocket && socket.handleFrames(handler)))
+      subscriber.add(watchReads(socket, webSocket, handler));
 
-    const pulse = { heardAtMs: () => heardAtMs, ping: () => webSocket.ping() };
+    const pulse = { lastReadMs: () => lastReadMs, ping: () => webSocket.ping() };
     subscriber.add(
       stalled$(pulse, idleTimeoutMs).subscribe(() => {
         webSocket.terminate();
-        end({ code: 'connection-stalled', endedAt: readAt }, heardAtMs);
+        end({ code: 'connection-stalled', endedAt: readAt }, lastReadMs);
       }),
     );
   });
 
-// The socket of a user's agent is read by ws alone. It tells of a close when the socket is gone: so it has to go.
-const followed = (socket: Duplex, webSocket: WebSocket, { read, isClosed }: Tap): (() => void) => {
+// With a user's agent, `ws` reads the socket. It reports a close only when the socket is closed, so the socket is destroyed.
+const watchReads = (socket: Duplex, webSocket: WebSocket, { read, isClosed }: FrameHandler): (() => void) => {
   const onParsed = () => {
     if (!isClosed() && webSocket.readyState === WebSocket.CLOSING) setImmediate(() => webSocket.terminate());
   };

@@ -13,12 +13,12 @@ import { type Dispatcher, request } from 'undici';
 import type { AttemptSockets } from './reusable-sockets.js';
 import { createTicketClient, type TicketClient } from './ticket-client.js';
 
-/** A POST request, and the means to make it with. */
+/** A POST request. */
 export interface Post {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** The user's own dispatcher, which replaces `sockets`. */
+  /** The user's dispatcher. With it, `sockets` are not used. */
   readonly dispatcher?: Dispatcher | undefined;
   readonly sockets: AttemptSockets;
 }
@@ -26,31 +26,31 @@ export interface Post {
 type Read<T> = (response: Dispatcher.ResponseData) => ObservableInput<T>;
 
 /**
- * Posts once, follows no redirect, and gives the response to `read` as soon as its head is there.
+ * Sends one POST request, and calls `read` with the response when its head has arrived. Does not follow redirects.
  *
- * Emits and completes as what `read` returns; errors with what undici says. The request, its socket (also one that is still
- * being connected) and its body live as long as the subscription; a connection whose answer was a 200, read to its end, may
- * be kept for the next POST. One that was kept and is closed before any byte of an answer is no answer: the server may close
- * an idle connection at any time (RFC 9112, 9.3.1), so the request is sent once more, on a fresh one.
+ * Emits and completes with the Observable that `read` returns. Errors with the error of undici. Unsubscribing ends the request and its
+ * socket, also while it connects. A connection whose answer was a 200, read to its end, is stored for the next POST.
+ * If a stored connection is closed before the first byte of the answer, the request is sent again over a new connection: the server may
+ * close an idle connection at any time (RFC 9112, 9.3.1).
  */
 export const post$ = <T>(post: Post, read: Read<T>): Observable<T> => {
   const { url, dispatcher, sockets } = post;
   if (dispatcher) return sent$(post, { dispatcher: neverRedirected(dispatcher), release: noop }, read);
 
   const over$ = (client: TicketClient) => {
-    // A refusal may come from an overloaded server behind a load balancer: a new connection can reach another server.
+    // After a refusal the connection is closed. Through a load balancer, a new connection can reach another server.
     const release = (isWhole: boolean) => (isWhole ? sockets.storeClient(client) : client.destroy());
     return sent$(post, { dispatcher: client.dispatcher, release }, read);
   };
 
   return defer(() => {
-    const warm = sockets.takeClient();
-    if (warm === undefined) return over$(createTicketClient(url, sockets.connectTicket));
+    const stored = sockets.takeClient();
+    if (stored === undefined) return over$(createTicketClient(url, sockets.connectTicket));
 
-    const socket = warm.socket();
-    const heardBytes = socket?.bytesRead;
-    const wasUnanswered = () => warm.socket() === socket && socket?.bytesRead === heardBytes;
-    return over$(warm).pipe(
+    const socket = stored.socket();
+    const bytesBefore = socket?.bytesRead;
+    const wasUnanswered = () => stored.socket() === socket && socket?.bytesRead === bytesBefore;
+    return over$(stored).pipe(
       catchError((error: unknown) =>
         wasUnanswered() ? over$(createTicketClient(url, sockets.connectTicket)) : throwError(() => error),
       ),
@@ -58,15 +58,15 @@ export const post$ = <T>(post: Post, read: Read<T>): Observable<T> => {
   });
 };
 
-interface Means {
+interface Connection {
   readonly dispatcher: Dispatcher;
-  /** Called once: with whether a 200 was read to its end, or when nobody wants the answer any more. */
+  /** Is called once, at the end of the request. `isWhole`: a 200 was read to its end. */
   readonly release: (isWhole: boolean) => void;
 }
 
-const sent$ = <T>(post: Post, means: Means, read: Read<T>): Observable<T> =>
+const sent$ = <T>(post: Post, connection: Connection, read: Read<T>): Observable<T> =>
   using(
-    () => start(post, means),
+    () => start(post, connection),
     (started) => from((started as Started).response).pipe(switchMap(read)),
   );
 
@@ -75,7 +75,7 @@ interface Started {
   readonly unsubscribe: () => void;
 }
 
-const start = ({ url, headers, body }: Post, { dispatcher, release }: Means): Started => {
+const start = ({ url, headers, body }: Post, { dispatcher, release }: Connection): Started => {
   const aborter = new AbortController();
   const response = request(url, {
     method: 'POST',
@@ -87,10 +87,10 @@ const start = ({ url, headers, body }: Post, { dispatcher, release }: Means): St
     bodyTimeout: 0,
   });
   let answer: Dispatcher.ResponseData | undefined;
-  response.then((given) => {
-    answer = given;
-    // A body that is cut off by the abort emits an error that nobody is left to hear.
-    given.body.on('error', noop);
+  response.then((received) => {
+    answer = received;
+    // After an abort the body emits an error, which would end the process without a listener.
+    received.body.on('error', noop);
   }, noop);
   return {
     response,
@@ -102,7 +102,7 @@ const start = ({ url, headers, body }: Post, { dispatcher, release }: Means): St
   };
 };
 
-// A redirect interceptor of the user's would carry the key to wherever the answer points.
+// A redirect interceptor in the user's dispatcher would send the key to the address of the redirect.
 const neverRedirected = (dispatcher: Dispatcher): Dispatcher =>
   dispatcher.compose(
     (dispatch) => (options, handler) =>

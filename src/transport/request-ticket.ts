@@ -22,15 +22,14 @@ import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
 import { redactor, type Secret } from '../protocol/secret.js';
 import { parseTicket, parseTimestamp, type Ticket } from '../protocol/ticket.js';
 import { apiKey$ } from './api-key.js';
+import { attemptFailure, networkFailure } from './attempt-failure.js';
 import { deadline } from './deadline.js';
-import { judgedFailure } from './judged-failure.js';
-import { networkFailure } from './network-failure.js';
 import { post$ } from './post.js';
 import { type AttemptSockets, freshSockets } from './reusable-sockets.js';
 
-/** More than any ticket needs; a longer body is none. */
+/** Longest body of a ticket response, far more than a ticket needs. */
 const MAX_BODY_BYTES = 64 * 1024;
-/** How long the body of a refusal is drained, in ms, before the connection is cut. */
+/** Longest time in ms that the body of a refusal is read before the connection is closed. */
 const DRAIN_MS = 1_000;
 
 /**
@@ -42,7 +41,7 @@ const DRAIN_MS = 1_000;
  * `api-key-unavailable`, `invalid-ticket`, `invalid-options`. Never retries, never follows a redirect.
  * Unsubscribing ends the request and its socket.
  *
- * @param options - see {@link TradeFeedOptions}; `baseUrl`, `apiKey`, `ticketTimeoutMs`, `tls`, `dispatcher` and `classify` count here
+ * @param options - see {@link TradeFeedOptions}; `baseUrl`, `apiKey`, `ticketTimeoutMs`, `tls`, `dispatcher` and `classify` are used
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -59,7 +58,7 @@ export const requestTicket = (options?: TradeFeedOptions): OperatorFunction<Feed
   return requestTicketOver(freshSockets(settings), settings);
 };
 
-/** Requests tickets as {@link requestTicket} does, over the sockets that an attempt reuses. */
+/** Requests tickets as {@link requestTicket} does, over the sockets of an attempt. */
 export const requestTicketOver = (sockets: AttemptSockets, settings: TicketSettings): OperatorFunction<Feed, Ticket> =>
   concatMap((feed) => {
     checkFeed(feed);
@@ -76,7 +75,7 @@ const ticket$ = (sockets: AttemptSockets, settings: TicketSettings, feed: Feed, 
     'x-api-key': key.reveal(),
     'content-type': 'application/json',
     accept: 'application/json',
-    // Without this a server may choose any encoding (RFC 9110, 12.5.3), and nothing here decodes one.
+    // Without this header the server may choose any encoding (RFC 9110, 12.5.3), and this client decodes none.
     'accept-encoding': 'identity',
   };
   const body = JSON.stringify({ feed });
@@ -86,7 +85,7 @@ const ticket$ = (sockets: AttemptSockets, settings: TicketSettings, feed: Feed, 
     catchError((error: unknown) => of({ refusal: networkFailure('ticket', error, redactor(key)) })),
     last(),
     map((answer) => {
-      if ('refusal' in answer) throw judgedFailure(settings, answer.refusal);
+      if ('refusal' in answer) throw attemptFailure(settings, answer.refusal);
       return { ...answer.ticket, redact: redactor(key, answer.ticket.ticket) };
     }),
   );
@@ -105,22 +104,22 @@ const issued$ = ({ headers, body }: Dispatcher.ResponseData, sentMs: number): Ob
     }),
   );
 
-// The ticket's lifetime is a difference of two times of the service; the local wall clock is not asked. It is counted from when
-// the request was sent: the answer may have waited while the event loop was blocked. A ticket that was just issued is
-// not expired: if it looks so, a proxy wrote a wrong `Date`, and the service decides at the handshake.
+// The lifetime of the ticket is the difference of two times of the service, so the local clock does not matter. It starts when the
+// request was sent: the answer may have waited while the event loop was blocked. A ticket that was just issued is not expired. If it
+// looks expired, a proxy wrote a wrong `Date`, and the ticket gets no deadline: the service decides in the handshake.
 const deadlineOf = (ticket: Ticket, date: string | undefined, sentMs: number): Pick<Ticket, 'deadlineMs'> => {
   const lifetimeMs = parseTimestamp(ticket.expires_at) - (parseHttpDate(date) ?? Infinity);
   return lifetimeMs > 0 ? { deadlineMs: sentMs + lifetimeMs } : {};
 };
 
-// The failure is known from the head: it is emitted at once, so that no deadline can replace it, and the body is drained.
+// The head determines the failure. It is emitted first, so that the deadline cannot replace it. Then the body is read and ignored.
 const refused$ = ({ statusCode: status, headers, body }: Dispatcher.ResponseData): Observable<Answer> => {
-  const asked = retryAfterMs(header(headers, 'retry-after'), header(headers, 'date'));
+  const waitMs = retryAfterMs(header(headers, 'retry-after'), header(headers, 'date'));
   return from(body.dump({ limit: MAX_BODY_BYTES })).pipe(
     catchError(() => EMPTY),
     takeUntil(timer(DRAIN_MS)),
     ignoreElements(),
-    startWith({ refusal: { stage: 'ticket' as const, status, retryAfterMs: asked } }),
+    startWith({ refusal: { stage: 'ticket' as const, status, retryAfterMs: waitMs } }),
   );
 };
 

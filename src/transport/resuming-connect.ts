@@ -2,15 +2,15 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import type { TlsOptions } from '../options.js';
 import { type Connect, connectSocket, isSecure, originOf, whenReady } from './connect-socket.js';
 
-/** How many origins a session is kept of: a service may name another one in every ticket. */
+/** How many origins have a stored session. A service may name a different origin in every ticket. */
 const MAX_ORIGINS = 4;
 
 /**
- * Makes a {@link Connect} that reads the certificates of the options once, and resumes the last TLS session with the same origin:
- * less to compute on both sides, and in TLS 1.2 a round trip less.
+ * Creates a {@link Connect} that parses the certificates of the options once, and resumes the last TLS session with the same origin.
+ * Resuming saves computation on both sides, and one round trip in TLS 1.2.
  *
- * The sessions belong to what it gives. A user's own check of the certificate is never passed over: Node does not ask it of a
- * session that is resumed, so with one there is no resuming.
+ * Each returned function has separate sessions. With a user's `checkServerIdentity` no session is resumed, because Node does not call
+ * that function for a resumed session.
  */
 export const resumingConnect = (tls: TlsOptions | undefined): Connect => {
   const sessions = new Map<string, Buffer>();
@@ -21,17 +21,17 @@ export const resumingConnect = (tls: TlsOptions | undefined): Connect => {
     if (tls?.checkServerIdentity !== undefined) return connectSocket(url, tls, { secureContext });
     const origin = originOf(url);
     const socket = connectSocket(url, tls, { secureContext, session: sessions.get(origin) });
-    // A session that led to an error before there was a connection is not tried again.
+    // A session is removed if the connection fails before the TLS handshake is done.
     const forget = () => sessions.delete(origin);
     return socket
       .once('error', forget)
       .once('secureConnect', () => socket.off('error', forget))
-      .on('session', (session: Buffer) => whenReady(socket, () => keep(sessions, origin, session)));
+      .on('session', (session: Buffer) => whenReady(socket, () => store(sessions, origin, session)));
   };
 };
 
-// The one that was kept the longest goes.
-const keep = (sessions: Map<string, Buffer>, origin: string, session: Buffer): void => {
+// Removes the oldest session if there are too many.
+const store = (sessions: Map<string, Buffer>, origin: string, session: Buffer): void => {
   sessions.delete(origin);
   sessions.set(origin, session);
   if (sessions.size > MAX_ORIGINS) sessions.delete([...sessions.keys()][0] as string);

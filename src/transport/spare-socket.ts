@@ -1,84 +1,83 @@
 import type { Socket } from 'node:net';
 import { concat, defer, EMPTY, fromEvent, noop, Observable, Subscription, take, timer } from 'rxjs';
 import { type Connect, isReady, originOf } from './connect-socket.js';
-import { keptReady, MAX_IDLE_MS, type Patience } from './kept-ready.js';
+import { MAX_IDLE_MS, renewIdle, type RenewTiming } from './renew-idle.js';
 
-/** How long a spare may have been in the making to be waited for, in ms: after a second its SYN is lost, and a new one as good. */
+/** Longest age in ms of a spare connection that is still connecting. After a second its SYN is probably lost, and a new connection is as fast. */
 const MAX_CONNECTING_MS = 1_000;
 
-/** How long an open connection is left to its first frames, in ms, before another is made beside it. */
-const STAND_BY_AFTER_MS = 100;
+/** Delay in ms before a standby connection is opened, so that the first frames of the stream come first. */
+const STANDBY_DELAY_MS = 100;
 
-/** Room for one connection that nobody uses yet, to the origin that was last connected to. At most one is held. */
+/** At most one unused connection, to the origin of the last connection. */
 export interface SpareSocket {
-  /** Makes one, unless there is one, or nothing was connected to yet. One that fails, or that the server closes, is dropped. */
+  /** Opens the spare connection, unless it is open or there is no last origin. It is dropped if it fails or if the server closes it. */
   readonly open: () => void;
-  /** Makes one and, whenever it is gone, another, with patience; first waits for the end of `instead`, which serves as well. */
-  readonly standBy: (instead?: Socket) => void;
-  /** Gives a connection to the origin of an address: the spare one if it leads there and is good, else a new one. */
+  /** Opens the spare connection, and opens it again after a wait whenever it is closed. Starts when `current`, which can be reused as well, is closed. */
+  readonly standBy: (current?: Socket) => void;
+  /** Returns a connection to the origin of a URL: the spare connection if it has this origin and is usable, otherwise a new one. */
   readonly take: Connect;
-  /** Destroys the one that is held, and makes no more until something was connected to again. */
+  /** Destroys the spare connection and forgets the origin: no spare is opened until `take` is called again. */
   readonly drop: () => void;
 }
 
-interface Held {
+interface Spare {
   readonly socket: Socket;
   readonly sinceMs: number;
 }
 
 /**
- * Makes the room for a spare connection.
+ * Creates a {@link SpareSocket}.
  *
- * @param connect - makes a connection
  * @param now - a monotonic clock, in ms
  */
-export const spareSocket = (connect: Connect, patience: Patience, now = () => performance.now()): SpareSocket => {
+export const spareSocket = (connect: Connect, timing: RenewTiming, now = () => performance.now()): SpareSocket => {
   let last: URL | undefined;
-  let held: Held | undefined;
-  let making = Subscription.EMPTY;
+  let spare: Spare | undefined;
+  let opening = Subscription.EMPTY;
 
-  const isGood = ({ socket, sinceMs }: Held): boolean =>
+  const isUsable = ({ socket, sinceMs }: Spare): boolean =>
     !socket.destroyed && now() - sinceMs < (isReady(socket) ? MAX_IDLE_MS : MAX_CONNECTING_MS);
 
-  // Completes when the connection is gone; what nobody took is destroyed with the subscription.
-  const held$ = new Observable<never>((subscriber) => {
-    const socket = last && orNothing(connect, last);
+  // Completes when the connection is closed. Unsubscribing destroys the connection, unless it was taken.
+  const spare$ = new Observable<never>((subscriber) => {
+    const socket = last && tryToConnect(connect, last);
     if (!socket) return subscriber.complete();
-    const mine = { socket, sinceMs: now() };
-    held = mine;
-    // Nobody asked it anything: what it says, an end or a timeout in words, makes it useless.
+    const opened = { socket, sinceMs: now() };
+    spare = opened;
+    // No request was sent. If the server sends anything, such as a 408 or the end of the connection, it is useless.
     const gone = () => subscriber.complete();
     socket.on('error', noop).on('readable', gone).on('close', gone);
     return () => {
       socket.off('readable', gone).off('close', gone);
-      if (held !== mine) return;
-      held = undefined;
+      if (spare !== opened) return;
+      spare = undefined;
       socket.destroy();
     };
   });
 
-  const make = (making$: Observable<unknown>) => {
-    making.unsubscribe();
-    making = making$.subscribe();
+  const start = (opening$: Observable<unknown>) => {
+    opening.unsubscribe();
+    opening = opening$.subscribe();
   };
   return {
     open: () => {
-      if (held === undefined) make(held$);
+      if (spare === undefined) start(spare$);
     },
-    standBy: (instead) => {
+    standBy: (current) => {
       if (last)
-        make(concat(timer(STAND_BY_AFTER_MS, patience.scheduler), closed$(instead), held$.pipe(keptReady(patience))));
+        start(concat(timer(STANDBY_DELAY_MS, timing.scheduler), closed$(current), spare$.pipe(renewIdle(timing))));
     },
     take: (url) => {
-      const spare = last && originOf(last) === originOf(url) && held && isGood(held) ? held.socket : undefined;
-      if (spare) held = undefined;
-      making.unsubscribe();
+      const usable = last && originOf(last) === originOf(url) && spare && isUsable(spare) ? spare.socket : undefined;
+      if (usable) spare = undefined;
+      opening.unsubscribe();
       last = url;
-      return spare ?? connect(url);
+      return usable ?? connect(url);
     },
     drop: () => {
       last = undefined;
-      making.unsubscribe();
+      opening.unsubscribe();
     },
   };
 };
@@ -86,11 +85,11 @@ export const spareSocket = (connect: Connect, patience: Patience, now = () => pe
 const closed$ = (socket: Socket | undefined): Observable<unknown> =>
   defer(() => (socket === undefined || socket.destroyed ? EMPTY : fromEvent(socket, 'close').pipe(take(1))));
 
-const orNothing = (connect: Connect, url: URL): Socket | undefined => {
+const tryToConnect = (connect: Connect, url: URL): Socket | undefined => {
   try {
     return connect(url);
   } catch {
-    // What cannot be connected to at all is told by the handshake, which tries it itself.
+    // The handshake tries the same URL and reports the error.
     return undefined;
   }
 };

@@ -2,18 +2,18 @@ import type { Socket } from 'node:net';
 import { noop } from 'rxjs';
 import { Client } from 'undici';
 import { type Connect, whenReady } from './connect-socket.js';
-import { MAX_IDLE_MS } from './kept-ready.js';
+import { MAX_IDLE_MS } from './renew-idle.js';
 
-/** An undici Client with one connection, and hold of its socket. */
+/** An undici Client with one connection, whose socket is accessible. */
 export interface TicketClient {
   readonly dispatcher: Client;
-  /** The socket that was made last. */
+  /** Returns the newest socket. */
   readonly socket: () => Socket | undefined;
-  /** Ends the connection, also one that is still being made. */
+  /** Destroys the connection, also while it connects. */
   readonly destroy: () => void;
 }
 
-/** Makes a Client for the origin of an address; it connects when there is a request. */
+/** Creates a Client for the origin of a URL. It connects with the first request. */
 export const createTicketClient = (url: URL, connect: Connect): TicketClient => {
   let socket: Socket | undefined;
   const dispatcher = new Client(url.origin, {
@@ -22,17 +22,17 @@ export const createTicketClient = (url: URL, connect: Connect): TicketClient => 
     keepAliveTimeout: MAX_IDLE_MS,
     keepAliveMaxTimeout: MAX_IDLE_MS,
     connect: (_options, callback) => {
-      const made = connect(url);
-      socket = made;
+      const opened = connect(url);
+      socket = opened;
       // An error may follow the connect within the same turn, before undici listens for it.
-      made.on('error', (error: Error) => void dispatcher.destroy(error).catch(noop));
-      whenReady(made, () => callback(null, made));
+      opened.on('error', (error: Error) => void dispatcher.destroy(error).catch(noop));
+      whenReady(opened, () => callback(null, opened));
     },
   });
   return {
     dispatcher,
     socket: () => socket,
-    // Neither an abort nor destroy() ends a connection that undici is still making.
+    // While undici connects, neither an abort nor destroy() ends the connection.
     destroy: () => {
       dispatcher.destroy().catch(noop);
       socket?.destroy();

@@ -1,37 +1,51 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { BufferView } from './buffer-view.js';
 import { Opcode } from './frame-head.js';
-import type { Tap } from './tap.js';
+import { BufferView } from './frame-memory.js';
 
-// How whole frames begin: final, without reserved bits.
+/** What an open connection does with the bytes that were read. */
+export interface FrameHandler {
+  /** Is called for each read, before the frames that it contains. */
+  readonly read: () => void;
+  /** Is called for each complete data frame. `isAscii` is `true` only for a text of ASCII characters. */
+  readonly frame: (data: Buffer, isBinary: boolean, isAscii: boolean) => void;
+  /** Is called after `ws` has received a close frame with this payload. */
+  readonly close: (payload: Buffer) => void;
+  /** Returns how many frames were received, by this handler and from `ws`. */
+  readonly framesReceived: () => number;
+  /** Returns whether the subscriber has unsubscribed. */
+  readonly isClosed: () => boolean;
+  readonly maxFrameBytes: number;
+}
+
+// The first byte of a complete frame: final, without reserved bits.
 const TEXT = 0x80 | Opcode.Text;
 const BINARY = 0x80 | Opcode.Binary;
 
 /**
- * Tells the data frames that lie whole in what was read, one behind the other: all of them texts, or binary frames. It stops at
- * whatever else comes, and where nobody listens any more.
+ * Emits consecutive data frames that are complete in one read: all of them text, or all of them binary. Stops at the first other
+ * frame, and when the subscriber unsubscribes.
  *
  * @param at - where a frame begins
- * @returns where the first frame begins that was not told
+ * @returns where the first frame begins that was not emitted
  */
-export const tellWholeFrames = (bytes: Buffer, at: number, tap: Tap): number => {
+export const emitWholeFrames = (bytes: Buffer, at: number, handler: FrameHandler): number => {
   const first = bytes[at] === TEXT ? TEXT : BINARY;
-  const { heads, end } = wholeFrames(bytes, at, first, tap.maxFrameBytes);
+  const { heads, end } = wholeFrames(bytes, at, first, handler.maxFrameBytes);
   if (heads.length === 0) return at;
   const kind = first === TEXT ? kindOfTexts(bytes, heads, end) : 'binary';
   for (let i = 1; i < heads.length; i += 2) {
     const start = heads[i] as number;
     const next = heads[i + 1] ?? end;
-    if (tap.isClosed()) return heads[i - 1] as number;
+    if (handler.isClosed()) return heads[i - 1] as number;
     const data = new BufferView(bytes.buffer, bytes.byteOffset + start, next - start);
-    const own = kind === 'invalid' ? kindOf(data) : kind;
+    const own = kind === 'invalid' ? textKind(data) : kind;
     if (own === 'invalid') return heads[i - 1] as number;
-    tap.frame(data, own === 'binary', own === 'ascii');
+    handler.frame(data, own === 'binary', own === 'ascii');
   }
   return end;
 };
 
-/** Where the heads and the payloads of frames begin, in turn, and where the last one ends. */
+/** Alternately where the head and where the payload of each frame begins, and where the last frame ends. */
 interface Whole {
   readonly heads: readonly number[];
   readonly end: number;
@@ -54,11 +68,11 @@ const wholeFrames = (bytes: Buffer, from: number, first: number, maxFrameBytes: 
   }
 };
 
-// To check each text by itself costs as much as all the rest of a frame. Zeros in the place of the heads part the texts, so that
-// together they are valid just when each of them is.
+// A check of each text costs as much as the rest of the work for a frame, so one check covers all texts of a read. The heads are
+// replaced by zeros, which separate the texts: the whole is valid UTF-8 if and only if each text is. Then the heads are restored.
 const kindOfTexts = (bytes: Buffer, heads: readonly number[], end: number): Kind => {
   for (let i = 0; i < heads.length; i += 2) zeroHead(bytes, heads[i] as number, heads[i + 1] as number);
-  const kind = kindOf(bytes.subarray(heads[0], end));
+  const kind = textKind(bytes.subarray(heads[0], end));
   for (let i = 0; i < heads.length; i += 2)
     writeHead(bytes, heads[i] as number, heads[i + 1] as number, heads[i + 2] ?? end);
   return kind;
@@ -66,8 +80,8 @@ const kindOfTexts = (bytes: Buffer, heads: readonly number[], end: number): Kind
 
 type Kind = 'binary' | 'ascii' | 'utf8' | 'invalid';
 
-/** Says what a text frame holds; `invalid` is what is not UTF-8 (RFC 6455, 8.1). */
-export const kindOf = (text: Buffer): Kind => (isAscii(text) ? 'ascii' : isUtf8(text) ? 'utf8' : 'invalid');
+/** Returns the encoding of a text frame; `invalid` if it is not UTF-8 (RFC 6455, 8.1). */
+export const textKind = (text: Buffer): Kind => (isAscii(text) ? 'ascii' : isUtf8(text) ? 'utf8' : 'invalid');
 
 const zeroHead = (bytes: Buffer, at: number, start: number): void => {
   bytes[at] = 0;

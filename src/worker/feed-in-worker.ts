@@ -5,8 +5,8 @@ import type { Frame } from '../protocol/frame.js';
 import { backoff } from '../reconnect/backoff.js';
 import { type Emit, reconnecting } from '../reconnect/lifecycle.js';
 import type { OnClosing } from '../transport/handshake.js';
-import { notStarted } from './lost-worker.js';
 import { worker$ } from './worker.js';
+import { workerNotStarted } from './worker-failure.js';
 
 /**
  * Streams the frames of a feed that a worker thread receives, as `attempts$` does on this thread.
@@ -31,7 +31,7 @@ export const feedInWorker$ = (
     // Imported on demand: a test runner that compiles this package to CommonJS cannot load a file with `import.meta.url`.
     return defer(() => import('./start-worker.js')).pipe(
       catchError((cause: unknown) => {
-        throw notStarted(settings, cause);
+        throw workerNotStarted(settings, cause);
       }),
       switchMap(({ startWorker }) => worker$(feed, settings, emitAndCount, connections, startWorker, onClosing)),
       retryWhen(backoff(settings.backoff, reconnecting(emit))),

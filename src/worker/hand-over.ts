@@ -1,29 +1,29 @@
 import type { Frame } from '../protocol/frame.js';
-import type { Item, Told } from './messages.js';
+import type { EventItem, Item } from './messages.js';
 import { awaitHandled, handledOf } from './progress.js';
 import { createStore } from './store.js';
 
-/** Batches that the main thread may have before it: one that it works on, and one more, so that it need not wait for it. */
-const mostBatches = 2;
-/** The bytes of a batch, at the most, unless a single frame is larger. A socket gives as much in one turn of the loop. */
+/** How many batches may be sent and not handled: the main thread handles one while the other is on its way. */
+const maxBatches = 2;
+/** Largest batch, unless a single frame is larger. A socket can deliver this much in one turn of the event loop. */
 const batchBytes = 2 * 1024 * 1024;
 
-/** Hands over what is received: at once while the main thread keeps up, else in larger batches, out of a bounded store. */
+/** Sends frames and events to the main thread: at once while it keeps up, otherwise in larger batches from a bounded store. */
 export interface HandOver {
-  put(frame: Frame): void;
-  tell(told: Told): void;
-  /** The main thread has handled something: there is room for more. */
-  goOn(): void;
+  addFrame(frame: Frame): void;
+  addEvent(item: EventItem): void;
+  /** Sends more, after the main thread has handled a batch. */
+  resume(): void;
   /** Sends a watermark if no frame waits. Do not call it while a read is handled. */
-  beat(): void;
+  sendWatermark(): void;
 }
 
 /**
- * Makes it.
+ * Creates a {@link HandOver}.
  *
- * @param post - sends a batch, and with it the memory that is listed
- * @param progress - how far the main thread has come
- * @param capacityBytes - the bound of the store
+ * @param post - sends a batch and transfers the listed buffers
+ * @param progress - how many batches the main thread has handled
+ * @param capacityBytes - capacity of the store
  */
 export const createHandOver = (
   post: (items: readonly Item[], transferred: ArrayBuffer[]) => void,
@@ -31,17 +31,17 @@ export const createHandOver = (
   capacityBytes: number,
 ): HandOver => {
   const store = createStore(capacityBytes);
-  /** The bytes of each batch that is under way. */
-  const underWay: number[] = [];
+  /** The bytes of each batch that is sent and not handled. */
+  const inFlight: number[] = [];
   let sent = 0;
   let isDue = false;
 
   const hasRoom = (): boolean => {
-    while (underWay.length > ((sent - handledOf(progress)) | 0)) store.release(underWay.shift() as number);
-    return underWay.length < mostBatches;
+    while (inFlight.length > ((sent - handledOf(progress)) | 0)) store.release(inFlight.shift() as number);
+    return inFlight.length < maxBatches;
   };
 
-  const hasRoomOrAwaits = (): boolean => {
+  const hasRoomOrWaits = (): boolean => {
     if (hasRoom()) return true;
     awaitHandled(progress);
     return hasRoom();
@@ -49,24 +49,24 @@ export const createHandOver = (
 
   const sendBatch = (items: readonly Item[], watermark: number): void => {
     const buffers = items.flatMap((item) => (item.type === 'frames' ? [item.bytes] : []));
-    underWay.push(buffers.reduce((sum, { byteLength }) => sum + byteLength, 0));
+    inFlight.push(buffers.reduce((sum, { byteLength }) => sum + byteLength, 0));
     sent = (sent + 1) | 0;
     post([...items, watermarkAt(watermark)], buffers);
   };
 
-  // A frame that still waits is not older than those that are handed over.
+  // A frame in the store is not older than the frames that are sent.
   const watermarkAfter = (items: readonly Item[], now: number): number =>
     store.isEmpty ? now : (newestIn(items) ?? -Infinity);
 
-  /** @param now - a time in epoch ms: frames that come after this call are not older */
+  /** @param now - a time in epoch ms: frames after this call are not older */
   const send = (now: number): void => {
-    while (!store.isEmpty && hasRoomOrAwaits()) {
+    while (!store.isEmpty && hasRoomOrWaits()) {
       const items = store.take(batchBytes);
       sendBatch(items, watermarkAfter(items, now));
     }
   };
 
-  // Whatever is read in one turn goes together.
+  // All frames that are read in one turn are sent together.
   const sendAfterReads = (): void => {
     if (isDue) return;
     isDue = true;
@@ -77,20 +77,20 @@ export const createHandOver = (
   };
 
   return {
-    put: (frame) => {
-      if (store.put(frame)) {
-        // Others of this read follow, with its time.
+    addFrame: (frame) => {
+      if (store.addFrame(frame)) {
+        // More frames of this read may follow, with the same time.
         send(frame.receivedAt);
         store.shrink();
       }
       sendAfterReads();
     },
-    tell: (told) => {
-      store.tell(told);
+    addEvent: (item) => {
+      store.addEvent(item);
       sendAfterReads();
     },
-    goOn: () => send(Date.now()),
-    beat: () => {
+    resume: () => send(Date.now()),
+    sendWatermark: () => {
       if (store.isEmpty && hasRoom()) sendBatch([], Date.now());
     },
   };

@@ -4,54 +4,55 @@ import type { Verdict } from '../protocol/failures/failure-code.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Missed } from '../protocol/gap.js';
 import type { Block } from './block.js';
-import type { CrossedError } from './crossed-error.js';
-import type { MovedSettings } from './moved-settings.js';
+import type { CloneableError } from './cloneable-error.js';
+import type { CloneableSettings } from './cloneable-settings.js';
 import type { NetworkDefaults } from './network-defaults.js';
 
-/** Frames that the store had no room for: from the time of the first to that of the last. */
+/** Frames that were dropped because the store was full. */
 export interface MissedFrames extends Missed {
   readonly type: 'missed';
   readonly frames: number;
 }
 
-/** What happened: an event, its failure made ready to cross, or the end of the feed. */
-export type Told =
-  /** Also a watermark: of the frames and events that were handed over before it. */
+/** An event, an event with its failure as plain data, or the error that ends the feed. */
+export type EventItem =
+  /** A watermark covers the frames and events that were sent before it. */
   | { readonly type: 'event'; readonly event: LifecycleEvent }
-  | { readonly type: 'failed'; readonly event: Omit<Disconnected, 'failure'>; readonly failure: CrossedError }
-  | { readonly type: 'error'; readonly error: CrossedError };
+  | { readonly type: 'failed'; readonly event: Omit<Disconnected, 'failure'>; readonly failure: CloneableError }
+  | { readonly type: 'error'; readonly error: CloneableError };
 
-/** What is handed over, in the order in which it came. */
-export type Item = Block | MissedFrames | Told;
+/** What the worker sends to the main thread, in the order in which it was received. */
+export type Item = Block | MissedFrames | EventItem;
 
-/** What the worker is given with its first breath. */
-export interface Boot {
-  /** Where it puts each {@link Question}, and the word that wakes it when the answer is there. */
-  readonly questions: MessagePort;
+/** What the worker receives when it starts. */
+export interface WorkerStart {
+  /** The port for each {@link UserCall}. */
+  readonly calls: MessagePort;
+  /** Is set to 1 when the result of a call is available. */
   readonly answered: Int32Array;
-  /** How far the main thread has come with what it was handed. */
+  /** How many batches the main thread has handled: see progress.ts. */
   readonly progress: Int32Array;
   readonly network: NetworkDefaults;
 }
 
-/** What the worker says. */
+/** The messages of the worker. */
 export type FromWorker =
   | { readonly type: 'ready' }
   | { readonly type: 'batch'; readonly items: readonly Item[] }
-  | { readonly type: 'key-wanted'; readonly id: number };
+  | { readonly type: 'key-request'; readonly id: number };
 
-/** What the worker is told. */
+/** The messages to the worker. */
 export type ToWorker =
-  | { readonly type: 'start'; readonly feed: Feed; readonly settings: MovedSettings }
-  | { readonly type: 'go-on' }
-  | { readonly type: 'key'; readonly id: number; readonly key: Answer<string | undefined> }
+  | { readonly type: 'start'; readonly feed: Feed; readonly settings: CloneableSettings }
+  | { readonly type: 'resume' }
+  | { readonly type: 'key'; readonly id: number; readonly key: CallResult<string | undefined> }
   | { readonly type: 'stop' };
 
-/** What a function of the user's gave or threw. */
-export type Answer<T> = { readonly value: T } | { readonly thrown: CrossedError };
+/** What a function of the user returned or threw. */
+export type CallResult<T> = { readonly value: T } | { readonly thrown: CloneableError };
 
-/** A question to a function of the user's that must be answered at once; the worker stands still until it is. */
-export type Question =
-  | { readonly ask: 'classify'; readonly failure: CrossedError; readonly verdict: Verdict }
-  | { readonly ask: 'random' }
-  | { readonly ask: 'checkServerIdentity'; readonly host: string; readonly certificate: object };
+/** A call of a function of the user, which blocks the worker until the main thread has answered. */
+export type UserCall =
+  | { readonly name: 'classify'; readonly failure: CloneableError; readonly verdict: Verdict }
+  | { readonly name: 'random' }
+  | { readonly name: 'checkServerIdentity'; readonly host: string; readonly certificate: object };

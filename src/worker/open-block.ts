@@ -1,25 +1,25 @@
 import type { Frame } from '../protocol/frame.js';
 import { type Block, type Rows, rowBytes, rowsOf } from './block.js';
 
-/** Collects frames for a block. Until it is sealed they stay where they were read. */
+/** Collects frames for a block. Until the block is sealed, the frames stay in the memory of their reads. */
 export interface OpenBlock {
   /**
-   * Adds a frame; all of a block are of one connection. Gives the block that was before it, when that keeps enough and this one was read
-   * into another buffer.
+   * Adds a frame. All frames of a block are of one connection. Seals and returns the block before this frame, if it uses enough memory
+   * and this frame was read into another buffer.
    */
   add(frame: Frame): Block | undefined;
-  /** Copies what was added into a block, and begins anew; gives `undefined` when nothing was. */
+  /** Copies the frames into a block and starts an empty one. Returns `undefined` if there are no frames. */
   seal(): Block | undefined;
-  /** How much memory it keeps. */
-  readonly heldBytes: number;
+  /** The memory of all reads that contain its frames. */
+  readonly usedBytes: number;
   readonly isEmpty: boolean;
 }
 
-/** What is between two frames of one read at the most: the head of a WebSocket frame (RFC 6455, 5.2). */
+/** Largest distance between two payloads of one read: the head of a WebSocket frame (RFC 6455, 5.2). */
 const headBytes = 14;
 const firstRows = 256;
 
-/** Payloads that lie one behind the other: they are copied in one go, with the few bytes between them. */
+/** Consecutive payloads, which are copied at once, with the heads between them. */
 interface Run {
   readonly buffer: ArrayBufferLike;
   readonly start: number;
@@ -27,9 +27,9 @@ interface Run {
 }
 
 /**
- * Makes it.
+ * Creates an {@link OpenBlock}.
  *
- * @param enoughBytes - how much memory it may keep before it is sealed
+ * @param enoughBytes - how much memory it uses before it is sealed
  */
 export const createOpenBlock = (enoughBytes: number): OpenBlock => {
   let rows = rowsOf(new ArrayBuffer(firstRows * rowBytes), firstRows);
@@ -37,7 +37,7 @@ export const createOpenBlock = (enoughBytes: number): OpenBlock => {
   let run: Run | undefined;
   let count = 0;
   let payloadBytes = 0;
-  let heldBytes = 0;
+  let usedBytes = 0;
   let first: Frame | undefined;
 
   const seal = (): Block | undefined => {
@@ -47,7 +47,7 @@ export const createOpenBlock = (enoughBytes: number): OpenBlock => {
     const bytes = written(rows, count, runs, payloadBytes);
     const block: Block = { type: 'frames', feed, connection, count, bytes, from, to };
     [runs, run, first] = [[], undefined, undefined];
-    [count, payloadBytes, heldBytes] = [0, 0, 0];
+    [count, payloadBytes, usedBytes] = [0, 0, 0];
     return block;
   };
 
@@ -56,8 +56,8 @@ export const createOpenBlock = (enoughBytes: number): OpenBlock => {
       const { data, isBinary, receivedAt } = frame;
       const { buffer, byteOffset, length } = data;
       const isElsewhere = run?.buffer !== buffer;
-      const full = isElsewhere && heldBytes >= enoughBytes ? seal() : undefined;
-      if (isElsewhere) heldBytes += buffer.byteLength;
+      const full = isElsewhere && usedBytes >= enoughBytes ? seal() : undefined;
+      if (isElsewhere) usedBytes += buffer.byteLength;
 
       const between = isElsewhere || run === undefined ? -1 : byteOffset - run.end;
       if (run !== undefined && between >= 0 && between <= headBytes) payloadBytes += between;
@@ -74,8 +74,8 @@ export const createOpenBlock = (enoughBytes: number): OpenBlock => {
       return full;
     },
     seal,
-    get heldBytes() {
-      return heldBytes;
+    get usedBytes() {
+      return usedBytes;
     },
     get isEmpty() {
       return count === 0;
@@ -90,7 +90,7 @@ const doubled = ({ times }: Rows): Rows => {
 };
 
 const written = (rows: Rows, count: number, runs: readonly Run[], payloadBytes: number): ArrayBuffer => {
-  // Nothing of it is left as it was.
+  // Every byte is overwritten below.
   const target = Buffer.allocUnsafeSlow(count * rowBytes + payloadBytes);
   target.set(new Uint8Array(rows.times.buffer, 0, count * rowBytes));
   let at = count * rowBytes;

@@ -1,60 +1,61 @@
 import type { Subscriber } from 'rxjs';
-import type { LifecycleEvent } from '../protocol/event.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Frame } from '../protocol/frame.js';
 import { gapOfMissed } from '../protocol/gap.js';
 import { workerMeanings } from '../protocol/failures/worker-meanings.js';
+import type { Emit } from '../reconnect/lifecycle.js';
 import { emitFrames } from './block.js';
-import { crossed, type Keeping } from './crossed-error.js';
+import { fromCloneable } from './cloneable-error.js';
 import type { Item } from './messages.js';
+import type { ThrownValues } from './thrown-values.js';
 
-/** What is known of the connection that is open. */
-export interface Seen {
-  /** When it opened, in epoch ms. */
+/** What the main thread has received of the open connection. */
+export interface OpenFeed {
+  /** When the connection opened, in epoch ms. */
   readonly openedAt: number;
   readonly framesReceived: number;
-  /** When the newest of them was read, in epoch ms. */
-  readonly heardAt: number;
+  /** When the newest frame was read, in epoch ms. */
+  readonly lastReadAt: number;
 }
 
-/** Makes frames and events of what a worker hands over. */
+/** Emits the frames and events that a worker sends. */
 export interface Receiver {
-  /** Emits and tells a batch, in order, for as long as the subscriber is open. */
-  take(items: readonly Item[]): void;
-  /** The connection that is open, as far as it was handed over. */
-  readonly open: Seen | undefined;
+  /** Emits a batch, in order, while the subscriber is open. */
+  receive(items: readonly Item[]): void;
+  /** The open connection; `undefined` if there is none. */
+  readonly open: OpenFeed | undefined;
 }
 
-/** Makes it. */
+/** Creates a {@link Receiver}. */
 export const createReceiver = (
   subscriber: Subscriber<Frame>,
-  tell: (event: LifecycleEvent) => void,
-  keeping: Keeping,
+  emit: Emit,
+  values: ThrownValues,
   connectionsBefore: number,
 ): Receiver => {
-  let open: Seen | undefined;
-  const receive = (item: Item): void => {
+  let open: OpenFeed | undefined;
+  const receiveItem = (item: Item): void => {
     switch (item.type) {
       case 'frames':
-        if (open) open = { ...open, framesReceived: open.framesReceived + item.count, heardAt: item.to };
+        if (open) open = { ...open, framesReceived: open.framesReceived + item.count, lastReadAt: item.to };
         return emitFrames(item, item.connection + connectionsBefore, subscriber);
       case 'missed':
-        return tell(gapOfMissed(item, workerMeanings.tooSlow));
+        return emit(gapOfMissed(item, workerMeanings.tooSlow));
       case 'event': {
         const { event } = item;
-        if (event.type !== 'opened') return tell(event);
-        open = { openedAt: event.at, framesReceived: 0, heardAt: event.at };
-        return tell({ ...event, connection: event.connection + connectionsBefore });
+        if (event.type !== 'opened') return emit(event);
+        open = { openedAt: event.at, framesReceived: 0, lastReadAt: event.at };
+        return emit({ ...event, connection: event.connection + connectionsBefore });
       }
       case 'failed':
         open = undefined;
-        return tell({ ...item.event, failure: crossed(item.failure, keeping) as TradeFeedError });
+        return emit({ ...item.event, failure: fromCloneable(item.failure, values) as TradeFeedError });
       case 'error':
-        return subscriber.error(crossed(item.error, keeping));
+        return subscriber.error(fromCloneable(item.error, values));
     }
   };
   return {
-    take: (items) => items.forEach(receive),
+    receive: (items) => items.forEach(receiveItem),
     get open() {
       return open;
     },

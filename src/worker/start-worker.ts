@@ -1,5 +1,5 @@
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
-/** Starts the worker that receives. A bundler that knows this form of words takes its file along. */
+/** Starts the worker thread. Bundlers recognize this expression and include the file of the worker. */
 export const startWorker = (options: WorkerOptions): Worker =>
   new Worker(new URL('./inside/feed-worker.js', import.meta.url), options);

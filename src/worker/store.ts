@@ -1,51 +1,51 @@
 import type { Frame } from '../protocol/frame.js';
 import type { Block } from './block.js';
-import type { Item, MissedFrames, Told } from './messages.js';
+import type { EventItem, Item, MissedFrames } from './messages.js';
 import { createOpenBlock } from './open-block.js';
 
-/** What waits to be handed over: frames up to a bound, and what happened around them. */
+/** The frames and events that wait for the main thread. The frames are limited to a capacity. */
 export interface Store {
-  /** Holds a frame. Gives whether what came before it has become a block. */
-  put(frame: Frame): boolean;
-  /** Holds what happened, in its place between the frames. It is never dropped. */
-  tell(told: Told): void;
-  /** Takes what came first: blocks of `mostBytes` in all, or a single one, and what happened around them. Taken blocks still count. */
-  take(mostBytes: number): readonly Item[];
-  /** Counts bytes no longer, of blocks that were taken. */
+  /** Adds a frame. Returns whether the frames before it became a block. */
+  addFrame(frame: Frame): boolean;
+  /** Adds an event after the frames that are stored. Events are never dropped. */
+  addEvent(item: EventItem): void;
+  /** Removes and returns the oldest items: events, and blocks of at most `maxBytes`, or one larger block. Their bytes still count. */
+  take(maxBytes: number): readonly Item[];
+  /** Subtracts the bytes of blocks that the main thread has handled. */
   release(bytes: number): void;
-  /** Drops the oldest blocks, as far as the bound asks for. */
+  /** Drops the oldest blocks until the capacity is not exceeded. */
   shrink(): void;
-  /** Whether there is nothing to take. */
+  /** Whether the store contains nothing to take. */
   readonly isEmpty: boolean;
 }
 
-/** A block is made of the views of this much memory, or of a small part of the bound: drops go by blocks. */
+/** Memory for the frames of one block: at most a small part of the capacity, because whole blocks are dropped. */
 const blockBytesOf = (capacityBytes: number): number => Math.min(64 * 1024, capacityBytes / 64);
 
-/** What came up to a happening: how much of it was dropped, and the rest. */
-interface Stretch {
+/** The frames up to an event: the dropped ones, the blocks, and the event. */
+interface Section {
   missed: MissedFrames | undefined;
   readonly blocks: Block[];
-  end: Told | undefined;
+  end: EventItem | undefined;
 }
 
 /**
- * Makes the store of a worker.
+ * Creates the store of a worker.
  *
- * @param capacityBytes - how many bytes of frames it may hold, with the table of each block, and with what was taken and is not released
+ * @param capacityBytes - capacity for frames and the table of each block, including blocks that were taken and not released
  */
 export const createStore = (capacityBytes: number): Store => {
-  const stretches: Stretch[] = [];
-  const fresh = createOpenBlock(blockBytesOf(capacityBytes));
+  const sections: Section[] = [];
+  const filling = createOpenBlock(blockBytesOf(capacityBytes));
   let sealedBytes = 0;
 
-  const newest = (): Stretch => {
-    const stretch = stretches.at(-1);
-    if (stretch !== undefined && stretch.end === undefined) return stretch;
-    return stretches[stretches.push({ missed: undefined, blocks: [], end: undefined }) - 1] as Stretch;
+  const newest = (): Section => {
+    const section = sections.at(-1);
+    if (section !== undefined && section.end === undefined) return section;
+    return sections[sections.push({ missed: undefined, blocks: [], end: undefined }) - 1] as Section;
   };
 
-  const hold = (block: Block | undefined): boolean => {
+  const addBlock = (block: Block | undefined): boolean => {
     if (block === undefined) return false;
     newest().blocks.push(block);
     sealedBytes += block.bytes.byteLength;
@@ -53,30 +53,30 @@ export const createStore = (capacityBytes: number): Store => {
   };
 
   const next = (room: number): Item | undefined => {
-    const [stretch] = stretches;
-    if (stretch === undefined) return undefined;
-    const { missed, blocks, end } = stretch;
-    stretch.missed = undefined;
+    const [section] = sections;
+    if (section === undefined) return undefined;
+    const { missed, blocks, end } = section;
+    section.missed = undefined;
     if (missed !== undefined) return missed;
     const [block] = blocks;
     if (block !== undefined) return block.bytes.byteLength <= room ? blocks.shift() : undefined;
-    stretches.shift();
+    sections.shift();
     return end;
   };
 
   return {
-    put: (frame) => hold(fresh.add(frame)),
-    tell: (told) => {
-      hold(fresh.seal());
-      newest().end = told;
+    addFrame: (frame) => addBlock(filling.add(frame)),
+    addEvent: (item) => {
+      addBlock(filling.seal());
+      newest().end = item;
     },
-    take: (mostBytes) => {
-      hold(fresh.seal());
+    take: (maxBytes) => {
+      addBlock(filling.seal());
       const items: Item[] = [];
       let room = Infinity;
       for (let item = next(room); item !== undefined; item = next(room)) {
         items.push(item);
-        if (item.type === 'frames') room = Math.min(room, mostBytes) - item.bytes.byteLength;
+        if (item.type === 'frames') room = Math.min(room, maxBytes) - item.bytes.byteLength;
       }
       return items;
     },
@@ -84,17 +84,17 @@ export const createStore = (capacityBytes: number): Store => {
       sealedBytes -= bytes;
     },
     shrink: () => {
-      while (sealedBytes + fresh.heldBytes > capacityBytes) {
-        const stretch = stretches.find(({ blocks }) => blocks.length > 0);
-        const block = stretch?.blocks.shift();
-        if (stretch === undefined || block === undefined) return;
+      while (sealedBytes + filling.usedBytes > capacityBytes) {
+        const section = sections.find(({ blocks }) => blocks.length > 0);
+        const block = section?.blocks.shift();
+        if (section === undefined || block === undefined) return;
         sealedBytes -= block.bytes.byteLength;
-        const { from, frames } = stretch.missed ?? { from: block.from, frames: 0 };
-        stretch.missed = { type: 'missed', from, to: block.to, frames: frames + block.count };
+        const { from, frames } = section.missed ?? { from: block.from, frames: 0 };
+        section.missed = { type: 'missed', from, to: block.to, frames: frames + block.count };
       }
     },
     get isEmpty() {
-      return stretches.length === 0 && fresh.isEmpty;
+      return sections.length === 0 && filling.isEmpty;
     },
   };
 };

@@ -5,28 +5,28 @@ import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
 import type { Emit } from '../reconnect/lifecycle.js';
 import type { OnClosing } from '../transport/handshake.js';
-import { answerTo, keyAnswer } from './answers.js';
-import { keptValues } from './kept-values.js';
-import { lostWorker, notStarted } from './lost-worker.js';
-import type { Boot, FromWorker, ToWorker } from './messages.js';
-import { movedSettings } from './moved-settings.js';
+import { bootWorker } from './boot-worker.js';
+import { openCallChannel } from './call-channel.js';
+import { cloneableSettings } from './cloneable-settings.js';
+import type { FromWorker, ToWorker } from './messages.js';
 import { networkDefaults } from './network-defaults.js';
 import { countHandled, createProgress } from './progress.js';
-import { openQuestions } from './questions.js';
 import { createReceiver } from './receiver.js';
 import type { startWorker } from './start-worker.js';
-import { workerEnvironment } from './worker-environment.js';
+import { storedValues } from './thrown-values.js';
+import { callApiKey, callUser } from './user-calls.js';
+import { workerLost, workerNotStarted } from './worker-failure.js';
 
-/** A closing handshake is cut after a second; a worker that has not ended some time later never will by itself. */
+/** Longest wait for the end of a stopped worker. A closing handshake takes at most one second, so a worker that takes longer hangs. */
 const graceMs = 3_000;
 
 /**
- * Starts a worker and streams what it receives.
+ * Starts a worker and streams the frames that it receives.
  *
- * Errors with what stopped the feed there, and with `receiver-failed` when the worker is lost. Unsubscribing lets it close its connection and
- * end; before it is up, it is ended at once.
+ * Errors with the error that stopped the feed in the worker, and with `receiver-failed` if the worker ends early. Unsubscribing
+ * stops the worker, which closes its connection and ends. A worker that is not ready yet is terminated.
  *
- * @param connectionsBefore - how many connections earlier workers of this subscription had
+ * @param connectionsBefore - how many connections earlier workers of this subscription opened
  * @param start - starts the thread
  */
 export const worker$ = (
@@ -38,33 +38,33 @@ export const worker$ = (
   onClosing: OnClosing,
 ): Observable<Frame> =>
   new Observable((subscriber) => {
-    const kept = keptValues();
-    const receiver = createReceiver(subscriber, emit, kept, connectionsBefore);
+    const values = storedValues();
+    const receiver = createReceiver(subscriber, emit, values, connectionsBefore);
     const progress = createProgress();
-    const questions = openQuestions((question) => answerTo(question, settings, kept), subscriber);
+    const channel = openCallChannel((call) => callUser(call, settings, values), subscriber);
 
-    const worker = started(start, { ...questions.asked, progress, network: networkDefaults() });
+    const worker = bootWorker(start, { ...channel.workerEnd, progress, network: networkDefaults() });
     if (!(worker instanceof Worker)) {
-      questions.close();
-      return subscriber.error(notStarted(settings, worker.cause));
+      channel.close();
+      return subscriber.error(workerNotStarted(settings, worker.cause));
     }
     const post = (message: ToWorker) => worker.postMessage(message);
 
-    let isUp = false;
+    let isReady = false;
     let cause: unknown;
     const handle: { readonly [Type in FromWorker['type']]: (message: Extract<FromWorker, { type: Type }>) => void } = {
       ready: () => {
-        isUp = true;
-        post({ type: 'start', feed, settings: movedSettings(settings) });
+        isReady = true;
+        post({ type: 'start', feed, settings: cloneableSettings(settings) });
       },
       batch: ({ items }) => {
-        receiver.take(items);
-        // Not before the end of this turn: whoever else has something to do comes first.
+        receiver.receive(items);
+        // Acknowledge at the end of the turn, so that other callbacks run before the next batch.
         setImmediate(() => {
-          if (countHandled(progress) && !subscriber.closed) post({ type: 'go-on' });
+          if (countHandled(progress) && !subscriber.closed) post({ type: 'resume' });
         });
       },
-      'key-wanted': ({ id }) => void keyAnswer(settings, kept).then((key) => post({ type: 'key', id, key })),
+      'key-request': ({ id }) => void callApiKey(settings, values).then((key) => post({ type: 'key', id, key })),
     };
     worker
       .on('message', (message: FromWorker) => {
@@ -72,36 +72,22 @@ export const worker$ = (
       })
       .on('error', (error) => (cause = error))
       .on('exit', (code) => {
-        questions.close();
+        channel.close();
         if (subscriber.closed) return;
         const why = cause ?? new Error(`it exited with code ${code}`);
-        subscriber.error(isUp ? lostWorker(settings, receiver.open, why) : notStarted(settings, why));
+        subscriber.error(isReady ? workerLost(settings, receiver.open, why) : workerNotStarted(settings, why));
       });
 
     return () => {
-      const gone = endOf(worker);
-      onClosing(gone);
-      if (!isUp) return void worker.terminate();
+      const ended = endOf(worker);
+      onClosing(ended);
+      if (!isReady) return void worker.terminate();
       post({ type: 'stop' });
-      const bound = setTimeout(() => void worker.terminate(), graceMs);
-      void gone.then(() => clearTimeout(bound));
+      const timeout = setTimeout(() => void worker.terminate(), graceMs);
+      void ended.then(() => clearTimeout(timeout));
     };
   });
 
-// One that has ended has no number any more.
+// The `threadId` of a worker that has ended is -1.
 const endOf = (worker: Worker): Promise<void> =>
   worker.threadId === -1 ? Promise.resolve() : new Promise((resolve) => worker.once('exit', () => resolve()));
-
-const started = (start: typeof startWorker, boot: Boot): Worker | { readonly cause: unknown } => {
-  try {
-    return start({
-      name: 'rx-trade-feed',
-      env: workerEnvironment(),
-      execArgv: [],
-      workerData: boot,
-      transferList: [boot.questions],
-    });
-  } catch (cause) {
-    return { cause };
-  }
-};

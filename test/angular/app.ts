@@ -15,7 +15,7 @@ import {
 } from '@angular/core';
 import { type ComponentFixture, TestBed, TestComponentRenderer } from '@angular/core/testing';
 
-// Angular as it is, with components, templates and change detection, but without a browser: it draws on the few objects below.
+// Real Angular with components, templates and change detection, but without a browser: the renderer below uses plain objects.
 
 class PlainNode {
   text = '';
@@ -58,20 +58,20 @@ const TestPlatform = NgModule({
 })(class {});
 
 Object.assign(globalThis, { Node: PlainNode });
-ɵsetDocument({ head: {} } as Document);
+ɵsetDocument({ head: {} });
 TestBed.initTestEnvironment(TestPlatform, platformCore());
 
-/** Makes a zoneless app with these providers, in place of the one before. */
+/** Starts a zoneless app with these providers. It replaces the previous app. */
 export const startApp = (...providers: readonly (Provider | EnvironmentProviders)[]): void => {
   TestBed.resetTestingModule();
   TestBed.configureTestingModule({ providers: [provideZonelessChangeDetection(), ...providers] });
 };
 
-/** Puts a component with `OnPush` on the page. */
+/** Renders a component with `OnPush`. */
 export const show = <C>(component: Type<C>, template = ''): ComponentFixture<C> => {
   const metadata = { selector: 'a-component', template, changeDetection: ChangeDetectionStrategy.OnPush };
   return TestBed.createComponent(Component(metadata)(component));
 };
 
-/** The text that a component shows. */
+/** Returns the text that a component shows. */
 export const textOf = ({ nativeElement }: ComponentFixture<unknown>): string => String(nativeElement).trim();

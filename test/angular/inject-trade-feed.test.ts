@@ -27,7 +27,7 @@ class Reader {
   readonly feed: AngularTradeFeed = injectTradeFeed();
 }
 
-// What plays the relay: the events of the current connection, and how many there were.
+// The relay of the test: the events of the current connection, and the number of connections.
 let relay$: Subject<RelayedEvent>;
 let connections = 0;
 let isOpen = false;
@@ -52,7 +52,7 @@ afterEach(() => {
 });
 
 describe('the connection', () => {
-  it('is opened with the first component, and is one for all', () => {
+  it('is opened with the first component, and shared by all', () => {
     appWith();
     TestBed.inject(EnvironmentInjector);
     expect(connections).toBe(0);
@@ -66,7 +66,7 @@ describe('the connection', () => {
     expect(connections).toBe(1);
   });
 
-  it('is closed lingerMs after the last component was destroyed, 1 s by default', async () => {
+  it('is closed `lingerMs` after the last component is destroyed, 1 s by default', async () => {
     for (const [options, lingerMs] of [
       [{}, 1_000],
       [{ lingerMs: 50 }, 50],
@@ -84,13 +84,13 @@ describe('the connection', () => {
     }
   });
 
-  it('is closed with the last component when it lingers for no time', () => {
+  it('is closed with the last component with `lingerMs: 0`', () => {
     appWith({ lingerMs: 0 });
     show(Reader).destroy();
     expect([connections, isOpen]).toEqual([1, false]);
   });
 
-  it('is kept over a change of page, and opened anew after a longer absence', async () => {
+  it('stays open during a change of route, and is opened again after a longer time', async () => {
     appWith();
     show(Reader).destroy();
     await after(999);
@@ -103,7 +103,7 @@ describe('the connection', () => {
     expect([connections, isOpen]).toEqual([2, true]);
   });
 
-  it('is closed with the injector, at once, and leaves no timer', () => {
+  it('is closed with the injector at once, and leaves no timer', () => {
     appWith();
     show(Reader);
     TestBed.resetTestingModule();
@@ -114,7 +114,7 @@ describe('the connection', () => {
     expect([connections, isOpen, jest.getTimerCount()]).toEqual([2, false, 0]);
   });
 
-  it('is closed with the injector of its provider, whoever still holds it', async () => {
+  it('is closed with the injector of its provider, even if other code uses it', async () => {
     startApp();
     const route = createEnvironmentInjector([provideTradeFeedFrom(source$)], TestBed.inject(EnvironmentInjector));
     const feed = createEnvironmentInjector([], route).runInContext(injectTradeFeed);
@@ -127,7 +127,7 @@ describe('the connection', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('is one for each provider: a route can have its own', () => {
+  it('exists once for each provider, so a route can have a separate one', () => {
     appWith();
     const route = createEnvironmentInjector([provideTradeFeedFrom(NEVER)], TestBed.inject(EnvironmentInjector));
     route.runInContext(injectTradeFeed);
@@ -136,9 +136,9 @@ describe('the connection', () => {
     expect(connections).toBe(1);
   });
 
-  it('is opened and closed outside the zone of Angular, and so is every timer set', async () => {
+  it('is opened and closed outside the zone of Angular, and sets its timers there', async () => {
     let depth = 0;
-    const setInside: string[] = [];
+    const callsInside: string[] = [];
     const enter = <T>(work: () => T): T => {
       depth += 1;
       try {
@@ -147,7 +147,7 @@ describe('the connection', () => {
         depth -= 1;
       }
     };
-    const isInside = (what: string) => depth > 0 && setInside.push(what);
+    const recordInside = (call: string) => depth > 0 && callsInside.push(call);
     const zone = {
       run: enter,
       runOutsideAngular: <T>(work: () => T): T => {
@@ -161,10 +161,10 @@ describe('the connection', () => {
       },
     };
     const watched$ = new Observable<RelayedEvent>((subscriber) => {
-      isInside('subscribe');
+      recordInside('subscribe');
       const subscription = source$.subscribe(subscriber);
       return () => {
-        isInside('unsubscribe');
+        recordInside('unsubscribe');
         subscription.unsubscribe();
       };
     });
@@ -174,10 +174,10 @@ describe('the connection', () => {
       TestBed.inject(EnvironmentInjector),
     );
     for (const name of ['setTimeout', 'setInterval'] as const) {
-      const original = globalThis[name] as (...given: unknown[]) => never;
-      jest.spyOn(globalThis, name).mockImplementation((...given: unknown[]) => {
-        isInside(name);
-        return original(...given);
+      const original = globalThis[name] as (...args: unknown[]) => never;
+      jest.spyOn(globalThis, name).mockImplementation((...args: unknown[]) => {
+        recordInside(name);
+        return original(...args);
       });
     }
     const component = createEnvironmentInjector([], injector);
@@ -188,8 +188,8 @@ describe('the connection', () => {
       feed.restart();
       component.destroy();
     });
-    expect(setInside).toEqual([]);
-    // The period of the figures, and the linger.
+    expect(callsInside).toEqual([]);
+    // The timers are the period of the figures, and `lingerMs`.
     expect(jest.getTimerCount()).toBe(2);
     await after(1_000);
     expect([connections, isOpen, jest.getTimerCount()]).toEqual([2, false, 0]);
@@ -198,25 +198,25 @@ describe('the connection', () => {
 });
 
 describe('frames$ and events$', () => {
-  it('end with their component, and with no other', () => {
+  it('complete with their component only', () => {
     appWith();
     const [first, second] = [show(Reader), show(Reader)];
     const seen: string[] = [];
     for (const [name, { componentInstance }] of Object.entries({ first, second })) {
       componentInstance.feed.frames$.subscribe({
         next: (each) => seen.push(`${name} ${each.text()}`),
-        complete: () => seen.push(`${name} over`),
+        complete: () => seen.push(`${name} complete`),
       });
-      componentInstance.feed.events$.subscribe({ complete: () => seen.push(`${name} events over`) });
+      componentInstance.feed.events$.subscribe({ complete: () => seen.push(`${name} events complete`) });
     }
     relay$.next(opened());
     relay$.next(frame('a'));
     first.destroy();
     relay$.next(frame('b'));
-    expect(seen).toEqual(['first a', 'second a', 'first over', 'first events over', 'second b']);
+    expect(seen).toEqual(['first a', 'second a', 'first complete', 'first events complete', 'second b']);
   });
 
-  it('of a component that is gone complete at once, and open nothing', async () => {
+  it('of a destroyed component complete at once, and open no connection', async () => {
     appWith();
     const reader = show(Reader);
     const { feed } = reader.componentInstance;
@@ -230,17 +230,17 @@ describe('frames$ and events$', () => {
     expect([connections, isOpen]).toEqual([1, false]);
   });
 
-  it('are told everything in order, of the same objects', () => {
+  it('emit all events in order, as the same objects', () => {
     appWith();
     const events: RelayedEvent[] = [];
     show(Reader).componentInstance.feed.events$.subscribe((event) => events.push(event));
-    const told = [opened(), frame('a'), disconnected({ code: 'relay-lost' }), reconnecting(5)];
-    for (const event of told) relay$.next(event);
-    expect(events).toHaveLength(told.length);
-    for (const [at, event] of told.entries()) expect(events[at]).toBe(event);
+    const sent = [opened(), frame('a'), disconnected({ code: 'relay-lost' }), reconnecting(5)];
+    for (const event of sent) relay$.next(event);
+    expect(events).toHaveLength(sent.length);
+    for (const [at, event] of sent.entries()) expect(events[at]).toBe(event);
   });
 
-  it('go on for the others when a consumer throws; its exception is unhandled, as ever', async () => {
+  it('continue for other consumers when one throws; the exception is unhandled', async () => {
     const onUnhandledError = jest.fn();
     config.onUnhandledError = onUnhandledError;
     try {
@@ -262,14 +262,14 @@ describe('frames$ and events$', () => {
 });
 
 describe('the signals', () => {
-  it('begin as connecting, with no figures, no window and no failure', () => {
+  it('start with connecting, without figures, window and failure', () => {
     appWith();
     const { feed } = show(Reader).componentInstance;
     expect(feed.status()).toEqual({ state: 'connecting', since: Date.now() });
     expect([feed.stats(), feed.window(), feed.failure()]).toEqual([undefined, undefined, undefined]);
   });
 
-  it('tell the status through an outage, to a late component as well', () => {
+  it('show the status during an outage, to a late component too', () => {
     appWith();
     const { feed } = show(Reader).componentInstance;
     relay$.next(opened());
@@ -284,7 +284,7 @@ describe('the signals', () => {
     expect(feed.status().state).toBe('live');
   });
 
-  it('tell the figures at the end of each period', async () => {
+  it('show the figures at the end of each period', async () => {
     appWith({ stats: { everyMs: 200 } });
     const { feed } = show(Reader).componentInstance;
     relay$.next(opened());
@@ -298,7 +298,7 @@ describe('the signals', () => {
     expect(feed.stats()).toMatchObject({ frames: 1, totalFrames: 3 });
   });
 
-  it('tell the latest window, of 1 s and at most 1 000 frames by default', async () => {
+  it('show the latest window, of 1 s and at most 1 000 frames by default', async () => {
     jest.setSystemTime(10_000);
     appWith();
     const { feed } = show(Reader).componentInstance;
@@ -319,7 +319,7 @@ describe('the signals', () => {
     expect(feed.window()).toMatchObject({ start: 11_000, count: 0, complete: true });
   });
 
-  it('pass over the values of a relay with `select`: windows and `frames$` have frames alone', async () => {
+  it('ignore the values of a relay with `select`: windows and `frames$` contain frames only', async () => {
     jest.setSystemTime(10_000);
     appWith();
     const { feed } = show(Reader).componentInstance;
@@ -334,7 +334,7 @@ describe('the signals', () => {
     expect(feed.stats()).toMatchObject({ totalFrames: 3 });
   });
 
-  it('take their windows as they are told to', async () => {
+  it('use the options of the window', async () => {
     jest.setSystemTime(10_000);
     appWith({ window: { lengthMs: 100, maxFrames: 1 } });
     const { feed } = show(Reader).componentInstance;
@@ -345,35 +345,35 @@ describe('the signals', () => {
     expect(feed.window()).toMatchObject({ start: 10_000, end: 10_100, count: 2, dropped: 1 });
   });
 
-  it('make windows while a component asks for them, and else not', async () => {
+  it('compute windows only while a component uses them', async () => {
     jest.setSystemTime(10_000);
     const now = jest.fn(() => Date.now());
     const schedule = jest.fn(() => EMPTY.subscribe());
     appWith({ window: { scheduler: { now, schedule } } });
-    const holder = show(Reader);
-    const { status } = holder.componentInstance.feed;
+    const reader = show(Reader);
+    const { status } = reader.componentInstance.feed;
     for (const event of [opened(), frame('a')]) relay$.next(event);
     await after(5_000);
     expect([status().state, now.mock.calls, schedule.mock.calls]).toEqual(['live', [], []]);
 
-    const asks = show(Reader);
-    asks.componentInstance.feed.window();
+    const user = show(Reader);
+    user.componentInstance.feed.window();
     for (const text of ['a', 'b']) relay$.next(frame(text));
     expect(now).toHaveBeenCalled();
-    asks.destroy();
+    user.destroy();
     now.mockClear();
     relay$.next(frame('c'));
     expect(now).not.toHaveBeenCalled();
   });
 
-  it('forget the window when nobody asks for one', async () => {
+  it('remove the window when no component uses it', async () => {
     jest.setSystemTime(10_000);
     appWith({ window: { lengthMs: 100 } });
     show(Reader);
-    const asks = [show(Reader), show(Reader)].map((reader) => [reader, reader.componentInstance.feed.window] as const);
+    const users = [show(Reader), show(Reader)].map((reader) => [reader, reader.componentInstance.feed.window] as const);
     relay$.next(opened());
     await after(100);
-    const [first, second] = asks as [(typeof asks)[0], (typeof asks)[0]];
+    const [first, second] = users as [(typeof users)[0], (typeof users)[0]];
     expect(first[1]()).toMatchObject({ start: 10_000 });
     first[0].destroy();
     expect(first[1]()).toMatchObject({ start: 10_000 });
@@ -381,7 +381,7 @@ describe('the signals', () => {
     expect(first[1]()).toBeUndefined();
   });
 
-  it('begin anew with a connection that is opened anew', async () => {
+  it('start again with a new connection', async () => {
     appWith({ stats: { everyMs: 10 }, window: { lengthMs: 10 }, lingerMs: 0 });
     const reader = show(Reader);
     reader.componentInstance.feed.window();
@@ -394,21 +394,21 @@ describe('the signals', () => {
 });
 
 describe('a stop', () => {
-  it("is told as a failure and as an event, and is nobody's error", () => {
+  it('is a failure and an event, and not an error of the Observables', () => {
     appWith();
     const { feed } = show(Reader).componentInstance;
-    const told: unknown[] = [];
-    feed.events$.subscribe({ next: (event) => told.push(event), error: (error: unknown) => told.push(error) });
+    const received: unknown[] = [];
+    feed.events$.subscribe({ next: (event) => received.push(event), error: (error: unknown) => received.push(error) });
     feed.frames$.subscribe();
     relay$.error(stop);
     expect(feed.failure()).toBe(stop);
-    expect(told).toEqual([{ type: 'stopped', at: Date.now(), failure: stop }]);
+    expect(received).toEqual([{ type: 'stopped', at: Date.now(), failure: stop }]);
     expect(isOpen).toBe(false);
     expect(show(Reader).componentInstance.feed.failure()).toBe(stop);
     expect(connections).toBe(1);
   });
 
-  it('is over with restart: the same subscriptions go on', () => {
+  it('ends with `restart`, and the same subscriptions continue', () => {
     appWith();
     const { feed } = show(Reader).componentInstance;
     const seen: string[] = [];
@@ -425,14 +425,14 @@ describe('a stop', () => {
     expect([feed.status().state, seen, connections]).toEqual(['live', ['a', 'b'], 2]);
   });
 
-  it('is what restart is for: it does nothing while the feed runs', () => {
+  it('is required for `restart`, which does nothing while the feed runs', () => {
     appWith();
     const { feed } = show(Reader).componentInstance;
     feed.restart();
     expect([connections, isOpen]).toEqual([1, true]);
   });
 
-  it('can be told at once, and again', () => {
+  it('can happen at once, and again after a restart', () => {
     startApp(provideTradeFeedFrom(defer(() => throwError(() => ((connections += 1), stop)))));
     const { feed } = show(Reader).componentInstance;
     expect([feed.failure(), connections]).toEqual([stop, 1]);
@@ -440,7 +440,7 @@ describe('a stop', () => {
     expect([feed.failure(), connections]).toEqual([stop, 2]);
   });
 
-  it('makes no window look complete, and counts as lost', async () => {
+  it('makes windows incomplete, and counts as lost time', async () => {
     jest.setSystemTime(10_000);
     appWith({ stats: { everyMs: 1_000 } });
     const { feed } = show(Reader).componentInstance;
@@ -460,7 +460,7 @@ describe('a stop', () => {
     expect(feed.stats()).toMatchObject({ totalFrames: 1 });
   });
 
-  it('by an error of somebody else has it as its cause', () => {
+  it('by a foreign error has that error as its cause', () => {
     appWith();
     const { feed } = show(Reader).componentInstance;
     const cause = new Error('mine');
@@ -473,7 +473,7 @@ describe('a stop', () => {
     });
   });
 
-  it('is a completion as well: nothing looks live that is over, and restart begins anew', () => {
+  it('also follows a completion, so that the feed does not look live, and `restart` starts again', () => {
     appWith();
     const { feed } = show(Reader).componentInstance;
     const [next, complete] = [jest.fn(), jest.fn()];
@@ -481,7 +481,7 @@ describe('a stop', () => {
     relay$.next(opened());
     relay$.complete();
     expect(feed.failure()).toMatchObject({ code: 'relay-source-failed', verdict: 'stop' });
-    expect(feed.failure()?.message).toBe('The source of the feed completed. Restart the feed to receive more.');
+    expect(feed.failure()?.message).toBe('The feed is over: its source completed. Restart the feed to receive more.');
     expect([feed.status().state, isOpen]).toEqual(['stopped', false]);
     expect(next).toHaveBeenLastCalledWith({ type: 'stopped', at: Date.now(), failure: feed.failure() });
     expect(complete).not.toHaveBeenCalled();
@@ -489,25 +489,25 @@ describe('a stop', () => {
     expect([feed.status().state, feed.failure(), connections, isOpen]).toEqual(['connecting', undefined, 2, true]);
   });
 
-  it('may be answered with a restart by whoever hears of it first, and all hear of it before', () => {
+  it('can be answered with a restart by the first subscriber; all subscribers receive the stop before that', () => {
     appWith();
     const { feed } = show(Reader).componentInstance;
-    const heard: string[] = [];
+    const received: string[] = [];
     feed.events$.subscribe(({ type }) => {
       if (type !== 'stopped') return;
       feed.restart();
       feed.restart();
     });
-    feed.events$.subscribe(({ type }) => heard.push(`${type} ${connections}`));
+    feed.events$.subscribe(({ type }) => received.push(`${type} ${connections}`));
     relay$.error(stop);
     expect([feed.status().state, feed.failure(), connections, isOpen]).toEqual(['connecting', undefined, 2, true]);
     relay$.next(opened(2));
-    expect(heard).toEqual(['stopped 1', 'opened 2']);
+    expect(received).toEqual(['stopped 1', 'opened 2']);
     relay$.error(stop);
     expect(connections).toBe(3);
   });
 
-  it('tells when the feed ended, to a page that came later', () => {
+  it('has the time when the feed ended, also for a later page', () => {
     appWith();
     const { feed } = show(Reader).componentInstance;
     const endedAt = Date.now() - 60_000;
@@ -528,7 +528,7 @@ describe('change detection', () => {
     }
   }
 
-  it('runs once for a change of status and once a period, however many frames come', async () => {
+  it('runs once for a change of status and once per period, with any number of frames', async () => {
     jest.setSystemTime(10_000);
     appWith();
     const template = `{{ feed.status().state }}, {{ feed.stats()?.totalFrames }} in all, {{ feed.window()?.count }} in a window`;
@@ -547,11 +547,11 @@ describe('change detection', () => {
     expect(componentInstance.renders - atFirst).toBe(1);
     await after(200);
     expect(textOf(page)).toBe('live, 1000 in all, 1000 in a window');
-    // One for the figures, one for the window: they are not due at the same moment.
+    // One run for the figures and one for the window, which change at different times.
     expect(componentInstance.renders - atFirst).toBeLessThanOrEqual(3);
   });
 
-  it('runs no effect for a frame, and one for each signal that is set', async () => {
+  it('runs no effect for a frame, and one for each change of a signal', async () => {
     appWith();
     const runs = { status: 0, failure: 0 };
     const { feed } = show(Reader).componentInstance;
@@ -569,7 +569,7 @@ describe('change detection', () => {
     expect(runs).toEqual({ status: 2, failure: 1 });
   });
 
-  it('may be what asks for the window', async () => {
+  it('can start the windows from a template', async () => {
     jest.setSystemTime(10_000);
     appWith({ window: { lengthMs: 100 } });
     const page = show(Reader, '@if (feed.status().state === "live") { <b>{{ feed.window()?.count ?? "none" }}</b> }');
@@ -584,7 +584,7 @@ describe('change detection', () => {
 });
 
 describe('on a server', () => {
-  it('nothing is opened, the signals stay as they began, and nothing holds the rendering up', async () => {
+  it('no connection is opened, the signals keep their initial values, and rendering is not delayed', async () => {
     startApp(provideTradeFeedFrom(source$), { provide: PLATFORM_ID, useValue: 'server' });
     const page = show(Reader, '{{ feed.status().state }}{{ feed.stats() }}{{ feed.window() }}');
     const { feed } = page.componentInstance;
@@ -602,7 +602,7 @@ describe('on a server', () => {
 });
 
 describe('injectTradeFeed', () => {
-  it('says what to add where no feed is provided', () => {
+  it('throws an error that names the missing provider', () => {
     startApp();
     expect(() => TestBed.runInInjectionContext(injectTradeFeed)).toThrow(
       /^injectTradeFeed\(\) .* Add provideTradeFeed\(/,
@@ -613,14 +613,14 @@ describe('injectTradeFeed', () => {
     expect(() => injectTradeFeed()).toThrow(/NG0203.*injectTradeFeed\(\)/s);
   });
 
-  it('may be called, and its window asked for, where signals are read', () => {
+  it('can be called, and its window read, inside of `computed`', () => {
     startApp(provideTradeFeedFrom(concat(of(opened()), NEVER)));
     const feed = computed(() => TestBed.runInInjectionContext(injectTradeFeed));
     expect(computed(() => feed().window())()).toBeUndefined();
     expect(feed().status().state).toBe('live');
   });
 
-  it('serves what is no component, too: the feed ends with its injector', () => {
+  it('works outside of components, and the feed ends with its injector', () => {
     appWith({ lingerMs: 0 });
     const child = createEnvironmentInjector([], TestBed.inject(EnvironmentInjector));
     child.runInContext(() => {

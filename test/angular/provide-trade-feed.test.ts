@@ -25,16 +25,16 @@ let relay: Relay;
 const relays: Relay[] = [];
 let authorize: (request: IncomingMessage) => boolean;
 let requests: IncomingMessage[];
-const makeRelay = () => {
+const startRelay = () => {
   upstream$ = new Subject();
   relay = createRelay(upstream$, { batchMs: 1 });
   relays.push(relay);
 };
-// What answers instead of the relay, request by request; the last one repeats.
-let instead: string[];
+// The responses that replace the relay, request by request. The last one repeats.
+let responses: string[];
 const server = createServer((request, response) => {
   requests.push(request);
-  const text = instead.length > 1 ? instead.shift() : instead[0];
+  const text = responses.length > 1 ? responses.shift() : responses[0];
   if (text !== undefined) return void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(text);
   relayHandler(relay, { authorize: (each) => authorize(each) })(request, response);
 });
@@ -52,15 +52,15 @@ const storage = {
   getItem: (key: string) => stored.get(key) ?? null,
   setItem: jest.fn((key: string, value: string) => void stored.set(key, value)),
 };
-const giveStorage = (descriptor: PropertyDescriptor) =>
+const setStorage = (descriptor: PropertyDescriptor) =>
   Object.defineProperty(globalThis, 'sessionStorage', { configurable: true, ...descriptor });
 
 beforeEach(() => {
-  [requests, authorize, instead] = [[], () => true, []];
+  [requests, authorize, responses] = [[], () => true, []];
   stored.clear();
   storage.setItem.mockClear();
-  giveStorage({ value: storage });
-  makeRelay();
+  setStorage({ value: storage });
+  startRelay();
 });
 afterEach(() => {
   TestBed.resetTestingModule();
@@ -84,15 +84,15 @@ const texts = async (feed: AngularTradeFeed, n: number): Promise<string[]> =>
 const left = () => event(relay.events$, 'client-left');
 
 describe('provideTradeFeed', () => {
-  it('streams what a relay hands on, over one connection for all components, and leaves with the last', async () => {
+  it('streams the events of a relay over one connection for all components, and closes it with the last one', async () => {
     appWith();
     const readers = [show(Reader), show(Reader)];
     const feeds = readers.map(({ componentInstance }) => componentInstance.feed);
     const isOpen = event(relay.events$, 'client-joined');
     await isOpen;
-    const seen = feeds.map((feed) => texts(feed, 2));
+    const received = feeds.map((feed) => texts(feed, 2));
     for (const each of [opened(), frame('a'), frame('b')]) upstream$.next(each as FeedEvent);
-    expect(await Promise.all(seen)).toEqual([
+    expect(await Promise.all(received)).toEqual([
       ['a', 'b'],
       ['a', 'b'],
     ]);
@@ -104,10 +104,10 @@ describe('provideTradeFeed', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('goes on after a reload of the page, by what the tab remembers', async () => {
+  it('resumes after a reload of the page, with the position stored in the tab', async () => {
     for (const resume of [undefined, true, false]) {
       stored.clear();
-      makeRelay();
+      startRelay();
       appWith({ resume });
       const seen = texts(show(Reader).componentInstance.feed, 1);
       await event(relay.events$, 'client-joined');
@@ -127,7 +127,7 @@ describe('provideTradeFeed', () => {
     }
   });
 
-  it('does without the storage of the tab where it is blocked, full or not there', async () => {
+  it('works without the storage of the tab if it is blocked, full or missing', async () => {
     const refuse = () => {
       throw new Error('SecurityError');
     };
@@ -138,8 +138,8 @@ describe('provideTradeFeed', () => {
       { value: undefined },
     ];
     for (const storage of cases) {
-      giveStorage(storage);
-      makeRelay();
+      setStorage(storage);
+      startRelay();
       appWith();
       const seen = texts(show(Reader).componentInstance.feed, 1);
       await event(relay.events$, 'client-joined');
@@ -148,11 +148,11 @@ describe('provideTradeFeed', () => {
     }
   });
 
-  it('forgets what the tab remembers when it is no place in a feed', async () => {
-    for (const place of ['ключ', 'a\nb', '', ' ', 'x'.repeat(121), '{"id":1}']) {
-      makeRelay();
+  it('ignores an invalid position in the storage of the tab', async () => {
+    for (const position of ['ключ', 'a\nb', '', ' ', 'x'.repeat(121), '{"id":1}']) {
+      startRelay();
       requests = [];
-      stored.set(`rx-trade-feed:${url}`, place);
+      stored.set(`rx-trade-feed:${url}`, position);
       appWith();
       const seen = texts(show(Reader).componentInstance.feed, 1);
       await event(relay.events$, 'client-joined');
@@ -162,7 +162,7 @@ describe('provideTradeFeed', () => {
     }
   });
 
-  it('stops when it is refused, and goes on after restart, with the headers of then', async () => {
+  it('stops when it is refused, and continues after `restart` with new headers', async () => {
     authorize = ({ headers }) => headers.authorization === 'Bearer new';
     let token = 'old';
     appWith({ headers: () => ({ authorization: `Bearer ${token}` }) });
@@ -178,10 +178,10 @@ describe('provideTradeFeed', () => {
     expect([await seen, feed.failure()]).toEqual([['a'], undefined]);
   });
 
-  it('comes back when the feed of the relay has stopped, and says why; stops after the last time; restart counts again', async () => {
+  it('reconnects when the feed of the relay has stopped, with the reason; stops after `maxFeedStops`; `restart` counts from 0', async () => {
     const endedAt = Date.now();
     const stop = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt });
-    instead = [
+    responses = [
       hello() + message('e.1.0.1', JSON.parse(JSON.stringify(opened())) as object) + connectAgain(stop),
       hello() + connectAgain(stop),
     ];
@@ -194,8 +194,8 @@ describe('provideTradeFeed', () => {
       seen.push([type, status.state, ...reason, feed.failure()?.code]);
     });
     const isStopped = event(feed.events$, 'stopped');
-    const isBack = event(feed.events$, 'reconnecting', 2);
-    await isBack;
+    const reconnects = event(feed.events$, 'reconnecting', 2);
+    await reconnects;
     expect(feed.failure()).toBeUndefined();
     expect(feed.status()).toMatchObject({ state: 'reconnecting', failure: { message: stop.message } });
     await isStopped;
@@ -226,7 +226,7 @@ describe('provideTradeFeed', () => {
     expect([requests.length, feed.failure()]).toEqual([3, undefined]);
   });
 
-  it('calls headers before each request, where services can be injected', async () => {
+  it('calls `headers` before each request, in an injection context', async () => {
     class Session {
       turn = 0;
       token = () => Promise.resolve(`token-${(this.turn += 1)}`);
@@ -237,13 +237,13 @@ describe('provideTradeFeed', () => {
     show(Reader);
     await joined;
     const again = event(relay.events$, 'client-joined');
-    // The page comes back with the headers of then.
+    // The page reconnects with new headers.
     server.closeAllConnections();
     await again;
     expect(requests.map(({ headers }) => headers.authorization)).toEqual(['token-1', 'token-2']);
   });
 
-  it('calls headers outside the zone, with the services of the route that provides the feed', async () => {
+  it('calls `headers` outside the zone, with the services of the route that provides the feed', async () => {
     class Session {
       readonly token: string = 'of the app';
     }
@@ -284,7 +284,7 @@ describe('provideTradeFeed', () => {
     await gone;
   });
 
-  it('tells of what was missed between a stop and a restart, also without the storage of the tab', async () => {
+  it('reports a gap between a stop and a restart, also without the storage of the tab', async () => {
     appWith({ resume: false });
     const { feed } = show(Reader).componentInstance;
     const seen = texts(feed, 1);
@@ -296,22 +296,22 @@ describe('provideTradeFeed', () => {
     server.closeAllConnections();
     await stopped;
     expect(feed.failure()?.code).toBe('relay-refused');
-    makeRelay();
+    startRelay();
     authorize = () => true;
-    const [joined, told] = [event(relay.events$, 'client-joined'), event(feed.events$, 'gap')];
+    const [joined, gaps] = [event(relay.events$, 'client-joined'), event(feed.events$, 'gap')];
     feed.restart();
     await joined;
-    // Where the gap ends is known when the feed is open again.
+    // The end of the gap is known when the feed is open again.
     upstream$.next(opened());
-    expect(await told).toMatchObject([{ type: 'gap', failure: { code: 'relay-behind' } }]);
+    expect(await gaps).toMatchObject([{ type: 'gap', failure: { code: 'relay-behind' } }]);
     expect(feed.failure()).toBeUndefined();
     expect(stored.size).toBe(0);
   });
 
-  it('asks for nothing on a server, where a relative address is fine', async () => {
+  it('sends no request on a server, and accepts a relative address there', async () => {
     const { fetch } = globalThis;
-    const asked = jest.fn<typeof fetch>();
-    globalThis.fetch = asked;
+    const request = jest.fn<typeof fetch>();
+    globalThis.fetch = request;
     try {
       for (const address of ['/feed', 'feed', url]) {
         startApp(provideTradeFeed({ url: address }), { provide: PLATFORM_ID, useValue: 'server' });
@@ -322,10 +322,10 @@ describe('provideTradeFeed', () => {
     } finally {
       globalThis.fetch = fetch;
     }
-    expect([asked.mock.calls, requests]).toEqual([[], []]);
+    expect([request.mock.calls, requests]).toEqual([[], []]);
   });
 
-  it('takes a relative address as fetch does: on the base of the document', async () => {
+  it('resolves a relative address like fetch, against the base of the document', async () => {
     const document = { baseURI: url.replace('feed', 'app/') };
     Object.assign(globalThis, { document });
     try {

@@ -1,4 +1,4 @@
-// Compile-only: `tsc --noEmit` is the test. What must not compile is marked, and an unused mark fails.
+// Compile-only: `tsc --noEmit` is the test. Code that must not compile is marked with `@ts-expect-error`, and an unused mark is an error.
 import type { EnvironmentProviders, Signal } from '@angular/core';
 import { NEVER, type Observable, of, VirtualTimeScheduler } from 'rxjs';
 import { tradeFeedEvents$ } from 'rx-trade-feed';
@@ -15,7 +15,7 @@ import {
 import type { AnyFrame, RelayedEvent, TradeFeedError } from 'rx-trade-feed/browser';
 import type { FeedStats, FeedWindow } from 'rx-trade-feed/operators';
 
-// Each is assignable to the other, and what was inferred is not `any`.
+// Each type is assignable to the other one, and the inferred type is not `any`.
 type Same<A, B> = [A, B, 0 extends 1 & A ? 1 : 2] extends [B, A, 2] ? true : false;
 type Is<T extends true> = T;
 
@@ -42,22 +42,22 @@ export const most = {
 } as const satisfies ProvideTradeFeedOptions;
 export const some: FeedSignalOptions = { stats: undefined, window: { maxFrames: 1 }, lingerMs: undefined };
 export const window: WindowSignalOptions = { lengthMs: undefined };
-// A feed of Node serves as well, in a test or a demonstration.
+// A feed of Node is accepted too, for a test or a demo.
 export const fakes = [provideTradeFeedFrom(NEVER), provideTradeFeedFrom(tradeFeedEvents$('market'), some)];
 
 // @ts-expect-error -- there is no default address
 provideTradeFeed({});
-// @ts-expect-error -- where the place is remembered is decided by `resume`
+// @ts-expect-error -- `resume` decides where the position is stored
 provideTradeFeed({ url: '/feed', resumeIn: { getItem: () => null, setItem: () => undefined } });
 // @ts-expect-error -- the key of the service stays on the server
 provideTradeFeed({ url: '/feed', apiKey: 'key' });
-// @ts-expect-error -- the window has frames, not what an accumulator makes of them
+// @ts-expect-error -- the window contains frames, not the result of an accumulator
 provideTradeFeed({ url: '/feed', window: { lengthMs: 1_000, seed: () => 0 } });
-// @ts-expect-error -- a fake gives events
+// @ts-expect-error -- the source must emit events
 provideTradeFeedFrom(of(1));
 // @ts-expect-error -- a signal is read, not set
 export const setter = feed().status.set as unknown;
 // @ts-expect-error -- frames cannot be sent
 export const sender = feed().frames$.next as unknown;
-// @ts-expect-error -- the latest window may not be there yet
+// @ts-expect-error -- there may be no window yet
 export const count = feed().window().count;

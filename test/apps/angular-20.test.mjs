@@ -1,23 +1,15 @@
-// An Angular 20 app, the oldest that the library is for, made by following docs/angular.md: with zone.js, as it is new there.
+// Follows docs/angular.md in an Angular 20 app, the oldest supported version. A new app of that version uses zone.js.
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { countingMain, typeProof } from './angular/main.mjs';
-import { scenario } from './angular/scenario.mjs';
-import { makeApp } from './angular/scratch-app.mjs';
+import { runScenario } from './angular/scenario.mjs';
+import { createApp } from './angular/scratch-app.mjs';
 
-const tools = {
-  '@angular/build': '20.3.41',
-  '@angular/cli': '20.3.43',
-  typescript: '~5.9.2',
-  'zone.js': '~0.15.0',
-  rxjs: '~7.8.0',
-  tslib: '^2.3.0',
-};
 let app;
 
 before(
   async () => {
-    app = await makeApp('20.3.32', tools);
+    app = await createApp('angular-20');
     await app.write('src/main.ts', countingMain(true));
     await app.write('src/type-proof.ts', typeProof);
   },
@@ -31,6 +23,6 @@ test('compiles, without types of Node', async () => {
 });
 
 test('shows frames, an outage, a reload and a stop', async (t) => {
-  const { frames, renders } = await scenario(app, 'dist/zone');
+  const { frames, renders } = await runScenario(app, 'dist/zone');
   t.diagnostic(`${renders} runs of change detection for ${frames} frames`);
 });

@@ -1,27 +1,19 @@
-// An Angular 22 app, made by following docs/angular.md: zoneless, in Chromium, and on a server.
+// Follows docs/angular.md in an Angular 22 app: zoneless, in Chromium, and on a server.
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { countingMain, typeProof } from './angular/main.mjs';
 import { contents, openPage } from './angular/page.mjs';
-import { scenario } from './angular/scenario.mjs';
-import { makeApp } from './angular/scratch-app.mjs';
-import { end, started } from './angular/serve.mjs';
+import { runScenario } from './angular/scenario.mjs';
+import { createApp } from './angular/scratch-app.mjs';
+import { startProgram, stopProgram } from './angular/serve.mjs';
 
-const tools = {
-  '@angular/build': '22.2.7',
-  '@angular/cli': '22.2.7',
-  typescript: '~6.0.3',
-  'zone.js': '~0.16.3',
-  rxjs: '~7.8.0',
-  tslib: '^2.3.0',
-};
 let app;
 
 before(
   async () => {
-    app = await makeApp('22.2.0', tools);
+    app = await createApp('angular-22');
     await app.write('src/main.ts', countingMain(false));
     await app.write('src/main.zone.ts', countingMain(true));
     await app.write('src/type-proof.ts', typeProof);
@@ -37,50 +29,50 @@ test('compiles, without types of Node', async () => {
 });
 
 test('shows frames, an outage, a reload and a stop', async (t) => {
-  const { frames, renders } = await scenario(app, 'dist/zoneless');
+  const { frames, renders } = await runScenario(app, 'dist/zoneless');
   t.diagnostic(`zoneless: ${renders} runs of change detection for ${frames} frames`);
 });
 
-test('does the same with zone.js', async (t) => {
+test('works the same with zone.js', async (t) => {
   await app.ng('build', '--browser', 'src/main.zone.ts', '--polyfills', 'zone.js', '--output-path', 'dist/zone');
-  const { frames, renders } = await scenario(app, 'dist/zone');
+  const { frames, renders } = await runScenario(app, 'dist/zone');
   t.diagnostic(`zone.js: ${renders} runs of change detection for ${frames} frames`);
 });
 
-test('renders on a server without opening anything', async (t) => {
+test('renders on a server without a request', async (t) => {
   await copyFile(join(import.meta.dirname, 'angular/ssr.mjs'), join(app.folder, 'ssr.mjs'));
   const { stdout } = await app.run('ssr.mjs');
-  const { html, asked, ms } = JSON.parse(stdout.trim().split('\n').at(-1));
+  const { html, requests, ms } = JSON.parse(stdout.trim().split('\n').at(-1));
   assert.match(html, /<p role="status">Connecting\.<\/p>/);
-  assert.deepEqual(asked, []);
+  assert.deepEqual(requests, []);
   t.diagnostic(`rendered in ${ms} ms`);
 });
 
-test('the development server shows what the relay of the guide sends', { timeout: 60_000 }, async () => {
+test('the development server shows the frames of the relay of the guide', { timeout: 60_000 }, async () => {
   const [port, target] = ["listen(3000, '127.0.0.1')", 'http://127.0.0.1:3000'];
   const [relay, proxy] = [await app.read('relay.mjs'), await app.read('proxy.conf.json')];
   assert.ok(relay.includes(port) && proxy.includes(target));
-  // A port that is free: the rest is as in the guide.
-  const telling = "listen(0, '127.0.0.1', function () { process.send({ port: this.address().port }); })";
-  await app.write('relay.mjs', relay.replace(port, telling));
-  const { program, url } = await started(app, 'relay.mjs');
+  // Uses a free port, and sends it to this process. The rest is unchanged.
+  const freePort = "listen(0, '127.0.0.1', function () { process.send({ port: this.address().port }); })";
+  await app.write('relay.mjs', relay.replace(port, freePort));
+  const { program, url } = await startProgram(app, 'relay.mjs');
   await app.write('proxy.conf.json', proxy.replace(target, url));
   const ng = 'node_modules/@angular/cli/bin/ng.js';
   const { page, errors, close } = await openPage();
   const development = app.spawn(ng, 'serve', '--port', '0', '--proxy-config', 'proxy.conf.json');
   try {
-    const address = await printed(development, /http:\/\/localhost:\d+/);
+    const address = await waitForOutput(development, /http:\/\/localhost:\d+/);
     await page.goto(address);
-    await contents(page).says(/^Live since /);
+    await contents(page).statusIs(/^Live since /);
     await contents(page).framesReach(1);
     assert.deepEqual(errors, []);
   } finally {
-    await Promise.all([close(), end(development), end(program)]);
+    await Promise.all([close(), stopProgram(development), stopProgram(program)]);
   }
 });
 
-/** Waits for what a program prints, and goes on reading: it would break on a pipe that nobody reads. */
-const printed = (program, pattern) =>
+/** Waits until a program has printed a pattern. It keeps reading, because the program fails if its pipe is closed. */
+const waitForOutput = (program, pattern) =>
   new Promise((resolve, reject) => {
     let text = '';
     program.stdout.setEncoding('utf8').on('data', (part) => {
@@ -88,5 +80,5 @@ const printed = (program, pattern) =>
       const [found] = pattern.exec(text) ?? [];
       if (found !== undefined) resolve(found);
     });
-    program.once('exit', () => reject(new Error(`It ended without ${pattern}:\n${text}${program.complaints}`)));
+    program.once('exit', () => reject(new Error(`The program exited without ${pattern}:\n${text}${program.errors}`)));
   });

@@ -1,4 +1,4 @@
-// Decoders in a page of Chromium whose Content-Security-Policy disallows code generation: what they decode, and what the page reports.
+// Checks decoders in a page of Chromium whose Content-Security-Policy disallows code generation: their values, and the reported violations.
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 import { chromium as chromiumDriver } from 'playwright-core';
 import { chromium, chromiumArgs } from './support.mjs';
 
-/** Decodes with ten decoders; gives the values, and the violations that the page was notified of. */
+/** Decodes with ten decoders. The result contains the values and the reported violations. */
 const program = `
   import * as t from 'io-ts';
   import { of } from 'rxjs';
@@ -18,7 +18,7 @@ const program = `
   const texts = ['{"n":1}', '{"n":"x"}', '{"n":2}'];
   const frames$ = of(...texts.map((text) => new Frame('raw', encoder.encode(text), false, 0, 1)));
 
-  // Not within a call of the driver's: what Chromium evaluates for a driver may use eval under any policy.
+  // Starts here, because code that a driver evaluates may use eval under any policy.
   const options = JSON.parse(decodeURIComponent(location.search.slice(1)));
   globalThis.result = new Promise((done) => {
     const violations = [];
@@ -32,7 +32,7 @@ const program = `
       frames$.pipe(decodeWith(codec, options)).subscribe(({ value }) => values.push(value.n));
       frames$.pipe(decodeEither(codec, options)).subscribe((either) => values.push(either.right?.value.n ?? either._tag));
     }
-    // The events come in order: after this one there is none of the decoders.
+    // Violations are reported in order, so all those of the decoders precede this one.
     new Image().src = '/image';
   });`;
 
@@ -64,8 +64,8 @@ after(async () => {
   server?.closeAllConnections();
 });
 
-const decodeAll = async (given, options = {}) => {
-  policy = given;
+const decodeAll = async (pagePolicy, options = {}) => {
+  policy = pagePolicy;
   const page = await browser.newPage();
   try {
     const query = encodeURIComponent(JSON.stringify(options));
@@ -83,15 +83,15 @@ test('ten decoders report one violation where eval is disallowed', async () => {
   assert.deepEqual(await decodeAll(strict), { values, violations: ['script-src'] });
 });
 
-test('ten decoders report one violation where a text is no script', async () => {
+test('ten decoders report one violation where Trusted Types are required', async () => {
   assert.deepEqual(await decodeAll(trustedTypes), { values, violations: ['require-trusted-types-for'] });
 });
 
-test('decoders with `compile: false` report none', async () => {
-  for (const given of [strict, trustedTypes])
-    assert.deepEqual(await decodeAll(given, { compile: false }), { values, violations: [] });
+test('decoders with `compile: false` report no violation', async () => {
+  for (const pagePolicy of [strict, trustedTypes])
+    assert.deepEqual(await decodeAll(pagePolicy, { compile: false }), { values, violations: [] });
 });
 
-test('decoders report none where eval is allowed', async () => {
+test('decoders report no violation where eval is allowed', async () => {
   assert.deepEqual(await decodeAll("script-src 'self' 'unsafe-eval'"), { values, violations: [] });
 });

@@ -1,43 +1,21 @@
-// The view of the markets in the example app: its candles are compared with a separate count of the frames of the feed, with and without an
-// outage; its bytes with those of the feed.
+// The view of the markets in the example app. Its candles are compared with a separate count of the frames, with and without an outage, and its
+// bytes with those of the feed.
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { chromium as chromiumDriver } from 'playwright-core';
 import { from, lastValueFrom, take, toArray } from 'rxjs';
 import { bandsOf } from './example-app/canvas.mjs';
 import { candlePixels } from './example-app/candle-pixels.mjs';
 import { expectText } from './example-app/expect-text.mjs';
-import { makeApp } from './example-app/made-app.mjs';
+import { browser, built, overflowOf, screenshot, violationsOf } from './example-app/fixture.mjs';
 import { observe } from './example-app/observer.mjs';
 import { countCandles, framesOf, valuesOf } from './example-app/outside-candles.mjs';
-import { startOwnService } from './example-app/own-service.mjs';
 import { openPage } from './example-app/page.mjs';
 import { startApp } from './example-app/running-app.mjs';
-import { chromium, chromiumArgs } from './support.mjs';
+import { startTestService } from './example-app/test-service.mjs';
 
-let made;
-let browser;
-let shots;
-
-before(
-  async () => {
-    made = await makeApp();
-    browser = await chromiumDriver.launch({ executablePath: chromium(), args: chromiumArgs });
-    shots = await mkdtemp(join(tmpdir(), 'rx-trade-feed-screenshots-'));
-  },
-  { timeout: 300_000 },
-);
-after(async () => {
-  await browser?.close();
-  console.log(`screenshots: ${shots}`);
-});
-
-const built = (path) => import(pathToFileURL(join(made.folder, path)).href);
+const importBuilt = (path) => import(pathToFileURL(join(built.folder, path)).href);
 const historyOf = async ({ url }) => (await fetch(`${url}/markets/history`)).json();
 /** Opens the page at the markets, and waits for the first market. */
 const openMarkets = async ({ url }, options) => {
@@ -45,14 +23,7 @@ const openMarkets = async ({ url }, options) => {
   await view.page.locator('app-candle-chart canvas').waitFor();
   return view;
 };
-const overhang = ({ page }) =>
-  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-const faultsOf = async ({ page }) => {
-  await page.evaluate(readFileSync(join(made.folder, 'node_modules/axe-core/axe.min.js'), 'utf8'));
-  const { violations } = await page.evaluate(() => window.axe.run());
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-};
-/** Reads the rows of the table: the start of each candle and its cells. */
+/** Reads the rows of the table: the start of each candle and the cells. */
 const tableOf = async ({ page }) => {
   const details = page.locator('app-candle-table details');
   if ((await details.getAttribute('open')) === null) await details.locator('summary').click();
@@ -64,21 +35,21 @@ const tableOf = async ({ page }) => {
     );
 };
 
-describe('the operators, on made-up events', () => {
+describe('the operators, with created events', () => {
   const start = Date.UTC(2026, 10, 20, 12);
   const opened = (at, connection) => ({ type: 'opened', at: start + at, feed: 'market', connection });
   let frame;
   let valuesFor;
   before(async () => {
-    const { Frame } = await built('node_modules/rx-trade-feed/dist/index.js');
-    const { marketValues } = await built('dist/server/markets/market-values.js');
-    const { TradeBatch } = await built('dist/server/markets/trade-batch.js');
+    const { Frame } = await importBuilt('node_modules/rx-trade-feed/dist/index.js');
+    const { marketValues } = await importBuilt('dist/server/markets/market-values.js');
+    const { TradeBatch } = await importBuilt('dist/server/markets/trade-batch.js');
     frame = (at, payload) => new Frame('market', Buffer.from(JSON.stringify(payload)), false, start + at, 1);
     valuesFor = (events) => lastValueFrom(from(events).pipe(marketValues(TradeBatch), toArray()));
   });
   const trades = (...list) => ({ trades: list.map(([symbol, price, size]) => ({ symbol, price, size })) });
 
-  test('make the open, high, low, close and volume of each market and second', async () => {
+  test('compute open, high, low, close and volume of each market and second', async () => {
     const values = await valuesFor([
       opened(0, 1),
       frame(100, trades(['A', 10, 0.1], ['B', 5, 2])),
@@ -100,8 +71,8 @@ describe('the operators, on made-up events', () => {
     assert.equal(second.complete, true);
   });
 
-  test('call a candle incomplete that an outage reaches into, and no other', async () => {
-    const { createTradeFeedError } = await built('node_modules/rx-trade-feed/dist/index.js');
+  test('mark only the candles that overlap an outage as incomplete', async () => {
+    const { createTradeFeedError } = await importBuilt('node_modules/rx-trade-feed/dist/index.js');
     const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: start + 1_400 });
     const values = await valuesFor([
       opened(0, 1),
@@ -128,7 +99,7 @@ describe('the operators, on made-up events', () => {
     assert.deepEqual(windows[3].gaps, [{ from: start + 1_400, to: start + 3_200 }]);
   });
 
-  test('emit the last price of each market, and leave out what the codec refuses', async () => {
+  test('emit the last price of each market, and drop frames that the codec refuses', async () => {
     const values = await valuesFor([
       opened(0, 1),
       frame(100, trades(['A', 10, 1], ['B', 5, 1])),
@@ -147,8 +118,8 @@ describe('the operators, on made-up events', () => {
 });
 
 describe('on the server', () => {
-  test('the history holds the last 15 minutes and no more', async () => {
-    const { CandleHistory } = await built('dist/server/markets/candle-history.js');
+  test('the history stores exactly the last 15 minutes', async () => {
+    const { CandleHistory } = await importBuilt('dist/server/markets/candle-history.js');
     const history = new CandleHistory(900_000);
     for (let start = 0; start < 3_600_000; start += 1_000) history.add({ start, end: start + 1_000 });
     assert.equal(history.windows.length, 900);
@@ -156,8 +127,8 @@ describe('on the server', () => {
     assert.equal(history.windows.at(-1).start, 3_599_000);
   });
 
-  test('the made-up trades are of all markets, near their prices, in batches that are numbered', async () => {
-    const { tradeBatches$ } = await built('dist/server/demo/trade-batches.js');
+  test('the made-up trades cover all markets, near their prices, in numbered batches', async () => {
+    const { tradeBatches$ } = await importBuilt('dist/server/demo/trade-batches.js');
     const payloads = await lastValueFrom(tradeBatches$({ rate: 5_000 }).pipe(take(500), toArray()));
     const batches = payloads.map((payload) => JSON.parse(payload));
     assert.deepEqual(
@@ -165,8 +136,15 @@ describe('on the server', () => {
       batches.map((_, index) => index + 1),
     );
     const ofMarket = (name) => batches.flatMap(({ trades }) => trades).filter(({ symbol }) => symbol === name);
-    const near = { 'ETH-USD': 3_000, 'BTC-USD': 60_000, 'SOL-USD': 150, 'LINK-USD': 15, 'UNI-USD': 8, 'AAVE-USD': 95 };
-    for (const [name, price] of Object.entries(near)) {
+    const prices = {
+      'ETH-USD': 3_000,
+      'BTC-USD': 60_000,
+      'SOL-USD': 150,
+      'LINK-USD': 15,
+      'UNI-USD': 8,
+      'AAVE-USD': 95,
+    };
+    for (const [name, price] of Object.entries(prices)) {
       const trades = ofMarket(name);
       assert.ok(trades.length > 50, `${name}: ${trades.length}`);
       assert.ok(
@@ -182,7 +160,7 @@ describe('on the local service of the demo', () => {
   let app;
   let view;
   before(async () => {
-    app = await startApp(made, { args: ['--rate', '300', '--outage', '3'] });
+    app = await startApp(built, { args: ['--rate', '300', '--outage', '3'] });
     view = await openMarkets(app);
   });
   after(async () => {
@@ -193,13 +171,13 @@ describe('on the local service of the demo', () => {
   const live = (which = view) => expectText(which.page.locator('app-market-status'), /^Live Connection \d+/, 30_000);
   const cause = (name) => fetch(`${app.url}/demo/${name}`, { method: 'POST' });
 
-  test('its candles are those of the frames, to the last digit: of the server, on the wire, and in the table', async () => {
+  test('the candles match the frames exactly: in the history, in the stream, and in the table', async () => {
     const feed = await observe(`${app.url}/feed`);
     const markets = await observe(`${app.url}/markets`);
     const hasCandles = (messages, least) => valuesOf(messages).filter(({ kind }) => kind === 'candles').length >= least;
     await markets.until((messages) => hasCandles(messages, 6));
     const windows = valuesOf(markets.messages()).filter(({ kind }) => kind === 'candles');
-    const { windows: kept } = await historyOf(app);
+    const { windows: stored } = await historyOf(app);
     const frames = framesOf(feed.messages());
     await feed.stop();
     await markets.stop();
@@ -207,21 +185,21 @@ describe('on the local service of the demo', () => {
     const batches = frames.map(({ payload }) => payload.batch);
     assert.ok(
       batches.every((batch, index) => index === 0 || batch === batches[index - 1] + 1),
-      'every batch of the service is counted',
+      'no batch of the service is missing',
     );
     const whole = windows.filter(({ start }) => start > frames[0].receivedAt);
     assert.ok(whole.length >= 4, `${whole.length} windows`);
     for (const { start, end, complete, candles } of whole) {
       const expected = countCandles(frames, start, end);
-      assert.ok(Object.keys(expected).length >= 5, 'there are trades in it');
+      assert.ok(Object.keys(expected).length >= 5, 'the window contains trades');
       assert.deepEqual({ complete, candles }, { complete: true, candles: expected });
-      assert.deepEqual(kept.find((window) => window.start === start)?.candles, expected);
+      assert.deepEqual(stored.find((window) => window.start === start)?.candles, expected);
     }
 
-    // The table has a row for each, with formatted figures.
+    // The table has a row with formatted figures for each candle.
     const symbol = await view.page.locator('#large-title').innerText();
     const table = await tableOf(view);
-    assert.equal(new Set(table.map(({ start }) => start)).size, table.length, 'none twice');
+    assert.equal(new Set(table.map(({ start }) => start)).size, table.length, 'no duplicate row');
     for (const { start, candles } of whole) {
       const [open, high, low, close, volume, count] = candles[symbol];
       const { cells } = table.find((row) => row.start === start);
@@ -232,7 +210,7 @@ describe('on the local service of the demo', () => {
     }
   });
 
-  test('sends no price of a market more often than ten times a second', async () => {
+  test('sends the price of a market at most ten times a second', async () => {
     const markets = await observe(`${app.url}/markets`);
     const pricesOf = (messages) => valuesOf(messages).filter(({ kind }) => kind === 'price');
     await markets.until((messages) => pricesOf(messages).filter(({ symbol }) => symbol === 'ETH-USD').length >= 30);
@@ -240,74 +218,84 @@ describe('on the local service of the demo', () => {
     const times = pricesOf(markets.messages())
       .filter(({ symbol }) => symbol === 'ETH-USD')
       .map(({ at }) => at);
-    // Each is the newest price of its 100 ms, so a second that begins at such a price may have 11.
+    // Each price is the newest of 100 ms, so a second that begins at a price may contain 11.
     const most = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length));
     assert.ok(most <= 11, `${most} in a second`);
   });
 
-  test('says that the trades are made up, and shows the last price as it changes', async () => {
+  test('shows that the trades are made up, and updates the last price', async () => {
     await live();
     await expectText(view.page.locator('.made-up'), /^These trades are made up by the local service\./);
     const price = view.page.locator('.large .figure');
     const [first] = await expectText(price, /^[\d,]+\.\d{2,4}$/);
-    await view.page.waitForFunction((known) => document.querySelector('.large .figure').innerText !== known, first);
+    await view.page.waitForFunction((first) => document.querySelector('.large .figure').innerText !== first, first);
     await expectText(view.page.locator('.large .change [aria-hidden]'), /^[▲▼•] \d+\.\d\d%$/);
     assert.equal(await view.page.title(), 'Live · Markets');
   });
 
-  test('an outage: its candles are hollow, it is shaded, and the table says so', { timeout: 90_000 }, async () => {
-    await live();
-    await view.button('1 min').click();
-    const before = Date.now();
-    await cause('outage');
-    await expectText(view.page.locator('app-market-status'), /^Reconnecting .+/);
-    await expectText(view.page.locator('.large .since'), /^when the feed was lost$/);
-    await live();
-    const isOver = async () => {
-      const { windows } = await historyOf(app);
-      const [gap] = windows.flatMap(({ gaps }) => gaps.filter(({ from }) => from >= before - 1_000)).slice(-1);
-      const newest = windows.at(-1);
-      return gap && newest.complete && newest.start > gap.to + 3_000 ? { windows, gap } : undefined;
-    };
-    let over;
-    while ((over = await isOver()) === undefined) await view.page.waitForTimeout(200);
-    const { windows, gap } = over;
-    const touched = windows.filter(({ start, end }) => start <= gap.to && end >= gap.from && end > before - 1_000);
-    assert.ok(touched.length >= 3, 'the outage lasts some windows');
-    assert.ok(
-      touched.every(({ complete }) => !complete),
-      'none that it reaches into is complete',
-    );
-    const symbols = await view.page.locator('app-market-list .symbol').allInnerTexts();
+  test(
+    'an outage has hollow candles, a shaded band, and incomplete rows in the table',
+    { timeout: 90_000 },
+    async () => {
+      await live();
+      await view.button('1 min').click();
+      const before = Date.now();
+      await cause('outage');
+      await expectText(view.page.locator('app-market-status'), /^Reconnecting .+/);
+      await expectText(view.page.locator('.large .since'), /^last known price$/);
+      await live();
+      const isOver = async () => {
+        const { windows } = await historyOf(app);
+        const [gap] = windows.flatMap(({ gaps }) => gaps.filter(({ from }) => from >= before - 1_000)).slice(-1);
+        const newest = windows.at(-1);
+        return gap && newest.complete && newest.start > gap.to + 3_000 ? { windows, gap } : undefined;
+      };
+      let over;
+      while ((over = await isOver()) === undefined) await view.page.waitForTimeout(200);
+      const { windows, gap } = over;
+      const affected = windows.filter(({ start, end }) => start <= gap.to && end >= gap.from && end > before - 1_000);
+      assert.ok(affected.length >= 3, 'the outage spans several windows');
+      assert.ok(
+        affected.every(({ complete }) => !complete),
+        'all affected windows are incomplete',
+      );
+      const symbols = await view.page.locator('app-market-list .symbol').allInnerTexts();
 
-    // A candle whose price hardly moved has no inside, so compare the tallest of each kind.
-    const seen = [];
-    for (const symbol of symbols) {
-      await view.page.locator('app-market-list button', { hasText: symbol }).click();
-      const rows = await tableOf(view);
-      for (const { start, cells } of rows) {
-        const isTouched = touched.some((window) => window.start === start);
-        if (isTouched) assert.equal(cells[8], 'incomplete: trades may be missing');
-        seen.push({ isTouched, cells, ...(await candlePixels(view.page, start, 1_000)) });
+      // A candle whose price hardly moved has no inside, so compare the tallest of each kind.
+      const rowsOfAll = [];
+      for (const symbol of symbols) {
+        await view.page.locator('app-market-list button', { hasText: symbol }).click();
+        const rows = await tableOf(view);
+        for (const { start, cells } of rows) {
+          const isAffected = affected.some((window) => window.start === start);
+          if (isAffected) assert.equal(cells[8], 'incomplete: trades may be missing');
+          rowsOfAll.push({ isAffected, cells, ...(await candlePixels(view.page, start, 1_000)) });
+        }
+        assert.ok(rows.length > 10);
       }
-      assert.ok(rows.length > 10);
-    }
-    const tallest = (isTouched) =>
-      seen.filter((row) => row.isTouched === isTouched).sort((one, other) => other.body - one.body)[0];
-    const [hollow, filled] = [tallest(true), tallest(false)];
-    assert.ok(hollow.body >= 7, `a hollow candle of ${hollow.body} px can be judged`);
-    assert.ok(hollow.inside <= 3, `its inside is empty: ${JSON.stringify(hollow)}`);
-    assert.ok(filled.inside >= filled.body * 0.4, `a complete one is not: ${JSON.stringify(filled)}`);
+      const tallest = (isAffected) =>
+        rowsOfAll.filter((row) => row.isAffected === isAffected).sort((one, other) => other.body - one.body)[0];
+      const [hollow, filled] = [tallest(true), tallest(false)];
+      assert.ok(hollow.body >= 7, `the hollow candle is tall enough: ${hollow.body} px`);
+      assert.ok(hollow.inside <= 3, `the inside of the hollow candle is empty: ${JSON.stringify(hollow)}`);
+      assert.ok(
+        filled.inside >= filled.body * 0.4,
+        `the inside of the complete candle is filled: ${JSON.stringify(filled)}`,
+      );
 
-    const { bands, width } = await bandsOf(view.page, 'candles');
-    assert.equal(bands.length, 1);
-    const plot = width - 74;
-    const expected = ((gap.to - gap.from) / 60_000) * plot;
-    assert.ok(Math.abs(bands[0].width - expected) <= 4, `a band of ${bands[0].width} px, not ${expected}`);
-    await view.page.screenshot({ path: join(shots, 'markets-outage.png') });
-  });
+      const { bands, width } = await bandsOf(view.page, 'candles');
+      assert.equal(bands.length, 1);
+      const plot = width - 74;
+      const expected = ((gap.to - gap.from) / 60_000) * plot;
+      assert.ok(
+        Math.abs(bands[0].width - expected) <= 4,
+        `the band is ${bands[0].width} px wide, expected ${expected}`,
+      );
+      await screenshot(view, 'markets-outage', { fullPage: false });
+    },
+  );
 
-  test('a page that comes later has what was before, and what comes, none twice and none missing', async () => {
+  test('a later page shows earlier and new candles, without duplicates and holes', async () => {
     const later = await openMarkets(app);
     await live(later);
     const openedAt = Date.now();
@@ -317,15 +305,15 @@ describe('on the local service of the demo', () => {
     );
     const rows = await tableOf(later);
     const starts = rows.map(({ start }) => start).reverse();
-    assert.ok(starts[0] < openedAt - 10_000, 'it begins before the page was opened');
-    assert.ok(starts.at(-1) > openedAt, 'and goes on');
+    assert.ok(starts[0] < openedAt - 10_000, 'the table begins before the page was opened');
+    assert.ok(starts.at(-1) > openedAt, 'the table continues');
     const { windows } = await historyOf(app);
     const symbol = await later.page.locator('#large-title').innerText();
     const expected = windows
       .filter(({ start, candles }) => candles[symbol] && start >= starts[0] && start <= starts.at(-1))
       .map(({ start }) => start);
     assert.deepEqual(starts, expected);
-    // The stream may have begun during a second; the server has all of that second.
+    // The stream may have begun during a second. The server has the whole second.
     const complete = new Map(windows.map(({ start, complete }) => [start, complete]));
     for (const { start, cells } of rows)
       assert.equal(cells[8] === 'complete', complete.get(start), `${new Date(start).toISOString()}`);
@@ -333,7 +321,7 @@ describe('on the local service of the demo', () => {
     await later.close();
   });
 
-  test('longer candles are made of the short ones', async () => {
+  test('longer candles are merged from the short ones', async () => {
     await view.button('5 min').click();
     const symbol = await view.page.locator('#large-title').innerText();
     const { windows } = await historyOf(app);
@@ -360,7 +348,7 @@ describe('on the local service of the demo', () => {
     await view.button('1 min').click();
   });
 
-  test('stops and connects again when asked', { timeout: 60_000 }, async () => {
+  test('stops, and connects again after a click', { timeout: 60_000 }, async () => {
     await live();
     await cause('revoke');
     await expectText(view.page.locator('app-market-status'), /Access was revoked/);
@@ -369,7 +357,7 @@ describe('on the local service of the demo', () => {
     await live();
   });
 
-  test('the keyboard alone: the other view and back, and the candles one by one', async () => {
+  test('the keyboard is enough to switch the view and to read each candle', async () => {
     const { page } = view;
     const slider = page.getByRole('slider', { name: /the last 1 min, candle by candle$/ });
     await slider.focus();
@@ -387,11 +375,15 @@ describe('on the local service of the demo', () => {
     await ended;
     await view.state(/^Live/);
     await page.keyboard.press('p');
-    await expectText(page.locator('.held'), /^Paused/);
+    await expectText(page.locator('.paused'), /^Paused/);
     await page.keyboard.press('m');
     await page.locator('app-candle-chart canvas').waitFor();
-    assert.equal(await page.evaluate(() => document.activeElement.id), 'markets-title', 'the focus is in the view');
-    // The keys of the feed view do nothing here.
+    assert.equal(
+      await page.evaluate(() => document.activeElement.id),
+      'markets-title',
+      'the heading of the view has the focus',
+    );
+    // The shortcuts of the feed view have no effect here.
     await page.keyboard.press('p');
     await page.keyboard.press('/');
     assert.equal(await page.evaluate(() => document.activeElement.id), 'markets-title');
@@ -401,57 +393,57 @@ describe('on the local service of the demo', () => {
     await page.locator('app-candle-chart canvas').waitFor();
   });
 
-  test('a page that shows the markets does not receive the feed', async () => {
-    const asked = [];
+  test('a page with the markets does not open the feed', async () => {
+    const paths = [];
     const other = await openMarkets(app, {
-      before: (page) => page.on('request', (request) => asked.push(new URL(request.url()).pathname)),
+      before: (page) => page.on('request', (request) => paths.push(new URL(request.url()).pathname)),
     });
     await live(other);
-    assert.ok(asked.includes('/markets'));
-    assert.ok(!asked.includes('/feed'), asked.join(' '));
+    assert.ok(paths.includes('/markets'));
+    assert.ok(!paths.includes('/feed'), paths.join(' '));
     await other.close();
   });
 
   for (const colorScheme of ['light', 'dark']) {
-    test(`has no fault that axe knows, ${colorScheme}`, { timeout: 40_000 }, async () => {
+    test(`has no accessibility violation, ${colorScheme}`, { timeout: 40_000 }, async () => {
       const other = await openMarkets(app, { colorScheme, reducedMotion: 'reduce' });
       await live(other);
       await tableOf(other);
-      assert.deepEqual(await faultsOf(other), []);
-      await other.page.screenshot({ path: join(shots, `markets-${colorScheme}.png`), fullPage: true });
+      assert.deepEqual(await violationsOf(other), []);
+      await screenshot(other, `markets-${colorScheme}`);
       await other.close();
     });
   }
 
-  test('fits a phone', async () => {
+  test('fits on a phone', async () => {
     const options = { viewport: { width: 360, height: 780 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
     const phone = await openMarkets(app, options);
     await live(phone);
-    assert.equal(await overhang(phone), 0);
+    assert.equal(await overflowOf(phone), 0);
     await tableOf(phone);
-    assert.equal(await overhang(phone), 0);
-    await phone.page.screenshot({ path: join(shots, 'markets-phone.png'), fullPage: true });
+    assert.equal(await overflowOf(phone), 0);
+    await screenshot(phone, 'markets-phone');
     assert.deepEqual(phone.errors, []);
     await phone.close();
   });
 });
 
-describe('on a service of its own', () => {
-  let own;
+describe('with the service of the test', () => {
+  let local;
   let app;
   before(async () => {
-    own = await startOwnService(made);
-    app = await startApp(made, { variables: own.variables });
+    local = await startTestService(built);
+    app = await startApp(built, { variables: local.variables });
   });
   after(async () => {
     await app?.stop();
-    await own?.stop();
+    await local?.stop();
   });
 
-  test('says that it does not know the payload, and what to write', async () => {
-    const asked = [];
+  test('explains that the payload is unknown, and what to add', async () => {
+    const paths = [];
     const view = await openPage(browser, `${app.url}/#markets`, {
-      before: (page) => page.on('request', (request) => asked.push(new URL(request.url()).pathname)),
+      before: (page) => page.on('request', (request) => paths.push(new URL(request.url()).pathname)),
     });
     const { page } = view;
     await expectText(page.locator('app-unknown-payload h3'), /^This view does not know the payload of this feed\.$/);
@@ -460,13 +452,13 @@ describe('on a service of its own', () => {
       /server\/src\/markets\/trade-batch\.ts.*server\/src\/markets\/payload\.ts/,
     );
     assert.equal(await page.locator('.made-up, app-candle-chart').count(), 0);
-    assert.ok(!asked.includes('/markets'), 'no stream of something that is not there');
+    assert.ok(!paths.includes('/markets'), 'the page does not open the stream of the markets');
     assert.deepEqual((await historyOf(app)).windows, []);
     assert.equal((await fetch(`${app.url}/markets`)).status, 404);
-    assert.deepEqual(await faultsOf(view), []);
+    assert.deepEqual(await violationsOf(view), []);
     await page.setViewportSize({ width: 360, height: 780 });
-    assert.equal(await overhang(view), 0);
-    await page.screenshot({ path: join(shots, 'markets-unknown.png'), fullPage: true });
+    assert.equal(await overflowOf(view), 0);
+    await screenshot(view, 'markets-unknown');
     assert.deepEqual(view.errors, []);
     await view.close();
   });
@@ -475,13 +467,13 @@ describe('on a service of its own', () => {
 describe('at 5,000 frames a second', () => {
   let app;
   before(async () => {
-    app = await startApp(made, { args: ['--rate', '5000'] });
+    app = await startApp(built, { args: ['--rate', '5000'] });
   });
   after(async () => {
     await app?.stop();
   });
 
-  test('is a small part of the bytes of the feed', { timeout: 60_000 }, async (t) => {
+  test('the markets need a small part of the bytes of the feed', { timeout: 60_000 }, async (t) => {
     const markets = await observe(`${app.url}/markets`);
     const candlesOf = (messages) => valuesOf(messages).filter(({ kind, complete }) => kind === 'candles' && complete);
     await markets.until((messages) => candlesOf(messages).length >= 1);
@@ -492,7 +484,7 @@ describe('at 5,000 frames a second', () => {
     const seconds = candlesOf(markets.messages()).slice(1, 6);
     const trades = seconds.flatMap(({ candles }) => Object.values(candles)).reduce((sum, candle) => sum + candle[5], 0);
 
-    // What a page that keeps up receives of the feed in the same time; this process may not keep up.
+    // Computes the bytes of the feed in the same time from a sample, because this process may be too slow to read all of them.
     const feed = await observe(`${app.url}/feed`);
     await feed.until((messages) => framesOf(messages).length >= 2_000);
     await feed.stop();

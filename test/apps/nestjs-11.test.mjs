@@ -1,30 +1,30 @@
-// An application of NestJS 11 (CommonJS, ts-jest, as `nest new` makes it), made by following docs/nestjs.md.
+// Follows docs/nestjs.md in a new application of NestJS 11, which uses CommonJS and ts-jest.
 import assert from 'node:assert/strict';
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { folderFor, newApp, npmInstall, run, tarballIn } from './nestjs/app.mjs';
-import { toInstall, writeFiles } from './nestjs/guide.mjs';
-import { streamsFrames } from './nestjs/streams-frames.mjs';
+import { createFolder, newApp, npmInstall, run, tarballIn } from './nestjs/app.mjs';
+import { packagesToInstall, writeFiles } from './nestjs/guide.mjs';
+import { checkStreams } from './nestjs/streams-frames.mjs';
 
 test('NestJS 11', { timeout: 600_000 }, async (t) => {
-  const folder = await folderFor(t);
+  const folder = await createFolder(t);
   const tarball = await tarballIn(folder);
   const { app, manifest } = await newApp(folder, 11);
   const bin = (name) => join(app, 'node_modules/.bin', name);
 
   await t.test('installs', async () => {
-    delete manifest.jest; // the guide has it in a file of its own
+    delete manifest.jest; // the guide uses a separate file
     await writeFile(join(app, 'package.json'), JSON.stringify(manifest));
     await Promise.all(
       ['app.controller', 'app.controller.spec', 'app.service'].map((name) => rm(join(app, `src/${name}.ts`))),
     );
-    await npmInstall(app, toInstall(11, tarball));
+    await npmInstall(app, packagesToInstall(11, tarball));
     await writeFiles(app);
   });
 
-  await t.test('is built with the settings of its template, as CommonJS, without a type error', async () => {
-    // But for one: the declarations of the package are checked against those of NestJS 11.
+  await t.test('compiles with the settings of its template, as CommonJS, without a type error', async () => {
+    // One setting differs, so that the declarations of the package are checked against those of NestJS 11.
     const tsconfig = join(app, 'tsconfig.json');
     await writeFile(
       tsconfig,
@@ -34,9 +34,9 @@ test('NestJS 11', { timeout: 600_000 }, async (t) => {
     assert.match(await readFile(join(app, 'dist/app.module.js'), 'utf8'), /require\("rx-trade-feed\/nestjs"\)/);
   });
 
-  await t.test('streams frames to its log and to a browser, and ends with SIGTERM', () => streamsFrames(app));
+  await t.test('streams frames to its log and to a browser, and stops on SIGTERM', () => checkStreams(app));
 
-  await t.test('is tested with the CommonJS jest of the guide', async () => {
+  await t.test('passes its test with the CommonJS jest of the guide', async () => {
     assert.match(await run(bin('jest'), ['--ci', '--watchman=false'], app), /Tests: +1 passed, 1 total/);
   });
 
@@ -44,6 +44,6 @@ test('NestJS 11', { timeout: 600_000 }, async (t) => {
     await npmInstall(app, ['--no-save', '@nestjs/platform-fastify@11']);
     await copyFile(new URL('nestjs/adapter-check.mjs', import.meta.url), join(app, 'adapter-check.mjs'));
     for (const adapter of ['express', 'fastify'])
-      assert.match(await run(process.execPath, ['adapter-check.mjs', adapter], app), /is fine/);
+      assert.match(await run(process.execPath, ['adapter-check.mjs', adapter], app), /passed/);
   });
 });

@@ -1,14 +1,14 @@
-// An application of NestJS 12 (ESM, vitest, as `nest new` makes it), made by following docs/nestjs.md.
+// Follows docs/nestjs.md in a new application of NestJS 12, which uses ESM and vitest.
 import assert from 'node:assert/strict';
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { folderFor, newApp, npmInstall, run, tarballIn } from './nestjs/app.mjs';
-import { toInstall, writeFiles } from './nestjs/guide.mjs';
-import { streamsFrames } from './nestjs/streams-frames.mjs';
+import { createFolder, newApp, npmInstall, run, tarballIn } from './nestjs/app.mjs';
+import { packagesToInstall, writeFiles } from './nestjs/guide.mjs';
+import { checkStreams } from './nestjs/streams-frames.mjs';
 
 test('NestJS 12', { timeout: 600_000 }, async (t) => {
-  const folder = await folderFor(t);
+  const folder = await createFolder(t);
   const tarball = await tarballIn(folder);
   const { app, manifest } = await newApp(folder, 12);
   const bin = (name) => join(app, 'node_modules/.bin', name);
@@ -18,22 +18,22 @@ test('NestJS 12', { timeout: 600_000 }, async (t) => {
     await Promise.all(
       ['app.controller', 'app.controller.spec', 'app.service'].map((name) => rm(join(app, `src/${name}.ts`))),
     );
-    await npmInstall(app, toInstall(12, tarball));
-    // As the guide says beside that import.
+    await npmInstall(app, packagesToInstall(12, tarball));
+    // A comment of the guide names this change.
     await writeFiles(app, {
       change: (code) => code.replace("'@jest/globals'", "'vitest'"),
       without: ['jest.config.js'],
     });
   });
 
-  await t.test('is built with the settings of its template, as ESM, without a type error', async () => {
+  await t.test('compiles with the settings of its template, as ESM, without a type error', async () => {
     await run(bin('nest'), ['build'], app);
     assert.match(await readFile(join(app, 'dist/app.module.js'), 'utf8'), /from 'rx-trade-feed\/nestjs'/);
   });
 
-  await t.test('streams frames to its log and to a browser, and ends with SIGTERM', () => streamsFrames(app));
+  await t.test('streams frames to its log and to a browser, and stops on SIGTERM', () => checkStreams(app));
 
-  await t.test('is tested with its vitest', async () => {
+  await t.test('passes its test with vitest', async () => {
     assert.match(await run(bin('vitest'), ['run'], app, { ...process.env, NO_COLOR: '1' }), /Tests +1 passed/);
   });
 
@@ -41,6 +41,6 @@ test('NestJS 12', { timeout: 600_000 }, async (t) => {
     await npmInstall(app, ['--no-save', '@nestjs/platform-fastify@12']);
     await copyFile(new URL('nestjs/adapter-check.mjs', import.meta.url), join(app, 'adapter-check.mjs'));
     for (const adapter of ['express', 'fastify'])
-      assert.match(await run(process.execPath, ['adapter-check.mjs', adapter], app), /is fine/);
+      assert.match(await run(process.execPath, ['adapter-check.mjs', adapter], app), /passed/);
   });
 });

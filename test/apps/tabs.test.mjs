@@ -1,4 +1,4 @@
-// Tabs of Chromium that share one stream of a relay: what each of them gets, and how many streams the relay has, whatever happens to a tab.
+// Checks tabs of Chromium that share one stream of a relay: the events of each tab, and the number of streams, after changes and failures of tabs.
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -11,14 +11,14 @@ import { Frame, createTradeFeedError } from 'rx-trade-feed';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
 import { chromium, chromiumArgs } from './support.mjs';
 
-/** A page that keeps what it gets. */
+/** A page that records the events. */
 const program = `
   import { relayFeed$ } from 'rx-trade-feed/browser';
 
-  globalThis.seen = { numbers: [], types: [], missed: 0, gaps: 0, streams: 0, error: undefined };
+  globalThis.received = { numbers: [], types: [], missed: 0, gaps: 0, streams: 0, error: undefined };
   const { fetch } = globalThis;
   globalThis.fetch = (...args) => {
-    seen.streams += 1;
+    received.streams += 1;
     return fetch(...args);
   };
   const options = JSON.parse(decodeURIComponent(location.search.slice(1)));
@@ -26,12 +26,12 @@ const program = `
   delete options.resume;
   globalThis.feed = relayFeed$('/feed', { tabs: 'share', resumeIn, ...options }).subscribe({
     next: (event) => {
-      if (event.type === 'frame') seen.numbers.push(event.json());
-      else if (event.type === 'disconnected') seen.types.push(event.failure.code);
-      else if (event.type !== 'watermark') seen.types.push(event.type);
-      if (event.type === 'gap') [seen.gaps, seen.missed] = [seen.gaps + 1, seen.missed + event.missed];
+      if (event.type === 'frame') received.numbers.push(event.json());
+      else if (event.type === 'disconnected') received.types.push(event.failure.code);
+      else if (event.type !== 'watermark') received.types.push(event.type);
+      if (event.type === 'gap') [received.gaps, received.missed] = [received.gaps + 1, received.missed + event.missed];
     },
-    error: ({ code }) => (seen.error = code),
+    error: ({ code }) => (received.error = code),
   });`;
 
 let files;
@@ -80,20 +80,20 @@ afterEach(async () => {
 const streams = () => relay.status().clients.length;
 
 /** Waits for a condition of this process or of a page. */
-const eventually = async (what, holds) => {
+const waitUntil = async (condition, isMet) => {
   const deadline = performance.now() + 20_000;
-  while (!(await holds())) {
-    assert.ok(performance.now() < deadline, `in time: ${what}`);
+  while (!(await isMet())) {
+    assert.ok(performance.now() < deadline, `timeout: ${condition}`);
     await delay(20);
   }
 };
 
 const send = () => source.next(new Frame('market', Buffer.from(String((sent += 1))), false, Date.now(), 1));
 const open = () => source.next({ type: 'opened', at: Date.now(), feed: 'market', connection: 1 });
-const seen = (page) => page.evaluate(() => globalThis.seen);
-const hasAll = async (page) => (await seen(page)).numbers.at(-1) === sent;
-/** Whether a page gets the frames of this moment. */
-const isThere = async (page) => (await seen(page)).numbers.at(-1) > sent - 50;
+const receivedBy = (page) => page.evaluate(() => globalThis.received);
+const hasAll = async (page) => (await receivedBy(page)).numbers.at(-1) === sent;
+/** Returns whether a page receives the current frames. */
+const isCurrent = async (page) => (await receivedBy(page)).numbers.at(-1) > sent - 50;
 
 const openTab = async (options = {}) => {
   const page = await context.newPage();
@@ -101,45 +101,45 @@ const openTab = async (options = {}) => {
   return page;
 };
 
-/** Opens tabs that all have the state of the feed, and lets frames come from then on. */
+/** Opens tabs, waits until all have received `opened`, and starts sending frames. */
 const openTabs = async (count, options) => {
   const pages = [await openTab(options)];
-  await eventually('a stream', () => streams() === 1);
+  await waitUntil('a stream', () => streams() === 1);
   open();
   while (pages.length < count) pages.push(await openTab(options));
-  for (const page of pages) await eventually('the state', async () => (await seen(page)).types.includes('opened'));
+  for (const page of pages) await waitUntil('the state', async () => (await receivedBy(page)).types.includes('opened'));
   pump = setInterval(send, 5);
   return pages;
 };
 
-/** Stops the frames, waits until all tabs have the last one, and gives what each has seen. */
+/** Stops sending, waits until all tabs have the last frame, and returns what each tab received. */
 const finish = async (pages) => {
   clearInterval(pump);
   send();
-  for (const page of pages) await eventually('the last frame', () => hasAll(page));
-  return Promise.all(pages.map(seen));
+  for (const page of pages) await waitUntil('the last frame', () => hasAll(page));
+  return Promise.all(pages.map(receivedBy));
 };
 
 const inOrder = (from) => Array.from({ length: sent - from + 1 }, (_, n) => from + n);
 
-/** The tab that has the stream: the one that asked for it last. */
+/** Returns the tab that opened the stream. */
 const leaderOf = async (pages) => {
-  const all = await Promise.all(pages.map(seen));
+  const all = await Promise.all(pages.map(receivedBy));
   const leaders = pages.filter((_, n) => all[n].streams > 0);
   assert.equal(leaders.length, 1);
   return leaders[0];
 };
 
-/** What a browser fires before it freezes a page and when it goes on: a driver's pages are visible, and are never frozen. */
+/** Dispatches the event that a browser dispatches before it freezes a page, or when it resumes it. Pages of a driver are never frozen. */
 const fire = (page, type) => page.evaluate((name) => document.dispatchEvent(new Event(name)), type);
 
 const after100Frames = () => {
   const from = sent;
-  return eventually('100 frames', () => sent >= from + 100);
+  return waitUntil('100 frames', () => sent >= from + 100);
 };
 
 describe('ten tabs', { timeout: 120_000 }, () => {
-  test('have one stream, and each gets every frame in order, once', async () => {
+  test('share one stream, and each receives every frame once, in order', async () => {
     const pages = await openTabs(10);
     await after100Frames();
     assert.equal(streams(), 1);
@@ -147,22 +147,22 @@ describe('ten tabs', { timeout: 120_000 }, () => {
       assert.deepEqual(numbers, inOrder(1));
       assert.deepEqual(types, ['opened']);
     }
-    const counts = (await Promise.all(pages.map(seen))).map((each) => each.streams);
+    const counts = (await Promise.all(pages.map(receivedBy))).map((each) => each.streams);
     assert.equal(
       counts.reduce((sum, each) => sum + each),
       1,
-      'one tab has asked the relay',
+      'one tab has sent a request to the relay',
     );
     assert.ok(
       [...files.keys()].some((name) => /^shared-feed-/.test(name)),
-      'sharing is loaded as a file of its own',
+      'the code for sharing is a separate file',
     );
   });
 
   const losses = {
     'is closed': (leader) => leader.close(),
     unsubscribes: (leader) => leader.evaluate(() => globalThis.feed.unsubscribe()),
-    'goes to another page': (leader) => leader.goto('about:blank'),
+    'navigates to another page': (leader) => leader.goto('about:blank'),
     crashes: async (leader) => {
       const crashed = leader.waitForEvent('crash');
       const session = await context.newCDPSession(leader);
@@ -170,15 +170,15 @@ describe('ten tabs', { timeout: 120_000 }, () => {
       await crashed;
     },
   };
-  for (const [what, lose] of Object.entries(losses))
-    test(`go on in one of the others when the leader ${what}: no frame is missing or comes twice`, async () => {
+  for (const [event, lose] of Object.entries(losses))
+    test(`continue with another leader when the leader ${event}, without missing or duplicate frames`, async () => {
       const pages = await openTabs(10);
       await after100Frames();
       const leader = await leaderOf(pages);
       const others = pages.filter((page) => page !== leader);
       await lose(leader);
-      await eventually('a new leader', async () => {
-        const all = await Promise.all(others.map(seen));
+      await waitUntil('a new leader', async () => {
+        const all = await Promise.all(others.map(receivedBy));
         return all.every(({ types }) => types.filter((type) => type === 'opened').length === 2);
       });
       await after100Frames();
@@ -189,47 +189,48 @@ describe('ten tabs', { timeout: 120_000 }, () => {
       }
     });
 
-  test('all end with the error of the leader', async () => {
+  test('all error with the error of the leader', async () => {
     const pages = await openTabs(10, { maxFeedStops: 1 });
     await after100Frames();
     clearInterval(pump);
     source.error(createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }));
     for (const page of pages)
-      await eventually('the error', async () => (await seen(page)).error === 'connection-replaced');
-    for (const { numbers } of await Promise.all(pages.map(seen))) assert.deepEqual(numbers, inOrder(1));
-    await eventually('no lock', () => pages[0].evaluate(async () => (await navigator.locks.query()).held.length === 0));
+      await waitUntil('the error', async () => (await receivedBy(page)).error === 'connection-replaced');
+    for (const { numbers } of await Promise.all(pages.map(receivedBy))) assert.deepEqual(numbers, inOrder(1));
+    await waitUntil('no lock', () => pages[0].evaluate(async () => (await navigator.locks.query()).held.length === 0));
   });
 });
 
 describe('a tab', { timeout: 120_000 }, () => {
-  test('takes over from a leader that is held up, which follows afterwards', async () => {
+  test('takes over from a blocked leader, which follows afterwards', async () => {
     const pages = await openTabs(3, { idleTimeoutMs: 2_000 });
     await after100Frames();
     const leader = await leaderOf(pages);
     const others = pages.filter((page) => page !== leader);
-    const held = leader.evaluate(() => {
+    const blocked = leader.evaluate(() => {
       const until = performance.now() + 7_000;
       while (performance.now() < until);
     });
-    await eventually(
-      'the theft',
-      async () => (await seen(others[0])).types.at(-1) === 'opened' && (await seen(others[0])).types.length > 1,
+    await waitUntil(
+      'a new leader',
+      async () =>
+        (await receivedBy(others[0])).types.at(-1) === 'opened' && (await receivedBy(others[0])).types.length > 1,
     );
-    await held;
-    await eventually('one stream', async () => streams() === 1 && (await isThere(leader)));
+    await blocked;
+    await waitUntil('one stream', async () => streams() === 1 && (await isCurrent(leader)));
     for (const { numbers, types } of await finish(others)) {
       assert.deepEqual(numbers, inOrder(1));
       assert.deepEqual(types, ['opened', 'relay-stalled', 'reconnecting', 'opened']);
     }
-    await eventually('the last frame', () => hasAll(leader));
-    const { numbers, missed, types } = await seen(leader);
-    assert.equal(numbers.length + missed, sent, 'what it missed it was told of');
+    await waitUntil('the last frame', () => hasAll(leader));
+    const { numbers, missed, types } = await receivedBy(leader);
+    assert.equal(numbers.length + missed, sent, 'a gap reports all missing frames');
     assert.equal(new Set(numbers).size, numbers.length);
-    assert.ok(types.includes('relay-lost'), 'its connection is that of another tab');
+    assert.ok(types.includes('relay-lost'), 'it uses the stream of another tab');
     assert.equal(streams(), 1);
   });
 
-  test('leaves when the browser freezes it, leader or follower, and says what it missed when it is back', async () => {
+  test('leaves when the browser freezes it, leader or follower, and reports the missed frames afterwards', async () => {
     const pages = await openTabs(3);
     const leader = await leaderOf(pages);
     const [follower, other] = pages.filter((page) => page !== leader);
@@ -240,9 +241,9 @@ describe('a tab', { timeout: 120_000 }, () => {
       await after100Frames();
       await fire(page, 'freeze');
       await after100Frames();
-      for (const each of rest) await eventually('the frames', () => isThere(each));
+      for (const each of rest) await waitUntil('the frames', () => isCurrent(each));
       await fire(page, 'resume');
-      await eventually('the frames', () => isThere(page));
+      await waitUntil('the frames', () => isCurrent(page));
       assert.equal(streams(), 1);
     }
     const [ofOther, ...ofBoth] = await finish([other, leader, follower]);
@@ -254,7 +255,7 @@ describe('a tab', { timeout: 120_000 }, () => {
     }
   });
 
-  test('in the background gets every frame', async () => {
+  test('in the background receives every frame', async () => {
     const pages = await openTabs(3);
     await pages[1].bringToFront();
     await after100Frames();
@@ -263,23 +264,23 @@ describe('a tab', { timeout: 120_000 }, () => {
     for (const { numbers } of await finish(pages)) assert.deepEqual(numbers, inOrder(1));
   });
 
-  test('that is loaded again says what it missed, and has it all when it is the only one', async () => {
+  test('reports missed frames after a reload, and misses none when it is the only tab', async () => {
     const pages = await openTabs(2, { resume: true });
     await after100Frames();
     for (const page of pages) {
-      const last = (await seen(page)).numbers.at(-1);
+      const last = (await receivedBy(page)).numbers.at(-1);
       await page.reload();
-      await eventually('frames', async () => (await seen(page)).numbers.length > 50);
-      const { numbers, missed, gaps } = await seen(page);
-      assert.ok(numbers[0] - 1 - missed >= last, 'no frame comes again');
+      await waitUntil('frames', async () => (await receivedBy(page)).numbers.length > 50);
+      const { numbers, missed, gaps } = await receivedBy(page);
+      assert.ok(numbers[0] - 1 - missed >= last, 'no frame is sent again');
       assert.equal(gaps, missed === 0 ? 0 : 1);
     }
     const [first, second] = pages;
     await first.close();
-    const place = await second.evaluate(() => [globalThis.seen.numbers.at(-1), globalThis.feed.unsubscribe()][0]);
+    const last = await second.evaluate(() => [globalThis.received.numbers.at(-1), globalThis.feed.unsubscribe()][0]);
     await second.reload();
-    await eventually('frames', async () => (await seen(second)).numbers.length > 50);
-    const { numbers, gaps } = await seen(second);
-    assert.deepEqual([numbers[0], gaps], [place + 1, 0]);
+    await waitUntil('frames', async () => (await receivedBy(second)).numbers.length > 50);
+    const { numbers, gaps } = await receivedBy(second);
+    assert.deepEqual([numbers[0], gaps], [last + 1, 0]);
   });
 });

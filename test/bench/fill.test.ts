@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 const result = (...goals: Goal[]): Result => ({
-  command: 'npm run bench:x',
+  command: 'npm run bench -- x',
   rounds: 9,
   machine: { cpu: 'a CPU', cores: 2, memoryGiB: 4, node: 'v20.0.0', platform: 'linux x64', load: [0.1, 0.2] },
   goals,
@@ -37,30 +37,29 @@ const result = (...goals: Goal[]): Result => ({
 const goalOf = (what: string, ratio: number) => bench.goal({ id: what, what, ratio, atLeast: 2 });
 
 describe('the guide', () => {
-  it('is filled between the marks of each bench, and nowhere else', () => {
+  it('changes only between the marks of a section', () => {
     const document = 'a\n<!-- bench:x -->\nold\n<!-- /bench -->\nb\n<!-- bench:y -->\nold\n<!-- /bench -->\nc';
     expect(fill.fill(document, { y: 'new' })).toBe(
       'a\n<!-- bench:x -->\nold\n<!-- /bench -->\nb\n<!-- bench:y -->\n\nnew\n\n<!-- /bench -->\nc',
     );
   });
 
-  it('must have a place for each', () => {
-    expect(() => fill.fill('nothing', { x: 'new' })).toThrow('no place for x');
+  it('must have a section for each result', () => {
+    expect(() => fill.fill('nothing', { x: 'new' })).toThrow('no section x');
   });
 
-  it('has one for every bench that can be run', () => {
-    const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
-    const names = Object.keys(scripts).flatMap((name) => /^bench:(?!check$)(.+)$/.exec(name)?.[1] ?? []);
+  it('has a section for each benchmark', async () => {
+    const { benchmarks } = (await benchModule('programs.mjs')) as { benchmarks: object };
     const places = [...read('docs/performance.md').matchAll(/<!-- bench:(\w+) -->/g)].map(([, name]) => name);
-    expect([...places].sort()).toEqual(['goals', ...names].sort());
+    expect([...places].sort()).toEqual(['goals', ...Object.keys(benchmarks)].sort());
   });
 });
 
 describe('a section', () => {
-  it('says the command, the machine, the goals, the charts, the tables and the facts', () => {
+  it('contains the command, the machine, the goals, the charts, the tables and the facts', () => {
     const section = fill.sectionOf('x', result(goalOf('ws over ours', 3)));
     for (const part of [
-      '`npm run bench:x`: a CPU, 2 cores, 4 GiB, linux x64, Node 20.0.0, load average 0.1 to 0.2; 9 rounds.',
+      '`npm run bench -- x`: a CPU, 2 cores, 4 GiB, linux x64, Node 20.0.0, load average 0.1 to 0.2; 9 rounds.',
       /\| ws over ours \| at least 2 \|\s+3 \|\s+3 \|\s+3 \|\s+1 \| met \|/,
       '![Bars](performance/x-bars.svg)',
       /\| ws +\| 1 234 \|/,
@@ -69,20 +68,20 @@ describe('a section', () => {
       expect(section).toMatch(part);
   });
 
-  it('of a bench that has not run says so', () => {
-    expect(fill.sectionOf('x')).toBe('Not measured yet: `npm run bench:x`.');
+  it('of a benchmark that has not run says so', () => {
+    expect(fill.sectionOf('x')).toBe('Not measured yet: `npm run bench -- x`.');
   });
 });
 
 describe('the summary', () => {
-  it('lists what is missed, with what it is missed by', () => {
+  it('lists the missed goals and by how much', () => {
     const text = fill.summaryOf([result(goalOf('one', 3)), result(goalOf('two', 1.5))]);
     expect(text).toContain('1 of 2 goals are met.');
     expect(text).toMatch(/two .* \*\*missed by 25 %\*\*/);
     expect(text).not.toMatch(/\| one /);
   });
 
-  it('says when all are met, and when nothing was measured', () => {
+  it('reports that all goals are met, or that nothing was measured', () => {
     expect(fill.summaryOf([result(goalOf('one', 2))])).toBe('All 1 goals are met.');
     expect(fill.summaryOf([])).toContain('Not measured');
   });

@@ -23,8 +23,8 @@ beforeAll(async () => {
   check = (await benchModule('check/guards.mjs')) as Guards;
 });
 
-describe('bench:check', () => {
-  it('guards the goals of the receive path and of the decode guard', () => {
+describe('the check of the benchmarks', () => {
+  it('checks the goals of receiving and of the compiled guard', () => {
     expect(check.guards.map(({ id, atLeast }) => [id, atLeast])).toEqual([
       ['rxjs/ours/200', 3],
       ['rxjs/ours/1024', 2.3],
@@ -35,27 +35,27 @@ describe('bench:check', () => {
     ]);
   });
 
-  it('passes what falls short of its goal by the margin, and breaks below', () => {
+  it('passes a ratio down to the goal minus the margin, and fails below', () => {
     const [guard] = check.guards as [Guard];
     const least = guard.atLeast * (1 - check.MARGIN);
     const broken = (median: number) => check.brokenOf([guard], () => ({ median })).length;
     expect([broken(least), broken(least + 1), broken(least - 0.01), broken(NaN)]).toEqual([0, 0, 1, 1]);
   });
 
-  it('passes when a round reaches the goal: the path is fast, and the machine busy', () => {
+  it('passes if one round reaches the goal: the machine is busy', () => {
     const [guard] = check.guards as [Guard];
     const broken = (max: number) => check.brokenOf([guard], () => ({ median: 0.5, max })).length;
     expect([broken(guard.atLeast), broken(guard.atLeast - 0.01)]).toEqual([0, 1]);
   });
 
-  it('breaks each guard by its own ratio', () => {
+  it('fails each ratio separately', () => {
     const broken = check.brokenOf(check.guards, ({ id, atLeast }) => ({
       median: id === 'ws/ours6/200' ? atLeast / 2 : atLeast,
     }));
     expect(broken.map(({ id }) => id)).toEqual(['ws/ours6/200']);
   });
 
-  it('measures each contender once, whoever is compared with it', () => {
+  it('measures each contender once', () => {
     const names = check.contendersOf(check.guards).map((each) => each.join(' '));
     expect(new Set(names).size).toBe(names.length);
     for (const { over, under } of check.guards)

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** A ratio of pairs, as the benches write it down. */
+/** A ratio of pairs in a result. */
 export interface Ratio {
   readonly median: number;
   readonly min: number;
@@ -11,13 +11,13 @@ export interface Ratio {
 
 type Sample = Readonly<Record<string, number>>;
 
-/** What a goal says of itself. */
+/** A goal in a result. */
 export interface Goal extends Ratio {
   readonly met: boolean;
   readonly missedBy: number;
 }
 
-/** The part of `bench/lib` that decides what a figure says. */
+/** The functions of `bench/lib` that compute figures. */
 export interface BenchLibrary {
   readonly median: (values: readonly number[]) => number;
   readonly pairedRatio: (
@@ -44,9 +44,9 @@ export interface BenchLibrary {
   ) => Promise<unknown>;
 }
 
-/** Loads a file of `bench/`, which is JavaScript. */
+/** Imports a JavaScript module of `bench/`. */
 export const benchModule = async (path: string): Promise<unknown> =>
   import(pathToFileURL(join(import.meta.dirname, '../../bench', path)).href);
 
-/** Loads `bench/lib/bench.mjs`. */
+/** Imports `bench/lib/bench.mjs`. */
 export const benchLibrary = async (): Promise<BenchLibrary> => (await benchModule('lib/bench.mjs')) as BenchLibrary;

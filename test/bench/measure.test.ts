@@ -12,12 +12,12 @@ beforeAll(async () => {
   ({ counter } = (await benchModule('support/measure.mjs')) as { counter: typeof counter });
 });
 
-// So large that the clock is looked at every 16 frames.
+// With this size the clock is read every 16 frames.
 const frameBytes = 2 ** 20;
 const atOnce = { frameBytes, warmUpMs: 0, countedMs: 0 };
 
 describe('the counter', () => {
-  it('counts what comes after the warm-up, and nothing before it', async () => {
+  it('counts frames after the warm-up only', async () => {
     const { take, result } = counter(atOnce);
     for (let n = 0; n < 16; n += 1) take(1);
     for (let n = 0; n < 16; n += 1) take(5);
@@ -25,13 +25,13 @@ describe('the counter', () => {
     expect(await result).toMatchObject({ frames: 16, unitsPerFrame: 5 });
   });
 
-  it('counts frames in bytes for a receiver that knows none', async () => {
+  it('computes frames from bytes for a receiver that does not parse frames', async () => {
     const { takeBytes, result } = counter(atOnce);
     for (let n = 0; n < 64; n += 1) takeBytes(frameBytes / 2);
     expect(await result).toMatchObject({ frames: 16, unitsPerFrame: frameBytes });
   });
 
-  it('goes on until enough CPU time was spent, and divides it by the frames', async () => {
+  it('continues until enough CPU time was used, and divides it by the frames', async () => {
     const { take, result } = counter({ frameBytes, warmUpMs: 2, countedMs: 10 });
     const until = { isDone: false };
     void result.then(() => (until.isDone = true));
@@ -40,7 +40,7 @@ describe('the counter', () => {
       if (n % 1_000 === 0) await Promise.resolve();
     }
     const { frames, ns } = await result;
-    // Divided and multiplied again, it may be a billionth less.
+    // Rounding may make it slightly less.
     expect(frames * ns).toBeGreaterThan(9.999e6);
   });
 });

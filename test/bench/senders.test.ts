@@ -30,7 +30,7 @@ beforeAll(async () => {
   });
 });
 
-// Its types leave it out.
+// The types of `ws` do not include it.
 const { Receiver } = ws as unknown as { Receiver: new () => Writable };
 
 /** Reads frames as `ws` does. */
@@ -44,7 +44,7 @@ const messagesOf = async (bytes: Buffer): Promise<readonly { data: Buffer; isBin
 };
 
 describe('a batch', () => {
-  it.each([200, 1024, 4096, 65_536])('is whole frames of JSON of exactly %d bytes, as ws reads them', async (size) => {
+  it.each([200, 1024, 4096, 65_536])('has complete frames of JSON of exactly %d bytes', async (size) => {
     const { bytes, frames, frameBytes } = batch({ size, kind: 'text', protocol: 'plain' });
     const messages = await messagesOf(bytes);
     expect(messages.length).toBe(frames);
@@ -55,7 +55,7 @@ describe('a batch', () => {
       expect(JSON.stringify(JSON.parse(data.toString()))).toBe(data.toString());
   });
 
-  it('is binary, or text beyond ASCII, when it is asked for, of the same size', async () => {
+  it('can be binary or text that is not ASCII, of the same size', async () => {
     const [binary] = await messagesOf(batch({ size: 200, kind: 'binary', protocol: 'plain' }).bytes);
     const [unicode] = await messagesOf(batch({ size: 200, kind: 'unicode', protocol: 'plain' }).bytes);
     expect([binary?.isBinary, binary?.data.length]).toEqual([true, 200]);
@@ -65,7 +65,7 @@ describe('a batch', () => {
   it.each([
     ['graphql', (message: { payload: { data: { feed: unknown } } }) => message.payload.data.feed],
     ['centrifuge', (message: { push: { pub: { data: unknown } } }) => message.push.pub.data],
-  ])('holds in the protocol of %s a payload of the same size', async (protocol, payloadOf) => {
+  ])('has a payload of the same size in the protocol of %s', async (protocol, payloadOf) => {
     const [message] = await messagesOf(batch({ size: 1024, kind: 'text', protocol }).bytes);
     const payload = payloadOf(JSON.parse(String(message?.data)) as never);
     expect(JSON.stringify(payload).length).toBe(1024);
@@ -74,65 +74,65 @@ describe('a batch', () => {
 
 describe('a session', () => {
   const opened = () => {
-    const told: { written: string; started: string[]; hungUp: number } = { written: '', started: [], hungUp: 0 };
+    const calls: { written: string; started: string[]; hungUp: number } = { written: '', started: [], hungUp: 0 };
     const read = session({
       origin: 'ws://127.0.0.1:1',
-      write: (bytes) => (told.written += bytes.toString('latin1')),
-      start: (path) => told.started.push(path),
-      hangUp: () => (told.hungUp += 1),
+      write: (bytes) => (calls.written += bytes.toString('latin1')),
+      start: (path) => calls.started.push(path),
+      hangUp: () => (calls.hungUp += 1),
     });
-    return { told, read };
+    return { calls, read };
   };
   const upgrade = (path: string) =>
     Buffer.from(
       `GET ${path} HTTP/1.1\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: a, b\r\n\r\n`,
     );
 
-  it('answers an upgrade, cut anywhere, and lets the frames of its path begin', () => {
-    const { told, read } = opened();
+  it('answers an upgrade that arrives in any pieces, and starts the frames of the path', () => {
+    const { calls, read } = opened();
     for (const byte of upgrade('/200/text/plain')) read(Buffer.from([byte]));
     // The example of RFC 6455, 1.3.
-    expect(told.written).toMatch(/^HTTP\/1.1 101 [^]*Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=\r\n/);
-    expect(told.written).toMatch(/Sec-WebSocket-Protocol: a\r\n\r\n$/);
-    expect(told.started).toEqual(['/200/text/plain']);
+    expect(calls.written).toMatch(/^HTTP\/1.1 101 [^]*Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=\r\n/);
+    expect(calls.written).toMatch(/Sec-WebSocket-Protocol: a\r\n\r\n$/);
+    expect(calls.started).toEqual(['/200/text/plain']);
   });
 
-  it('answers a ticket request with a ticket for its own path', () => {
-    const { told, read } = opened();
+  it('answers a ticket request with a ticket for the same path', () => {
+    const { calls, read } = opened();
     read(Buffer.from('POST /200/text/plain/v1/wss/tickets HTTP/1.1\r\ncontent-length: 2\r\n\r\n{'));
-    expect(told.written).toBe('');
+    expect(calls.written).toBe('');
     read(Buffer.from('}'));
-    expect(JSON.parse(told.written.split('\r\n\r\n')[1] ?? '')).toMatchObject({
+    expect(JSON.parse(calls.written.split('\r\n\r\n')[1] ?? '')).toMatchObject({
       wss_url: 'ws://127.0.0.1:1/200/text/plain',
     });
-    expect(told.started).toEqual([]);
+    expect(calls.started).toEqual([]);
   });
 
-  it('waits for the words of a protocol', () => {
-    const { told, read } = opened();
+  it('waits for the first messages of a protocol', () => {
+    const { calls, read } = opened();
     read(upgrade('/200/text/graphql'));
-    const said = (text: string) =>
+    const message = (text: string) =>
       Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)]);
     const [head, tail] = [
-      said('{"type":"connection_init"}').subarray(0, 9),
-      said('{"type":"connection_init"}').subarray(9),
+      message('{"type":"connection_init"}').subarray(0, 9),
+      message('{"type":"connection_init"}').subarray(9),
     ];
     read(head);
-    expect(told.written).not.toContain('connection_ack');
+    expect(calls.written).not.toContain('connection_ack');
     read(tail);
-    expect(told.written).toContain('connection_ack');
-    expect(told.started).toEqual([]);
+    expect(calls.written).toContain('connection_ack');
+    expect(calls.started).toEqual([]);
     // Two in one read.
-    read(Buffer.concat([said('{"type":"ping"}'), said('{"type":"subscribe"}')]));
-    expect(told.started).toEqual(['/200/text/graphql']);
+    read(Buffer.concat([message('{"type":"ping"}'), message('{"type":"subscribe"}')]));
+    expect(calls.started).toEqual(['/200/text/graphql']);
   });
 
   it('hangs up on a close frame, and knows no other path', () => {
-    const { told, read } = opened();
+    const { calls, read } = opened();
     read(upgrade('/200/text/plain'));
     read(Buffer.from([0x88, 0x82, 0, 0, 0, 0, 3, 232]));
-    expect(told.hungUp).toBe(1);
-    expect(() => opened().read(upgrade('/200/text/soap'))).toThrow('No frames are at /200/text/soap');
+    expect(calls.hungUp).toBe(1);
+    expect(() => opened().read(upgrade('/200/text/soap'))).toThrow('Invalid path: /200/text/soap');
   });
 });
 

@@ -21,7 +21,7 @@ describe('the median', () => {
     expect(bench.median(values)).toBe(expected);
   });
 
-  it('leaves the values in their order, and is none of no values', () => {
+  it('does not reorder the values, and throws for an empty list', () => {
     const values = [3, 1, 2];
     bench.median(values);
     expect(values).toEqual([3, 1, 2]);
@@ -37,58 +37,58 @@ describe('a paired ratio', () => {
     expect(bench.pairedRatio(over, under, 'ns')).toEqual({ median: 2, min: 2, max: 2.2, rounds: 3 });
   });
 
-  it('takes a function for a figure that is made of several', () => {
+  it('accepts a function of a sample', () => {
     const rate = ({ frames = 0, ms = 0 }) => frames / ms;
     const ratio = bench.pairedRatio([{ frames: 100, ms: 10 }], [{ frames: 10, ms: 2 }], rate);
     expect(ratio.median).toBe(2);
   });
 
-  it('refuses what makes no pairs, and a figure that a sample does not have', () => {
-    expect(() => bench.pairedRatio(ns(1, 2), ns(1), 'ns')).toThrow('2 samples against 1');
+  it('throws if samples cannot be paired or lack the field', () => {
+    expect(() => bench.pairedRatio(ns(1, 2), ns(1), 'ns')).toThrow('2 and 1 samples');
     expect(() => bench.pairedRatio(ns(1), ns(0), 'ns')).toThrow('Round 1');
     expect(() => bench.pairedRatio(ns(1), ns(1), 'cpu')).toThrow('no ratio of cpu');
   });
 });
 
 describe('a goal', () => {
-  const held = (ratio: number, wanted: { atLeast?: number; atMost?: number }) =>
+  const goalOf = (ratio: number, wanted: { atLeast?: number; atMost?: number }) =>
     bench.goal({ id: 'a', what: 'b', ratio, ...wanted });
 
   it('is met at its bound and beyond', () => {
-    expect([held(3, { atLeast: 3 }).met, held(3.5, { atLeast: 3 }).met, held(2.9, { atLeast: 3 }).met]).toEqual([
+    expect([goalOf(3, { atLeast: 3 }).met, goalOf(3.5, { atLeast: 3 }).met, goalOf(2.9, { atLeast: 3 }).met]).toEqual([
       true,
       true,
       false,
     ]);
-    expect([held(3, { atMost: 3 }).met, held(2.5, { atMost: 3 }).met, held(3.1, { atMost: 3 }).met]).toEqual([
+    expect([goalOf(3, { atMost: 3 }).met, goalOf(2.5, { atMost: 3 }).met, goalOf(3.1, { atMost: 3 }).met]).toEqual([
       true,
       true,
       false,
     ]);
   });
 
-  it('says by what part of itself it was missed', () => {
-    expect(held(1.5, { atLeast: 2 }).missedBy).toBeCloseTo(0.25);
-    expect(held(3, { atMost: 2 }).missedBy).toBeCloseTo(0.5);
-    expect(held(3, { atMost: 0 }).missedBy).toBe(3);
-    expect(held(1, { atMost: 2 }).missedBy).toBe(0);
+  it('reports by which share it was missed', () => {
+    expect(goalOf(1.5, { atLeast: 2 }).missedBy).toBeCloseTo(0.25);
+    expect(goalOf(3, { atMost: 2 }).missedBy).toBeCloseTo(0.5);
+    expect(goalOf(3, { atMost: 0 }).missedBy).toBe(3);
+    expect(goalOf(1, { atMost: 2 }).missedBy).toBe(0);
   });
 
-  it('judges the median of a paired ratio, and keeps its rounds', () => {
+  it('compares the median of a paired ratio, and includes its rounds', () => {
     const ratio = { median: 2, min: 0.5, max: 9, rounds: 9 };
     expect(bench.goal({ id: 'a', what: 'b', ratio, atLeast: 2 })).toMatchObject({ ...ratio, met: true });
     expect(bench.goal({ id: 'a', what: 'b', ratio, atMost: 1 }).met).toBe(false);
     expect(bench.goal({ id: 'a', what: 'b', ratio, atMost: 2 }).met).toBe(true);
   });
 
-  it('wants one bound', () => {
-    expect(() => held(1, {})).toThrow(TypeError);
-    expect(() => held(1, { atLeast: 1, atMost: 2 })).toThrow(TypeError);
+  it('requires exactly one bound', () => {
+    expect(() => goalOf(1, {})).toThrow(TypeError);
+    expect(() => goalOf(1, { atLeast: 1, atMost: 2 })).toThrow(TypeError);
   });
 });
 
 describe('interleaved', () => {
-  it('measures A B C, then A B C again, and keeps each one’s samples round by round', async () => {
+  it('measures A B C, then A B C again, and returns the samples of each by round', async () => {
     jest.spyOn(process.stderr, 'write').mockReturnValue(true);
     const order: string[] = [];
     const contender = (name: string) => () => Promise.resolve({ turn: order.push(name) });
@@ -117,19 +117,15 @@ describe('a sample', () => {
     }
   };
 
-  it('is the last line of a fresh process, which gets its arguments', async () => {
+  it('is the last line of a new process, which receives the arguments', async () => {
     const source = `console.log('hello'); console.log(JSON.stringify({ args: process.argv.slice(2), gc: typeof gc }));`;
     expect(await run(source, ['a', '1'])).toEqual({ args: ['a', '1'], gc: 'function' });
   });
 
   it.each([
-    [
-      'ends with an error, with what it said',
-      `console.error('no luck'); process.exit(3);`,
-      /ended with 3\n[^]*no luck/,
-    ],
-    ['says no JSON', `console.log('done');`, /not JSON: done/],
-  ])('rejects when it %s', async (_, source, message) => {
+    ['exits with an error, with its stderr', `console.error('no luck'); process.exit(3);`, /ended with 3\n[^]*no luck/],
+    ['prints no JSON', `console.log('done');`, /not JSON: done/],
+  ])('rejects if the process %s', async (_, source, message) => {
     await expect(run(source)).rejects.toThrow(message);
   });
 });

@@ -29,12 +29,12 @@ const chart = (kind: string, points: readonly Point[], more: Partial<Chart> = {}
 });
 
 describe('a bar chart', () => {
-  it('draws bars as long as their figures', () => {
+  it('draws bars with lengths proportional to their values', () => {
     const [short = 0, long = 0] = numbers(svg(chart('bars', [['a', 10], ['b', 40]])), 'rect', 'width'); // prettier-ignore
     expect(long / short).toBeCloseTo(4, 1);
   });
 
-  it('names every bar and says its figure', () => {
+  it('draws the name and the value of every bar', () => {
     const drawn = svg(chart('bars', [['ws', 318], ['rxjs over ws', 485]])); // prettier-ignore
     for (const word of ['ws', '318', 'rxjs over ws', '485']) expect(drawn).toContain(`>${word}<`);
   });
@@ -43,7 +43,7 @@ describe('a bar chart', () => {
 describe('a line chart', () => {
   const points: readonly Point[] = [[1, 10], [10, 100], [100, 1000]]; // prettier-ignore
 
-  it('is even steps on logarithmic axes for what grows with its input', () => {
+  it('has equal steps on logarithmic axes for a value that grows with x', () => {
     const drawn = svg(chart('lines', points, { log: true }));
     const [x0 = 0, x1 = 0, x2 = 0] = numbers(drawn, 'circle', 'cx');
     const [y0 = 0, y1 = 0, y2 = 0] = numbers(drawn, 'circle', 'cy');
@@ -52,22 +52,22 @@ describe('a line chart', () => {
     expect(y0).toBeGreaterThan(y1);
   });
 
-  it('is uneven on linear ones', () => {
+  it('has unequal steps on linear axes', () => {
     const [x0 = 0, x1 = 0, x2 = 0] = numbers(svg(chart('lines', points)), 'circle', 'cx');
     expect((x2 - x1) / (x1 - x0)).toBeCloseTo(10, 0);
   });
 });
 
-it('writes names as text, not as markup', () => {
+it('escapes names', () => {
   const drawn = svg({ ...chart('bars', [['<b>&', 1]]), title: 'x < y & "z"' });
   expect(drawn).toContain('&lt;b&gt;&amp;');
   expect(drawn).toContain('aria-label="x &lt; y &amp; &quot;z&quot;"');
 });
 
-it('has colours of its own for a dark page', () => {
+it('has separate colours for a dark page', () => {
   expect(svg(chart('bars', [['a', 1]]))).toContain('@media(prefers-color-scheme:dark)');
 });
 
-it('refuses a kind that it cannot draw', () => {
-  expect(() => svg(chart('pie', []))).toThrow('no chart of kind pie');
+it('throws for an unknown kind', () => {
+  expect(() => svg(chart('pie', []))).toThrow('Unknown kind of chart: pie');
 });

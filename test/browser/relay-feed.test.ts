@@ -9,7 +9,7 @@ import { relayReports } from '../../src/protocol/failures/relay-meanings.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import { frames } from '../../src/operators/frames.js';
-import { frameLine } from '../../src/operators/node/recording-line.js';
+import { frameLine } from '../../src/operators/node/recording/recording-line.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';

@@ -1,10 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { CliError, exitCodeOf, localError } from '../../src/cli/cli-error.js';
 import { ExitCode, exitCodeMeanings, exitCodes } from '../../src/cli/exit-code.js';
 import { RecordingError, createTradeFeedError } from '../../src/index.js';
 import { failureCodes } from '../support/failure-table.js';
 
-// The table once more, read by a person: what a script sees of each failure.
+// The table again, written by hand: the exit code of each failure.
 const table = {
   2: ['invalid-options'],
   3: ['api-key-unavailable', 'invalid-api-key', 'not-entitled', 'access-expired', 'access-revoked'],
@@ -39,20 +39,20 @@ const table = {
 };
 
 describe('the exit codes', () => {
-  test('are those of the table', () => {
+  it('are those of the table', () => {
     const rows = Object.entries(table).flatMap(([exitCode, codes]) => codes.map((code) => [code, Number(exitCode)]));
     expect(exitCodes).toStrictEqual(Object.fromEntries(rows));
   });
 
-  test('cover every failure that the library knows', () => {
+  it('include every failure of the library', () => {
     expect(Object.keys(exitCodes).sort()).toStrictEqual(failureCodes);
   });
 
-  test('each have a meaning', () => {
+  it('each have a meaning', () => {
     for (const code of Object.values(ExitCode)) expect(exitCodeMeanings[code]).toEqual(expect.any(String));
   });
 
-  test('are told by whatever ended the command', () => {
+  it('follow from the error that ended the command', () => {
     expect(exitCodeOf(createTradeFeedError({ stage: 'stream', closeCode: 4001 }))).toBe(4);
     expect(exitCodeOf(new CliError(ExitCode.usage, 'no'))).toBe(2);
     expect(exitCodeOf(new RecordingError('no', { path: 'f' }))).toBe(8);
@@ -62,7 +62,7 @@ describe('the exit codes', () => {
 });
 
 describe('localError', () => {
-  test('says the usual failures of the system in plain words, and others as the system does', () => {
+  it('explains common errors of the operating system, and uses its message for others', () => {
     const failure = (code?: string) =>
       localError('Cannot read it', Object.assign(new Error('EODD, odd'), { code })).message;
     expect(failure('ENOENT')).toBe('Cannot read it: there is no such file.');
@@ -70,7 +70,7 @@ describe('localError', () => {
     expect(failure()).toBe('Cannot read it: EODD, odd.');
   });
 
-  test('adds a hint', () => {
+  it('adds a hint', () => {
     const { message, exitCode } = localError('Cannot listen', { code: 'EADDRINUSE' }, 'Choose another.');
     expect(message).toBe('Cannot listen: the port is in use. Choose another.');
     expect(exitCode).toBe(8);

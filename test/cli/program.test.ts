@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { endPrograms, type Program, program, shellCommand } from './support/program.js';
 import { tempFolder } from './support/temp-folder.js';
 
-// The built program in processes of its own, with real pipes, signals and terminals.
+// Runs the built program in separate processes, with real pipes, signals and terminals.
 const folder = tempFolder();
 
 type Env = Readonly<Record<string, string>>;
@@ -32,17 +32,17 @@ beforeAll(async () => {
 });
 afterAll(endPrograms);
 
-/** Everything that was said with a key that was given: it must not hold the key, nor a ticket. */
-const spoken: { readonly said: () => string; readonly key: string }[] = [];
+/** The output of programs that use a key. It must contain neither the key nor a ticket. */
+const outputs: { readonly output: () => string; readonly key: string }[] = [];
 afterEach(() => {
-  for (const { said, key } of spoken.splice(0)) {
-    expect(said()).not.toContain(key);
-    expect(said()).not.toMatch(/ticket_/);
+  for (const { output, key } of outputs.splice(0)) {
+    expect(output()).not.toContain(key);
+    expect(output()).not.toMatch(/ticket_/);
   }
 });
 
 const listening = (started: Program, { TRADE_FEED_API_KEY: key = shared.env.TRADE_FEED_API_KEY }: Env): Program => {
-  spoken.push({ said: () => started.stdout() + started.stderr(), key });
+  outputs.push({ output: () => started.stdout() + started.stderr(), key });
   return started;
 };
 const listen = (args: string, env: Env = shared.env): Program =>
@@ -50,7 +50,7 @@ const listen = (args: string, env: Env = shared.env): Program =>
 const inShell = (command: string, env: Env = shared.env): Program => listening(shellCommand(command, env), env);
 
 describe('the program: demo', () => {
-  test('shows frames on a pipe, and SIGINT ends it with a summary', async () => {
+  it('shows frames on a pipe, and SIGINT ends it with a summary', async () => {
     const demo = program(['demo', '--rate', '100']);
     await demo.untilStdout(/first frame, .*\n[^]*● live: market, connection 1/);
     demo.child.kill('SIGINT');
@@ -61,7 +61,7 @@ describe('the program: demo', () => {
     expect(demo.stderr()).toBe('');
   });
 
-  test('draws on a terminal, and gives it back on Ctrl-C', async () => {
+  it('draws on a terminal, and restores it on Ctrl-C', async () => {
     const demo = inShell('TERM=xterm script -qec "stty cols 60 rows 24; exec $FEED demo" /dev/null', {});
     await demo.untilStdout(/\x1b\[\?1049h\x1b\[\?25l[^]*live: market, connection 1/);
     await demo.untilStdout(/"batch":/);
@@ -75,7 +75,7 @@ describe('the program: demo', () => {
 });
 
 describe('the program: listen', () => {
-  test('writes frames that another program can read, and ends by itself', async () => {
+  it('writes frames that another program can read, and ends after --count', async () => {
     const listener = listen('raw --count 5');
     expect(await listener.exit).toBe(0);
     const frames = listener
@@ -88,7 +88,7 @@ describe('the program: listen', () => {
     expect(listener.stderr()).toMatch(/Z 5 frames, .*; gaps: none; reconnects: none\n$/);
   });
 
-  test('writes JSON with metadata', async () => {
+  it('writes JSON with metadata', async () => {
     const listener = listen('--json --count 1 -q');
     expect(await listener.exit).toBe(0);
     const records = listener
@@ -107,7 +107,7 @@ describe('the program: listen', () => {
     expect(listener.stderr()).toBe('');
   });
 
-  test('ends cleanly when the reader has enough', async () => {
+  it('ends with exit code 0 when the reader exits', async () => {
     const piped = inShell('set -o pipefail; $FEED listen | head -n 1');
     expect(await piped.exit).toBe(0);
     expect(piped.stdout().trim().split('\n')).toHaveLength(1);
@@ -116,7 +116,7 @@ describe('the program: listen', () => {
     expect(await help.exit).toBe(0);
   });
 
-  test('ends although nobody reads what it writes', async () => {
+  it('ends although stdout is not read', async () => {
     const file = await folder.file('large', `${'x'.repeat(4 * 1024 * 1024)}\n`);
     const { service, env } = await serve('--source', file, '--plan', 'developer');
     const listener = listen('', env);
@@ -129,19 +129,19 @@ describe('the program: listen', () => {
     expect(await service.exit).toBe(0);
   });
 
-  test('says that the output cannot be written', async () => {
+  it('reports an output that cannot be written', async () => {
     const listener = inShell('$FEED listen > /dev/full');
     expect(await listener.exit).toBe(8);
     expect(listener.stderr()).toMatch(/rx-trade-feed: Cannot write to stdout: no space is left\.\n$/);
   });
 
-  test('reads the key from a file', async () => {
+  it('reads the key from a file', async () => {
     const { TRADE_FEED_BASE_URL, TRADE_FEED_API_KEY } = shared.env;
     const keyFile = await folder.file('key', `${TRADE_FEED_API_KEY}\n`);
     expect(await listen(`--count 1 --base-url ${TRADE_FEED_BASE_URL} --key-file ${keyFile}`, {}).exit).toBe(0);
   });
 
-  test('says in plain words why it stops, and as its exit code', async () => {
+  it('explains why it stops, with an exit code', async () => {
     const wrong = listen('', { ...shared.env, TRADE_FEED_API_KEY: 'planted-wrong-key' });
     expect(await wrong.exit).toBe(3);
     expect(wrong.stderr()).toMatch(
@@ -152,7 +152,7 @@ describe('the program: listen', () => {
     expect(await unreachable.exit).toBe(7);
   });
 
-  test('stops when another client takes the connection over', async () => {
+  it('stops when another client takes the connection over', async () => {
     const first = listen('raw');
     await first.untilStdout(/hash/);
     const second = listen('market --count 1');
@@ -163,13 +163,13 @@ describe('the program: listen', () => {
     );
   });
 
-  test('refuses a key as an argument, and does not repeat it', async () => {
+  it('refuses a key as an argument, and does not repeat it', async () => {
     const refused = listen('--api-key planted-secret', { TRADE_FEED_API_KEY: 'planted-secret' });
     expect(await refused.exit).toBe(2);
-    expect(refused.stderr()).toContain('never taken from an argument');
+    expect(refused.stderr()).toContain('not accepted as an argument');
   });
 
-  test('tells an interrupted part from the whole', async () => {
+  it('has a separate exit code for an interrupted run', async () => {
     const listener = listen('--count 1000000');
     await listener.untilStdout(/\n/);
     listener.child.kill('SIGINT');
@@ -178,7 +178,7 @@ describe('the program: listen', () => {
 });
 
 describe('the program: record and replay', () => {
-  test('records until it is interrupted, and replays the same', async () => {
+  it('records until it is interrupted, and replays the same', async () => {
     const file = folder.path('market.ndjson');
     const recorder = listening(program(['record', '--output', file], shared.env), shared.env);
     await recorder.untilStderr(/connection 1 is open/);
@@ -188,17 +188,17 @@ describe('the program: record and replay', () => {
     expect(recorder.stderr()).toMatch(/Z \d+ frames, .*; recording: .* in .*market\.ndjson\n$/);
     const replay = inShell(`$FEED replay ${file} --speed max --json | cmp - ${file}`, {});
     expect(await replay.exit).toBe(0);
-    expect(replay.stderr()).toMatch(/^\S+Z \d+ frames, .*; go on with --offset \d+\n$/);
+    expect(replay.stderr()).toMatch(/^\S+Z \d+ frames, .*; continue with --offset \d+\n$/);
   });
 
-  test('ends cleanly when the reader has enough', async () => {
+  it('ends with exit code 0 when the reader exits', async () => {
     const file = folder.path('market.ndjson');
     const piped = inShell(`set -o pipefail; $FEED replay ${file} | head -n 1`, {});
     expect(await piped.exit).toBe(0);
     expect(piped.stderr()).not.toMatch(/EPIPE|rx-trade-feed:|\n {4}at /);
   });
 
-  test('serves a recording', async () => {
+  it('serves a recording', async () => {
     const file = folder.path('market.ndjson');
     const { service, env } = await serve('--replay', file, '--plan', 'developer');
     const [replayed, listened] = [folder.path('replayed'), folder.path('listened')];
@@ -210,7 +210,7 @@ describe('the program: record and replay', () => {
 });
 
 describe('the program: serve', () => {
-  test('sends the lines of a pipe as they come, and ends with the signal', async () => {
+  it('sends the lines of a pipe as they arrive, and ends with the signal', async () => {
     const { service, env } = await serve('--source', '-', '--plan', 'developer');
     const listener = listen('--count 2', env);
     await listener.untilStderr(/connection 1 is open/);
@@ -223,7 +223,7 @@ describe('the program: serve', () => {
     expect(await service.exit).toBe(0);
   });
 
-  test('replays what was recorded', async () => {
+  it('replays recorded payloads', async () => {
     const recording = folder.path('recording');
     expect(await inShell(`$FEED listen raw --count 20 -q > ${recording}`).exit).toBe(0);
     const { service, env } = await serve('--source', recording, '--rate', '1000', '--plan', 'developer');
@@ -234,7 +234,7 @@ describe('the program: serve', () => {
     expect(service.stderr()).toMatch(/the source of market has ended/);
   });
 
-  test('serves over TLS to who trusts it, by either way that it prints', async () => {
+  it('serves over TLS to clients that use either printed instruction', async () => {
     const { service, env } = await serve('--tls', '--plan', 'developer');
     const [, caFile = ''] = /--ca (\S+)/.exec(service.stdout()) ?? [];
     expect(await listen(`--count 1 --ca ${caFile}`, env).exit).toBe(0);
@@ -244,7 +244,7 @@ describe('the program: serve', () => {
     expect(await service.exit).toBe(0);
   });
 
-  test('says that a port is in use', async () => {
+  it('reports a port that is in use', async () => {
     const { port } = new URL(shared.env.TRADE_FEED_BASE_URL);
     const second = program(['serve', '--port', port]);
     expect(await second.exit).toBe(8);
@@ -255,10 +255,10 @@ describe('the program: serve', () => {
 });
 
 describe('the program', () => {
-  test('gives help, its version, and a short error', async () => {
+  it('prints help, its version, and a short error', async () => {
     const [help, version, typo] = [program(['--help']), program(['--version']), program(['lisen'])];
     expect([await help.exit, await version.exit, await typo.exit]).toStrictEqual([0, 0, 2]);
-    expect(help.stdout()).toContain('Usage: rx-trade-feed COMMAND');
+    expect(help.stdout()).toContain('Usage: rx-trade-feed [options] [command]');
     expect(version.stdout()).toMatch(/^\d+\.\d+\.\d+\n$/);
     expect(typo.stderr()).toBe(
       'rx-trade-feed: There is no command lisen. Did you mean listen?\nTry rx-trade-feed --help.\n',

@@ -1,39 +1,42 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
 import { throwError } from 'rxjs';
 import { run } from '../../src/cli/run.js';
 import { fakeContext } from './support/fake-context.js';
 
 describe('run', () => {
-  test.each([['--help'], ['help', 'listen'], ['serve', '--help']])('shows the help of `%s`', async (...args) => {
+  it.each([['--help'], ['help', 'listen'], ['serve', '--help']])('shows the help of `%s`', async (...args) => {
     const context = fakeContext();
     expect(await run(args, context)).toBe(0);
     expect(context.stdout.text).toMatch(/^Usage: rx-trade-feed /m);
     expect(context.stderr.text).toBe('');
   });
 
-  test('shows the version', async () => {
+  it('shows the version', async () => {
     const context = fakeContext();
     expect(await run(['--version'], context)).toBe(0);
     const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
     expect(context.stdout.text).toBe(`${version}\n`);
   });
 
-  test.each([
-    [[], 'rx-trade-feed: Give a command: demo, listen, record, replay, serve.\nTry rx-trade-feed --help.\n'],
+  it.each([
+    [
+      [],
+      'rx-trade-feed: A command is missing. The commands are demo, listen, record, replay, serve.\nTry rx-trade-feed --help.\n',
+    ],
     [['listne'], 'rx-trade-feed: There is no command listne. Did you mean listen?\nTry rx-trade-feed --help.\n'],
     [['serve', '-x'], 'rx-trade-feed: There is no option -x.\nTry rx-trade-feed serve --help.\n'],
-  ])('says what is wrong with %j and how to get help', async (args, says) => {
+  ])('explains the problem with %j and how to get help', async (args, says) => {
     const context = fakeContext();
     expect(await run(args, context)).toBe(2);
     expect(context.stderr.text).toBe(says);
     expect(context.stdout.text).toBe('');
   });
 
-  test.each([
-    [new Error('odd'), /^rx-trade-feed: something unexpected happened; this is a bug\.\nError: odd\n {4}at /],
-    ['odd', /^rx-trade-feed: something unexpected happened; this is a bug\.\n'odd'\n$/],
-  ])('shows where a bug is: %s', async (bug, says) => {
+  it.each([
+    [new Error('odd'), /^rx-trade-feed: an unexpected error occurred; this is a bug\.\nError: odd\n {4}at /],
+    ['odd', /^rx-trade-feed: an unexpected error occurred; this is a bug\.\n'odd'\n$/],
+  ])('shows the stack of a bug: %s', async (bug, says) => {
     const context = fakeContext();
     const failing = { ...context, interrupt$: throwError(() => bug) };
     const env = { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1', TRADE_FEED_API_KEY: 'planted-key' };

@@ -26,9 +26,7 @@ const observationOf = ({ status, closeCode, reason, code }: Meaning): string => 
   if (status !== undefined) return status === 'other' ? 'HTTP, any other' : `HTTP ${status}`;
   if (closeCode === undefined) return '–';
   if (closeCode === 'other') return 'close, any other';
-  const other = serviceMeanings.some(
-    (row) => row.closeCode === closeCode && row.code !== code && row.reason !== undefined,
-  );
+  const other = serviceMeanings.some((row) => row.closeCode === closeCode && row.code !== code && row.reason !== undefined);
   return `close ${closeCode}${reason === undefined ? (other ? ', any other reason' : '') : ` \`${reason}\``}`;
 };
 
@@ -205,7 +203,7 @@ it('docs/how-it-works.md names existing files only, and every file with a rule o
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   // Files of the client without a rule of the contract.
   const withoutRule = [
-    ...['src/transport/judged-failure.ts', 'src/protocol/loopback.ts', 'src/protocol/try-call.ts'],
+    ...['src/protocol/loopback.ts', 'src/protocol/try-call.ts'],
     ...['failure-code', 'meaning', 'client-meanings', 'read-failure'].map((name) => `src/protocol/failures/${name}.ts`),
     // The relay and the worker are not part of the contract.
     ...['relay-error', 'relay-meanings', 'worker-meanings'].map((name) => `src/protocol/failures/${name}.ts`),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { tap } from 'rxjs';
 import { type FeedEvent, tradeFeedEvents$ } from '../../src/index.js';
-import { type BehindFaults, behindFaults, faultsIn } from '../support/behind-faults.js';
+import { type FaultyService, startFaultyService, frameErrors } from '../support/faulty-service.js';
 import { type Certificate, certificateFor } from '../support/certificate.js';
 import type { Cut, Faults, FaultProxy } from '../support/fault-proxy.js';
 import { randomFaults, seededRandom } from '../support/fault-random.js';
@@ -9,7 +9,7 @@ import { until } from '../support/feed.js';
 
 /** Runs a feed until one connection has delivered this number of frames. */
 const run = (
-  net: BehindFaults,
+  net: FaultyService,
   frames = 100,
   onEvent?: (event: FeedEvent, n: number) => void,
 ): Promise<FeedEvent[]> => {
@@ -45,9 +45,9 @@ describe('a fault that only slows a connection down', () => {
     ['drip', 10, { toClient: { segments: 'drip' }, toServer: { segments: 'drip' } }],
     ['a delayed connection', 100, { connectAfter: 'next' }],
   ])('loses no frame: %s', async (_what, frames, faults) => {
-    await using net = await behindFaults({ faults: () => faults, holdMs: 50 });
+    await using net = await startFaultyService({ faults: () => faults, holdMs: 50 });
     const events = await run(net, frames);
-    expect([failuresOf(events), gapsOf(events), faultsIn(events)]).toEqual([[], 0, []]);
+    expect([failuresOf(events), gapsOf(events), frameErrors(events)]).toEqual([[], 0, []]);
   });
 });
 
@@ -59,9 +59,9 @@ describe('a fault that breaks the stream', () => {
   ])('within a frame by %s is %s, with one gap', async (how, failure) => {
     const cutAfter = async (afterBytes: number) => {
       const faults = only(2, { toClient: { cut: { afterBytes, how } } });
-      await using net = await behindFaults({ faults }, { idleTimeoutMs: 100 });
+      await using net = await startFaultyService({ faults }, { idleTimeoutMs: 100 });
       const events = await run(net);
-      expect([failuresOf(events), gapsOf(events), faultsIn(events)]).toEqual([[failure], 1, []]);
+      expect([failuresOf(events), gapsOf(events), frameErrors(events)]).toEqual([[failure], 1, []]);
     };
     await Promise.all([1_000, 1_357, 2_468].map(cutAfter));
   });
@@ -71,17 +71,17 @@ describe('a fault that breaks the stream', () => {
     ['end', 'connection-lost, renew'],
     ['halfOpen', 'connection-stalled, renew'],
   ])('between frames by %s is %s, with one gap', async (method, failure) => {
-    await using net = await behindFaults({}, { idleTimeoutMs: 100 });
+    await using net = await startFaultyService({}, { idleTimeoutMs: 100 });
     const hit = (proxy: FaultProxy) => proxy[method]();
     let hits = 0;
     const events = await run(net, 100, (_event, n) => {
       if (n === 50 && hits++ === 0) hit(net.proxy);
     });
-    expect([failuresOf(events), gapsOf(events), faultsIn(events)]).toEqual([[failure], 1, []]);
+    expect([failuresOf(events), gapsOf(events), frameErrors(events)]).toEqual([[failure], 1, []]);
   });
 
   it('and stops the service leads to attempts until the service is back, and to one gap', async () => {
-    await using net = await behindFaults({});
+    await using net = await startFaultyService({});
     const { target } = net.proxy;
     const events = await run(net, 100, (event, n) => {
       if (n === 50 && net.proxy.target !== undefined && event.type === 'frame' && event.connection === 1) {
@@ -94,7 +94,7 @@ describe('a fault that breaks the stream', () => {
       'connection-lost, renew',
       ...Array<string>(3).fill('ticket-endpoint-unreachable, backoff'),
     ]);
-    expect([gapsOf(events), faultsIn(events)]).toEqual([1, []]);
+    expect([gapsOf(events), frameErrors(events)]).toEqual([1, []]);
   });
 });
 
@@ -111,9 +111,9 @@ describe('a fault that breaks an attempt', () => {
   /** Runs a feed whose first ticket request has the fault, and another one whose first handshake has it. */
   const bothFail = async (faults: Faults, tls?: Certificate): Promise<void> => {
     const fails = async (connection: number, failure: string) => {
-      await using net = await behindFaults({ faults: only(connection, faults), ...(tls && { tls }) });
+      await using net = await startFaultyService({ faults: only(connection, faults), ...(tls && { tls }) });
       const events = await run(net, 10);
-      expect([failuresOf(events), gapsOf(events), faultsIn(events)]).toEqual([[failure], 0, []]);
+      expect([failuresOf(events), gapsOf(events), frameErrors(events)]).toEqual([[failure], 0, []]);
     };
     await Promise.all([fails(1, unreachable.ticket), fails(2, unreachable.handshake)]);
   };
@@ -132,7 +132,9 @@ describe('a fault that breaks an attempt', () => {
   });
 
   it('within the body of a ticket leads to another attempt', async () => {
-    await using net = await behindFaults({ faults: only(1, { toClient: { cut: { afterBytes: 350, how: 'end' } } }) });
+    await using net = await startFaultyService({
+      faults: only(1, { toClient: { cut: { afterBytes: 350, how: 'end' } } }),
+    });
     const events = await run(net, 10);
     expect([failuresOf(events), gapsOf(events)]).toEqual([[unreachable.ticket], 0]);
   });
@@ -144,9 +146,9 @@ describe('random faults', () => {
     'with seed %i: frames arrive once and in order, every loss has a gap, every ticket is used once',
     async (seed) => {
       const random = seededRandom(seed);
-      await using net = await behindFaults({ random, faults: (n) => (n <= 12 ? randomFaults(random) : {}) });
+      await using net = await startFaultyService({ random, faults: (n) => (n <= 12 ? randomFaults(random) : {}) });
       const events = await run(net, 300);
-      expect(faultsIn(events)).toEqual([]);
+      expect(frameErrors(events)).toEqual([]);
       const wrong = net.seen.filter(({ type }) => type === 'violation' || type === 'handshake-refused');
       expect(wrong).toEqual([]);
     },

@@ -14,7 +14,7 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
   ],
   'share.mjs': [
     /^ +the first one ended with connection-replaced$/m,
-    /^ +one read 5 frames, one measured 5, one came late$/m,
+    /^ +one read 5 frames, one measured 5, one joined late$/m,
     /^ +connections: 1$/m,
   ],
   'status.mjs': [
@@ -35,11 +35,11 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
     /^window 2: \d+ frames, incomplete.*\n +\d+ ms without a connection, \d+ ms into it$/m,
     /^window 4: \d+ frames/m,
   ],
-  'conflate.mjs': [/^(high|low ) +0x[0-9a-f]{10}… +newest of \d+$/m, /^4 values shown stand for \d+ of \d+$/m],
+  'conflate.mjs': [/^(high|low ) +0x[0-9a-f]{10}… +newest of \d+$/m, /^4 values shown for \d+ of \d+$/m],
   'slow-consumer.mjs': [
     /^ +too slow: \d+ frames dropped, \d+ in all$/m,
     /^received \d+, stored \d+, dropped [1-9]\d*$/m,
-    /^lost track of: 0; outages: 0$/m,
+    /^not accounted for: 0; outages: 0$/m,
   ],
   'for-await.mjs': [/^(read \d: \d+ bytes\n){3}/, /^(streamed: \{"batch":\d+.*…\n){3}/m, /^the stream has ended$/m],
   'record-replay.mjs': [

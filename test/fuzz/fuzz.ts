@@ -71,7 +71,7 @@ export const fuzz = async <T>(
 /** Seconds since a time of `performance.now()`, to a tenth. */
 export const secondsSince = (startedMs: number): number => Math.round((performance.now() - startedMs) / 100) / 10;
 
-/** Adds a row to the report of test/fuzz/run.mjs. */
+/** Adds a row to the report of `npm run reliability -- fuzz`. */
 export const report = (row: Readonly<Record<string, unknown>>): void => {
   if (FUZZ_REPORT !== undefined) appendFileSync(FUZZ_REPORT, `${JSON.stringify(row)}\n`);
 };

@@ -1,8 +1,8 @@
 import fc, { type AsyncCommand } from 'fast-check';
-import { type Deeds, deeds } from './deeds.js';
 import * as means from './expected.js';
 import * as feeds from './feed-model.js';
-import { moments, watch, type Whim } from './watched.js';
+import { type ServiceActions, serviceActions } from './service-actions.js';
+import { moments, type Reaction, watch } from './watched.js';
 import { advance, begins, expectOutcomes, type Model, type World } from './world.js';
 
 type Feed = feeds.ModelFeed;
@@ -13,23 +13,23 @@ const now = (): number => performance.now();
 const live = (model: Readonly<Model>): readonly Feed[] =>
   [...model.feeds.values()].filter(({ phase }) => phase !== 'over');
 
-/** Does to a feed what fits its phase; for one that waits, or hears nothing any more, time goes on. */
-const happen = (pick: number, deeds: Deeds): Command => {
+/** Does the service action for the phase of a feed. If the feed waits, or the service no longer answers it, time advances instead. */
+const act = (pick: number, actions: ServiceActions): Command => {
   const picked = (model: Readonly<Model>) => live(model)[pick % live(model).length];
-  const deedFor = ({ phase, isMute }: Feed) =>
-    phase === 'waiting' || phase === 'over' || (phase === 'open' && isMute) ? undefined : deeds[phase];
+  const actionFor = ({ phase, isMute }: Feed) =>
+    phase === 'waiting' || phase === 'over' || (phase === 'open' && isMute) ? undefined : actions[phase];
   let done = '';
   return {
     check: (model) => {
       const feed = picked(model);
-      return feed !== undefined && (deedFor(feed)?.may?.(feed) ?? true);
+      return feed !== undefined && (actionFor(feed)?.may?.(feed) ?? true);
     },
     run: (model, world) => {
       const feed = picked(model) as Feed;
-      const fit = deedFor(feed);
-      done = fit ? `${fit.name} [${feed.phase} ${feed.subscription}]` : 'time goes on';
-      return fit
-        ? expectOutcomes(model, world, [fit.change(feed, now(), world)], () => fit.act(feed, world))
+      const action = actionFor(feed);
+      done = action ? `${action.name} [${feed.phase} ${feed.subscription}]` : 'time advances';
+      return action
+        ? expectOutcomes(model, world, [action.change(feed, now(), world)], () => action.act(feed, world))
         : time(1).run(model, world);
     },
     toString: () => done,
@@ -61,7 +61,7 @@ const unsubscribe = (pick: number): Command => ({
   run: (model, world) => {
     const feed = live(model)[pick % live(model).length] as Feed;
     const over = {
-      feed: { ...feed, phase: 'over', dueAt: Infinity, whim: undefined } as const,
+      feed: { ...feed, phase: 'over', dueAt: Infinity, reaction: undefined } as const,
       steps: ['unsubscribed'] as const,
     };
     return expectOutcomes(model, world, [over], () => world.watched.get(feed.subscription)?.unsubscribe());
@@ -69,19 +69,19 @@ const unsubscribe = (pick: number): Command => ({
   toString: () => `unsubscribe [${pick}]`,
 });
 
-const whim = (pick: number, what: Whim): Command => ({
+const react = (pick: number, reaction: Reaction): Command => ({
   check: (model) => live(model).length > 0,
   run: (model, world) => {
     const feed = live(model)[pick % live(model).length] as Feed;
-    return expectOutcomes(model, world, [{ feed: { ...feed, whim: what }, steps: [] }], () => {
+    return expectOutcomes(model, world, [{ feed: { ...feed, reaction }, steps: [] }], () => {
       const watched = world.watched.get(feed.subscription);
-      if (watched) watched.whim = what;
+      if (watched) watched.reaction = reaction;
     });
   },
-  toString: () => `at the next ${what.on}: ${what.does} [${pick}]`,
+  toString: () => `at the next ${reaction.on}: ${reaction.does} [${pick}]`,
 });
 
-/** Time goes by, up to where the next thing happens by itself, or not quite. */
+/** Advances the time to the next timer, or by a share of that. */
 const time = (share: number): Command => ({
   check: (model) => live(model).some(({ dueAt }) => dueAt < Infinity),
   run: (model, world) => {
@@ -90,48 +90,48 @@ const time = (share: number): Command => ({
     const at = now() + ms;
     const outcomes = live(model)
       .filter((feed) => feed.dueAt <= at)
-      .map((feed) => happens(model, feed, at));
+      .map((feed) => timerFires(model, feed, at));
     return expectOutcomes(model, world, outcomes, () => advance(ms), at);
   },
-  toString: () => (share === 1 ? 'time goes on' : `time goes on, to ${share}`),
+  toString: () => (share === 1 ? 'time advances' : `time advances, by a share of ${share}`),
 });
 
-const happens = (model: Readonly<Model>, feed: Feed, at: number): feeds.Outcome => {
+const timerFires = (model: Readonly<Model>, feed: Feed, at: number): feeds.Outcome => {
   if (feed.phase === 'waiting') return begins(model, feed, at);
-  if (feed.phase === 'asking') return feeds.failed(feed, at, means.unreachableTicket);
-  if (feed.phase === 'shaking')
+  if (feed.phase === 'requesting') return feeds.failed(feed, at, means.unreachableTicket);
+  if (feed.phase === 'handshaking')
     return feeds.failed(feed, at, feed.expires ? means.expiredTicket : means.unreachableHandshake);
   return feeds.silent(feed, at, means.stalled);
 };
 
-/** The service goes: with a close frame to all that stream, or without. */
-const outage = (saysGoodbye: boolean): Command => ({
+/** Stops the service, with a close frame to all open connections, or without. */
+const stop = (sendsClose: boolean): Command => ({
   check: (model) => model.isUp,
   run: (model, world) => {
     model.isUp = false;
     const outcomes = live(model).flatMap((feed): readonly feeds.Outcome[] => {
-      if (feed.phase === 'open') return [feeds.failed(feed, now(), saysGoodbye ? means.shutdown : means.lost)];
-      if (feed.phase === 'asking') return [feeds.failed(feed, now(), means.unreachableTicket)];
-      return feed.phase === 'shaking' ? [feeds.failed(feed, now(), means.unreachableHandshake)] : [];
+      if (feed.phase === 'open') return [feeds.failed(feed, now(), sendsClose ? means.shutdown : means.lost)];
+      if (feed.phase === 'requesting') return [feeds.failed(feed, now(), means.unreachableTicket)];
+      return feed.phase === 'handshaking' ? [feeds.failed(feed, now(), means.unreachableHandshake)] : [];
     });
     return expectOutcomes(model, world, outcomes, async () => {
       for (const stream of world.service.streams.values()) {
-        if (saysGoodbye) stream.close(1001, 'server shutdown');
+        if (sendsClose) stream.close(1001, 'server shutdown');
         else stream.reset();
       }
       await world.service.goDown();
     });
   },
-  toString: () => (saysGoodbye ? 'the service shuts down' : 'the service crashes'),
+  toString: () => (sendsClose ? 'the service shuts down' : 'the service crashes'),
 });
 
-const back: Command = {
+const restart: Command = {
   check: ({ isUp }) => !isUp,
   run: (model, world) => {
     model.isUp = true;
     return expectOutcomes(model, world, [], world.service.comeBack);
   },
-  toString: () => 'the service is back',
+  toString: () => 'the service starts again',
 };
 
 const picks = fc.nat({ max: MOST_FEEDS - 1 });
@@ -148,29 +148,29 @@ const profiles: fc.Arbitrary<feeds.Profile> = fc.record({
   idleTimeoutMs: fc.constantFrom(0, 2_000, 30_000),
 });
 
-const whims: fc.Arbitrary<Whim> = fc.record({
+const reactions: fc.Arbitrary<Reaction> = fc.record({
   on: fc.constantFrom(...moments),
   does: fc.constantFrom('unsubscribe', 'throw in next', 'throw in an operator', 'block'),
 });
 
 /**
- * A sequence of what may happen to feeds, the ordinary more often than the rest.
+ * Creates sequences of commands. Normal actions are more frequent than faults.
  *
- * @param replayPath - as a failure prints it, to run what it was shrunk to
+ * @param replayPath - as a failure prints it, to run the shrunk sequence again
  */
 export const sequences = (replayPath?: string): fc.Arbitrary<Iterable<Command>> =>
-  // Without bias, which is towards the short.
+  // Without bias, which would prefer short sequences.
   fc.noBias(
     fc.commands(
       [
         fc.oneof(
           { weight: 3, arbitrary: profiles.map(subscribe) },
           { weight: 1, arbitrary: picks.map(unsubscribe) },
-          { weight: 2, arbitrary: fc.tuple(picks, whims).map(([pick, what]) => whim(pick, what)) },
+          { weight: 2, arbitrary: fc.tuple(picks, reactions).map(([pick, reaction]) => react(pick, reaction)) },
           { weight: 2, arbitrary: fc.constantFrom(0, 0.5, 0.99, 1).map(time) },
-          { weight: 24, arbitrary: fc.tuple(picks, deeds).map(([pick, what]) => happen(pick, what)) },
-          { weight: 1, arbitrary: fc.boolean().map(outage) },
-          { weight: 8, arbitrary: fc.constant(back) },
+          { weight: 24, arbitrary: fc.tuple(picks, serviceActions).map(([pick, actions]) => act(pick, actions)) },
+          { weight: 1, arbitrary: fc.boolean().map(stop) },
+          { weight: 8, arbitrary: fc.constant(restart) },
         ),
       ],
       { maxCommands: 60, size: 'max', ...(replayPath === undefined ? {} : { replayPath }) },

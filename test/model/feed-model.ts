@@ -1,77 +1,78 @@
 import type { Expected, Step } from './expected.js';
-import type { Whim } from './watched.js';
+import type { Reaction } from './watched.js';
 
-/** The options of a subscription that its behaviour in time depends on. */
+/** The options of a subscription that affect its timing. */
 export interface Profile {
   readonly initialDelayMs: number;
   readonly maxDelayMs: number;
   readonly stableAfterMs: number;
   readonly maxAttempts: number;
   readonly jitter: 'full' | 'equal' | 'none';
-  /** What `random` gives. */
+  /** The result of `random`. */
   readonly drawn: number;
   readonly ticketTimeoutMs: number;
   readonly handshakeTimeoutMs: number;
   readonly idleTimeoutMs: number;
 }
 
-/** What the model knows of a subscription. Times on the virtual clock. */
+/** The state of a subscription in the model. Times are on the virtual clock. */
 export interface ModelFeed {
   readonly subscription: number;
   readonly profile: Profile;
-  readonly phase: 'asking' | 'shaking' | 'open' | 'waiting' | 'over';
-  /** When the next thing happens by itself. */
+  readonly phase: 'requesting' | 'handshaking' | 'open' | 'waiting' | 'over';
+  /** When the next timer fires. */
   readonly dueAt: number;
-  readonly askedAt: number;
+  readonly requestedAt: number;
   readonly openedAt: number;
-  readonly heardAt: number;
+  readonly receivedAt: number;
   /** Whether a connection was open before: the next one opens with a gap. */
   readonly hasBeenOpen: boolean;
   /** Whether the service answers no pings, and whether one was sent. */
   readonly isMute: boolean;
   readonly isPinged: boolean;
-  /** Not before this is it pinged again: an answer has its time, also when it came at once. */
+  /** The earliest time of the next ping: the wait for an answer always has its full length. */
   readonly pingFrom: number;
-  /** Whether it is the ticket that runs out first in a handshake. */
+  /** Whether the ticket expires before the handshake times out. */
   readonly expires: boolean;
-  /** Whether the attempt before ended because its ticket ran out: then this one leaves it to the service whether a ticket is good. */
+  /** Whether the ticket of the previous attempt expired. Then this attempt ignores the deadline of its ticket. */
   readonly hasExpired: boolean;
-  readonly whim: Whim | undefined;
+  readonly reaction: Reaction | undefined;
   readonly last: { readonly afterStable: boolean; readonly attempt: number; readonly delayMs: number } | undefined;
 }
 
-/** What a change leads to: the feed after it, and what is told on the way. */
+/** The result of a change: the new state, and the steps that the feed emits. */
 export interface Outcome {
   readonly feed: ModelFeed;
   readonly steps: readonly Step[];
-  /** How attempts end on the way, in their order. */
+  /** How attempts ended, in order. */
   readonly ends?: readonly End[];
-  /** Whether the feed ends with the consumer's own exception; whether that went to the hook of unhandled errors. */
+  /** Whether the feed ends with an exception of the consumer. */
   readonly endsWithOwn?: boolean;
+  /** Whether an exception of the consumer goes to the hook for unhandled errors. */
   readonly unhandled?: boolean;
 }
 
-/** The failure that is told, or that the feed ends with, and the bounds of the wait that follows. */
+/** The failure of an attempt, and the bounds of the wait after it. */
 export interface End {
   readonly failure: Expected & { readonly uptimeMs?: number };
   readonly waitMs?: readonly [least: number, most: number];
 }
 
 export const subscribed = (subscription: number, profile: Profile, now: number): ModelFeed => ({
-  ...{ subscription, profile, phase: 'asking', dueAt: now + profile.ticketTimeoutMs, askedAt: now },
-  ...{ openedAt: 0, heardAt: 0, hasBeenOpen: false, isMute: false, isPinged: false, pingFrom: 0, expires: false },
-  ...{ hasExpired: false, whim: undefined, last: undefined },
+  ...{ subscription, profile, phase: 'requesting', dueAt: now + profile.ticketTimeoutMs, requestedAt: now },
+  ...{ openedAt: 0, receivedAt: 0, hasBeenOpen: false, isMute: false, isPinged: false, pingFrom: 0, expires: false },
+  ...{ hasExpired: false, reaction: undefined, last: undefined },
 });
 
-/** The wait is over: an attempt begins. */
-export const asked = (feed: ModelFeed, now: number): Outcome => ({
-  feed: { ...feed, phase: 'asking', askedAt: now, dueAt: now + feed.profile.ticketTimeoutMs },
+/** An attempt begins. */
+export const requested = (feed: ModelFeed, now: number): Outcome => ({
+  feed: { ...feed, phase: 'requesting', requestedAt: now, dueAt: now + feed.profile.ticketTimeoutMs },
   steps: ['ticket-requested'],
 });
 
-/** A ticket was issued that lives this long; one without time to live comes from a wrong clock, and is tried as one without a deadline. */
+/** A ticket with this lifetime was issued. A lifetime of zero or less means a wrong clock, and is treated as no deadline. */
 export const issued = (feed: ModelFeed, now: number, lifetimeMs: number, expired: Expected): Outcome => {
-  const leftMs = lifetimeMs <= 0 || feed.hasExpired ? Infinity : feed.askedAt + lifetimeMs - now;
+  const leftMs = lifetimeMs <= 0 || feed.hasExpired ? Infinity : feed.requestedAt + lifetimeMs - now;
   if (leftMs <= 0) {
     const then = failed(feed, now, expired);
     return { ...then, steps: ['ticket-issued', ...then.steps] };
@@ -79,7 +80,7 @@ export const issued = (feed: ModelFeed, now: number, lifetimeMs: number, expired
   const { handshakeTimeoutMs } = feed.profile;
   const expires = leftMs <= handshakeTimeoutMs;
   const dueAt = now + Math.min(leftMs, handshakeTimeoutMs);
-  return { feed: { ...feed, phase: 'shaking', expires, dueAt }, steps: ['ticket-issued'] };
+  return { feed: { ...feed, phase: 'handshaking', expires, dueAt }, steps: ['ticket-issued'] };
 };
 
 /** The handshake was accepted, with frames in the same write. */
@@ -89,7 +90,7 @@ export const opened = (feed: ModelFeed, now: number, frames: number): Outcome =>
     ...{
       phase: 'open',
       openedAt: now,
-      heardAt: now,
+      receivedAt: now,
       dueAt: silentAt({ ...feed, pingFrom: 0 }, now),
       hasBeenOpen: true,
       isMute: false,
@@ -100,24 +101,24 @@ export const opened = (feed: ModelFeed, now: number, frames: number): Outcome =>
   steps: ['opened', ...(feed.hasBeenOpen ? (['gap'] as const) : []), ...Array<Step>(frames).fill('frame')],
 });
 
-/** Something was heard of an open connection. */
-export const heard = (feed: ModelFeed, now: number, frames: number): Outcome => ({
-  feed: { ...feed, heardAt: now, isPinged: false, dueAt: silentAt(feed, now) },
+/** Bytes of an open connection were received. */
+export const received = (feed: ModelFeed, now: number, frames: number): Outcome => ({
+  feed: { ...feed, receivedAt: now, isPinged: false, dueAt: silentAt(feed, now) },
   steps: Array<Step>(frames).fill('frame'),
 });
 
-/** An open connection was silent for as long as it may be. */
+/** An open connection was silent for the longest allowed time. */
 export const silent = (feed: ModelFeed, now: number, stalled: Expected): Outcome => {
-  if (feed.isPinged) return failed(feed, now, stalled, feed.heardAt - feed.openedAt);
+  if (feed.isPinged) return failed(feed, now, stalled, feed.receivedAt - feed.openedAt);
   const answerMs = Math.min(feed.profile.idleTimeoutMs, 5_000);
-  if (!feed.isMute) return heard({ ...feed, pingFrom: now + answerMs + 1 }, now, 0);
+  if (!feed.isMute) return received({ ...feed, pingFrom: now + answerMs + 1 }, now, 0);
   return { feed: { ...feed, isPinged: true, dueAt: now + answerMs }, steps: [] };
 };
 
 const silentAt = ({ pingFrom, profile: { idleTimeoutMs } }: ModelFeed, now: number): number =>
   idleTimeoutMs === 0 ? Infinity : Math.max(pingFrom, now + idleTimeoutMs);
 
-/** The attempt ended: the design's section 4 for what comes of it, `BackoffPolicy` for when. */
+/** An attempt ended. The verdict and the `BackoffPolicy` decide what follows. */
 export const failed = (feed: ModelFeed, now: number, failure: Expected, uptimeMs = now - feed.openedAt): Outcome => {
   const { stage, verdict, retryAfterMs: floorMs = 0 } = failure;
   const { profile, last } = feed;
@@ -157,34 +158,34 @@ export const failed = (feed: ModelFeed, now: number, failure: Expected, uptimeMs
   };
 };
 
-/** The wait that was told, within its bounds: time goes on from there. */
+/** The feed waits for the time that it reported. */
 export const waiting = (feed: ModelFeed, now: number, delayMs: number): ModelFeed => ({
   ...feed,
   dueAt: now + delayMs,
   last: { afterStable: false, attempt: 1, ...feed.last, delayMs },
 });
 
-/** Whether the next attempt begins there and then. */
+/** Returns whether the next attempt begins at once. */
 export const isAtOnce = ({ ends }: Outcome): boolean => ends?.at(-1)?.waitMs?.[1] === 0;
 
-/** One thing after another. */
+/** Combines two changes. */
 export const then = (first: Outcome, next: (feed: ModelFeed) => Outcome): Outcome => {
   const second = next(first.feed);
   const ends = [...(first.ends ?? []), ...(second.ends ?? [])];
   return { feed: second.feed, steps: [...first.steps, ...second.steps], ends };
 };
 
-/** What becomes of it when the consumer has a whim. */
-export const withWhim = (outcome: Outcome): Outcome => {
+/** Applies the reaction of the consumer. */
+export const withReaction = (outcome: Outcome): Outcome => {
   const { feed, steps } = outcome;
-  const { whim } = feed;
-  const at = whim ? steps.indexOf(whim.on) : -1;
-  if (whim === undefined || at === -1) return outcome;
-  const rest = { ...feed, whim: undefined };
-  if (whim.does === 'block') return { ...outcome, feed: rest };
-  if (whim.does === 'throw in next') return { ...outcome, feed: rest, unhandled: true };
+  const { reaction } = feed;
+  const at = reaction ? steps.indexOf(reaction.on) : -1;
+  if (reaction === undefined || at === -1) return outcome;
+  const rest = { ...feed, reaction: undefined };
+  if (reaction.does === 'block') return { ...outcome, feed: rest };
+  if (reaction.does === 'throw in next') return { ...outcome, feed: rest, unhandled: true };
   const over = { ...rest, phase: 'over', dueAt: Infinity } as const;
-  return whim.does === 'unsubscribe'
+  return reaction.does === 'unsubscribe'
     ? { ...outcome, feed: over, steps: [...steps.slice(0, at + 1), 'unsubscribed'] }
     : { ...outcome, feed: over, steps: [...steps.slice(0, at), 'errored'], endsWithOwn: true };
 };

@@ -10,8 +10,8 @@ import { endAll, type Model, type World } from './world.js';
 import { cases } from '../support/cases.js';
 
 /**
- * How many sequences; 2,000 in `npm run model`. A failure prints its seed, its path and its replayPath: as `MODEL_SEED`, `MODEL_PATH` and
- * `MODEL_REPLAY` they run what it was shrunk to; the seed alone runs them all again.
+ * `MODEL_RUNS` is the number of sequences; 2,000 in `npm run reliability -- model`. A failure prints its seed, path and replayPath. Set them as
+ * `MODEL_SEED`, `MODEL_PATH` and `MODEL_REPLAY` to run the shrunk sequence again; the seed alone runs all sequences again.
  */
 const { MODEL_RUNS = cases(100), MODEL_SEED, MODEL_PATH, MODEL_REPLAY, MODEL_REPORT } = process.env;
 
@@ -23,14 +23,14 @@ afterEach(() => {
   config.onUnhandledError = null;
 });
 
-/** For the report of `npm run model`. */
+/** Writes the counts for the report of `npm run reliability -- model`. */
 const writeTally = (tally: ReadonlyMap<string, number>): void => {
   if (MODEL_REPORT !== undefined) writeFileSync(MODEL_REPORT, JSON.stringify(Object.fromEntries([...tally].sort())));
 };
 
 describe('the feed and its model', () => {
   it(
-    'agree, and the ten rules hold, after each step of whatever service and consumer do',
+    'agree after each step, and the ten rules hold, for any actions of service and consumer',
     async () => {
       const tally = new Map<string, number>();
       await fc.assert(
@@ -56,7 +56,7 @@ describe('the feed and its model', () => {
         },
       );
       writeTally(tally);
-      // What never happened was not tested.
+      // Every step and, with many runs, every failure must have happened.
       expect(tally.get('steps')).toBeGreaterThan(Number(MODEL_RUNS));
       if (Number(MODEL_RUNS) >= 1_000) expect(failures.filter(({ code }) => !tally.has(code))).toEqual([]);
     },

@@ -4,37 +4,37 @@ import { keyOf } from '../support/held-service.js';
 import { readNumbered } from '../support/numbered-payload.js';
 import type { Lifecycle, Seen, Subscribed } from '../support/ten-rules/seen.js';
 
-/** What the consumer does at the next event of a kind. */
-export interface Whim {
+/** What the consumer does at the next event of a type. */
+export interface Reaction {
   readonly on: Lifecycle['type'] | 'frame';
   readonly does: 'unsubscribe' | 'throw in next' | 'throw in an operator' | 'block';
 }
 
-/** When a whim may come: the most frequent moment more than once. */
-export const moments: readonly Whim['on'][] = [
+/** The moments of a reaction. The most frequent moment is listed twice. */
+export const moments: readonly Reaction['on'][] = [
   ...(['ticket-requested', 'ticket-issued', 'opened', 'gap'] as const),
   ...(['frame', 'frame', 'disconnected', 'reconnecting'] as const),
 ];
 
-/** The consumer's own exception. */
+/** An exception of the consumer. */
 export class OwnError extends Error {
   override readonly name = 'OwnError';
 }
 
-/** How long a consumer that blocks does so, in ms of the wall clock. */
+/** How long a blocking consumer blocks, in ms of the wall clock. */
 const BLOCK_MS = 15;
 const wallMs = performance.now.bind(performance);
 
-/** A subscription that is watched, with a consumer that may have whims. */
+/** A subscription with a log, and with a consumer that can react to events. */
 export interface Watched {
   readonly log: Seen[];
   readonly facts: Subscribed;
   readonly options: TradeFeedOptions;
-  whim: Whim | undefined;
+  reaction: Reaction | undefined;
   readonly unsubscribe: () => void;
 }
 
-/** Subscribes, and writes down all that is told. */
+/** Subscribes and logs everything that the feed emits. */
 export const watch = (
   subscription: number,
   options: TradeFeedOptions & {
@@ -48,11 +48,11 @@ export const watch = (
   const isOwnError = (error: unknown) => error instanceof OwnError;
   const facts: Subscribed = { subscription, apiKey, initialDelayMs, maxDelayMs, stableAfterMs, earlyMs, isOwnError };
 
-  const take = (type: Whim['on'], ...does: readonly Whim['does'][]): Whim['does'] | undefined => {
-    const { whim } = watched;
-    if (whim?.on !== type || !does.includes(whim.does)) return undefined;
-    watched.whim = undefined;
-    return whim.does;
+  const take = (type: Reaction['on'], ...does: readonly Reaction['does'][]): Reaction['does'] | undefined => {
+    const { reaction } = watched;
+    if (reaction?.on !== type || !does.includes(reaction.does)) return undefined;
+    watched.reaction = undefined;
+    return reaction.does;
   };
   let running: Subscription | undefined = undefined;
   const unsubscribe = () => {
@@ -60,7 +60,7 @@ export const watch = (
     log.push({ what: 'unsubscribed', at: performance.now() });
     running?.unsubscribe();
   };
-  const watched: Watched = { log, facts, options, whim: undefined, unsubscribe };
+  const watched: Watched = { log, facts, options, reaction: undefined, unsubscribe };
 
   const feed$ = tradeFeedEvents$('market', { ...options, apiKey }).pipe(
     map((event) => {
@@ -81,7 +81,7 @@ export const watch = (
     },
     error: (error: unknown) => log.push({ what: 'errored', at: performance.now(), error }),
   });
-  // It may have unsubscribed before there was anything to unsubscribe.
+  // The consumer may have unsubscribed before `subscribe` returned.
   if (log.some(({ what }) => what === 'unsubscribed')) running.unsubscribe();
   return watched;
 };

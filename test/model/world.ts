@@ -3,39 +3,39 @@ import { jest } from '@jest/globals';
 import { TradeFeedError } from 'rx-trade-feed';
 import type { HeldService } from '../support/held-service.js';
 import type { Seen } from '../support/ten-rules/seen.js';
-import { violations } from '../support/ten-rules/violations.js';
+import { violations } from '../support/ten-rules/rules.js';
 import { waitFor } from '../support/wait-for.js';
 import { type Step, unreachableTicket } from './expected.js';
 import {
-  asked,
   type End,
   failed,
   isAtOnce,
   type ModelFeed,
   type Outcome,
+  requested,
   then,
   waiting,
-  withWhim,
+  withReaction,
 } from './feed-model.js';
 import { OwnError, type Watched } from './watched.js';
 
-/** How long, on the wall clock, what is expected may take to show. */
+/** Longest wait for an expected result, in ms of the wall clock. */
 const LIMIT_MS = 4_000;
 
-/** What the commands work on: the real thing. */
+/** The real feeds and their service. */
 export interface World {
   readonly service: HeldService;
   readonly watched: Map<number, Watched>;
-  /** What the hook of RxJS for unhandled errors was given. */
+  /** The errors that the RxJS hook for unhandled errors received. */
   readonly unhandled: unknown[];
 }
 
-/** What the commands predict with. */
+/** The model of the feeds and the service. */
 export interface Model {
   readonly feeds: Map<number, ModelFeed>;
   isUp: boolean;
   unhandled: number;
-  /** How often what was told, over all sequences. */
+  /** How often each step and each code was observed, over all sequences. */
   readonly tally: Map<string, number>;
 }
 
@@ -43,7 +43,7 @@ const turns = async (count: number): Promise<void> => {
   for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** Moves the virtual clock, with a turn of the event loop after each timer: some wait for what has arrived. */
+/** Advances the virtual clock, with a turn of the event loop after each timer, in which sockets are read. */
 export const advance = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 
 export const stepsOf = (log: readonly Seen[]): readonly Step[] =>
@@ -52,15 +52,15 @@ export const stepsOf = (log: readonly Seen[]): readonly Step[] =>
     return seen.what === 'frame' || seen.what === 'errored' || seen.what === 'unsubscribed' ? [seen.what] : [];
   });
 
-/** An attempt begins; a service that is down ends it there and then. */
+/** An attempt begins. If the service is down, it ends at once. */
 export const begins = (model: Readonly<Model>, feed: ModelFeed, now: number): Outcome =>
-  model.isUp ? asked(feed, now) : then(asked(feed, now), (next) => failed(next, now, unreachableTicket));
+  model.isUp ? requested(feed, now) : then(requested(feed, now), (next) => failed(next, now, unreachableTicket));
 
-// A wait of zero takes no timer.
+// A wait of 0 ms has no timer.
 const withRenewal = (model: Readonly<Model>, outcome: Outcome, now: number): Outcome =>
   isAtOnce(outcome) ? then(outcome, (feed) => begins(model, waiting(feed, now, 0), now)) : outcome;
 
-/** Does something, and sees that each feed tells just what the model says, that the service sees as much, and that all the rules hold. */
+/** Acts, then checks that each feed emits exactly what the model predicts, that the service agrees, and that all rules hold. */
 export const expectOutcomes = async (
   model: Model,
   world: World,
@@ -70,29 +70,30 @@ export const expectOutcomes = async (
 ): Promise<void> => {
   const before = new Map([...world.watched].map(([id, { log }]) => [id, log.length]));
   const since = (id: number) => (world.watched.get(id)?.log ?? []).slice(before.get(id) ?? 0);
-  const whole = outcomes.map((outcome) => withWhim(withRenewal(model, outcome, at)));
+  const whole = outcomes.map((outcome) => withReaction(withRenewal(model, outcome, at)));
   const expected = new Map(whole.map((outcome) => [outcome.feed.subscription, outcome]));
   await act();
 
   for (const [id, { steps }] of expected)
     await waitFor(() => stepsOf(since(id)).length >= steps.length, {
-      what: () => `feed ${id} was to tell ${steps.join(', ')}, and told ${stepsOf(since(id)).join(', ') || 'nothing'}`,
+      what: () =>
+        `feed ${id} should emit ${steps.join(', ')}, and emitted ${stepsOf(since(id)).join(', ') || 'nothing'}`,
       limitMs: LIMIT_MS,
     });
   for (const [id, outcome] of expected) {
-    model.feeds.set(id, told(since(id), outcome, performance.now()));
+    model.feeds.set(id, checked(since(id), outcome, performance.now()));
     const codes = outcome.ends?.map(({ failure }) => failure.code) ?? [];
     for (const what of ['steps', ...outcome.steps, ...codes]) model.tally.set(what, (model.tally.get(what) ?? 0) + 1);
     if (outcome.unhandled) model.unhandled += 1;
   }
   await settle(model, world);
   for (const id of world.watched.keys())
-    assert.deepEqual(stepsOf(since(id)), expected.get(id)?.steps ?? [], `what feed ${id} told`);
-  assert.ok(world.unhandled.length <= model.unhandled, 'an unhandled error that is not the consumer’s');
+    assert.deepEqual(stepsOf(since(id)), expected.get(id)?.steps ?? [], `the steps of feed ${id}`);
+  assert.ok(world.unhandled.length <= model.unhandled, 'an unhandled error that the consumer did not throw');
 };
 
-/** Holds what was told against what was expected beyond its kind; gives the feed with the wait that it was told. */
-const told = (seen: readonly Seen[], { feed, ends = [], endsWithOwn }: Outcome, now: number): ModelFeed => {
+/** Checks the failures, waits and errors of the observed steps. Returns the feed with the wait that it reported. */
+const checked = (seen: readonly Seen[], { feed, ends = [], endsWithOwn }: Outcome, now: number): ModelFeed => {
   const events = seen.flatMap((each) => (each.what === 'event' ? [each.event] : []));
   events.filter((event) => event.type === 'disconnected').forEach(({ failure }, n) => assertFailure(failure, ends[n]));
   events.filter((event) => event.type === 'stopped').forEach(({ failure }) => assertFailure(failure, ends.at(-1)));
@@ -104,10 +105,10 @@ const told = (seen: readonly Seen[], { feed, ends = [], endsWithOwn }: Outcome, 
   const last = seen.at(-1);
   if (last?.what === 'errored' && !endsWithOwn) assertFailure(last.error, ends.at(-1));
   if (last?.what === 'errored' && endsWithOwn)
-    assert.ok(last.error instanceof OwnError, 'the error is the consumer’s own');
+    assert.ok(last.error instanceof OwnError, 'the error is an exception of the consumer');
   const wait = waits.at(-1);
   if (feed.phase !== 'waiting' || wait === undefined) return feed;
-  assert.equal(wait.attempt, feed.last?.attempt, 'which attempt it is');
+  assert.equal(wait.attempt, feed.last?.attempt, 'the number of the attempt');
   return waiting(feed, now, wait.delayMs);
 };
 
@@ -121,40 +122,40 @@ const assertFailure = (error: unknown, end: End | undefined): void => {
   );
 };
 
-/** Waits until the service sees each feed where the model has it, and nothing is on its way; then holds the rules against what was seen. */
+/** Waits until each feed is in its phase at the service. Then checks the rules for the log. */
 const settle = async (model: Model, { service, watched }: World): Promise<void> => {
   for (const { subscription: id, phase } of model.feeds.values()) {
     const isThere = {
-      asking: service.tickets,
-      shaking: service.handshakes,
+      requesting: service.tickets,
+      handshaking: service.handshakes,
       open: service.streams,
       waiting: undefined,
       over: undefined,
     }[phase];
     if (isThere !== undefined)
       await waitFor(() => isThere.has(id), {
-        what: () => `the service was to see feed ${id} ${phase}`,
+        what: () => `feed ${id} should be ${phase} at the service`,
         limitMs: LIMIT_MS,
       });
   }
   await turns(6);
   for (const [id, { log, facts }] of watched) {
     log.push({ what: 'settled', at: performance.now() });
-    assert.deepEqual(violations(log, facts), [], `the rules, for feed ${id}`);
+    assert.deepEqual(violations(log, facts), [], `the rules for feed ${id}`);
   }
 };
 
-/** Ends everything, and sees that nothing is left: no socket, no timer. */
+/** Ends all feeds, and checks that no socket and no timer is left. */
 export const endAll = async (model: Model, world: World): Promise<void> => {
   const { service, watched } = world;
   for (const { unsubscribe } of watched.values()) unsubscribe();
   for (const feed of model.feeds.values()) model.feeds.set(feed.subscription, { ...feed, phase: 'over' });
-  // A closing handshake that is not answered is cut within a second.
+  // A closing handshake without an answer is aborted within a second.
   for (let i = 0; i < 4; i += 1) {
     await turns(3);
     await advance(500);
   }
-  // RxJS hands over by a timer what a consumer threw.
+  // RxJS reports an exception of a consumer in a timer.
   assert.equal(world.unhandled.length, model.unhandled, 'unhandled errors');
   await waitFor(() => service.open.size === 0, {
     what: () => `${service.open.size} sockets are left`,

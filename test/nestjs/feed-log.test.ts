@@ -37,7 +37,7 @@ const run = async (script: WireScript, options: TradeFeedModuleOptions = {}) => 
   return started.log;
 };
 
-/** Nothing that was sent as a credential may be in anything that was logged. */
+/** Checks that the log contains no key and no ticket. */
 const expectNoSecret = (logged: string) => {
   expect(wire.tickets.length).toBeGreaterThan(0);
   expect(logged).not.toContain(plantedKey);
@@ -45,7 +45,7 @@ const expectNoSecret = (logged: string) => {
 };
 
 describe('the log', () => {
-  it('tells of a full outage: the end, the attempts, the opening, the gap', async () => {
+  it('reports a whole outage: the end, the attempts, the opening, the gap', async () => {
     const log = await run({
       ticket: [issue(), refuse(503), issue()],
       handshake: [accept(text('one'), close(1001, 'server shutdown')), refuseHandshake(503), accept()],
@@ -68,7 +68,7 @@ describe('the log', () => {
     expectNoSecret(log.raw);
   });
 
-  it('tells of a stop with its advice, as an error', async () => {
+  it('reports a stop with its advice, as an error', async () => {
     const log = await run({ handshake: [accept(close(4001, 'connection replaced'))] });
     const { level, text: line } = await log.line(/^Stopped/);
     expect(level).toBe('error');
@@ -77,13 +77,13 @@ describe('the log', () => {
     expect(app.get(TradeFeed).status).toMatchObject({ state: 'stopped', failure: { closeCode: 4001 } });
   });
 
-  it('tells of a stop with a reason that quotes the ticket, without the ticket', async () => {
+  it('removes the ticket from a close reason that quotes it', async () => {
     const log = await run({ handshake: [accept(close(4001, 'replaced planted-ticket-1'))] });
     await log.line(/^Stopped/);
     expectNoSecret(log.raw);
   });
 
-  it('tells of an exception of the application with its place', async () => {
+  it('reports where the application threw an exception', async () => {
     const classify = () => {
       throw new RangeError('of the application');
     };
@@ -92,7 +92,7 @@ describe('the log', () => {
     expect(log.raw).toContain('feed-log.test');
   });
 
-  it('reports the error of an operator of `select` with its place, and no stop of the feed', async () => {
+  it('reports where an operator of `select` threw an error, and no stop of the feed', async () => {
     const log = await run({ handshake: [accept(text('one'))] });
     await log.line(/^Connected/);
     const select = map((): unknown => {

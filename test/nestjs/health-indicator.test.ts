@@ -11,6 +11,7 @@ import {
   TradeFeedTestingModule,
   getTradeFeedToken,
 } from '../../src/nestjs/index.js';
+import { stoppedBy } from '../../src/nestjs/feed-status.js';
 import { type App, startApp, when } from './support.js';
 
 const at = Date.parse('2026-01-02T03:04:05Z');
@@ -21,7 +22,7 @@ const healthOf = (status: FeedStatus, maxOutageMs?: number) =>
   new TradeFeedHealthIndicator({ status }).isHealthy('feed', { maxOutageMs }).feed;
 
 describe('isHealthy', () => {
-  it('is up when live, and when nobody is subscribed', () => {
+  it('is up when live, and without a subscriber', () => {
     expect(healthOf({ state: 'live', since: at, connection: 3 })).toEqual({
       status: 'up',
       state: 'live',
@@ -41,7 +42,7 @@ describe('isHealthy', () => {
     });
   });
 
-  it('is down in an outage that lasts, with the reason, since when, and the next attempt', () => {
+  it('is down in a long outage, with the reason, the start time, and the next attempt', () => {
     const status: FeedStatus = { state: 'reconnecting', since: at, nextAttemptAt: at + 1, attempt: 2, failure: lost };
     expect(healthOf(status)).toEqual({
       status: 'down',
@@ -53,7 +54,7 @@ describe('isHealthy', () => {
     });
   });
 
-  it('is up in an outage that may yet be short: 5 s by default', () => {
+  it('is up in a short outage: 5 s by default', () => {
     const outage = (ms: number): FeedStatus => ({
       state: 'reconnecting',
       since: Date.now() - ms,
@@ -76,15 +77,16 @@ describe('isHealthy', () => {
       reason: `${replaced.meaning} ${replaced.advice}`,
     });
     expect(replaced.meaning).toMatch(/^Another connection .*feeds\.$/);
-    expect(healthOf({ state: 'stopped', since: at, failure: new Error('own') })).toEqual({
+    expect(healthOf({ ...stoppedBy(new Error('own')), since: at })).toEqual({
       status: 'down',
       state: 'stopped',
       since,
-      reason: 'The feed ended with an error that is not a `TradeFeedError`. See the log of the server.',
+      code: 'relay-source-failed',
+      reason: 'An error of the application stopped the feed. See the log of the server.',
     });
   });
 
-  it('is called trade-feed unless told otherwise, and refuses bad options', () => {
+  it('has the key trade-feed by default, and refuses bad options', () => {
     const indicator = new TradeFeedHealthIndicator({ status: { state: 'idle', since: at } });
     expect(Object.keys(indicator.isHealthy())).toEqual(['trade-feed']);
     expect(() => indicator.isHealthy('feed', { maxOutageMs: -1 })).toThrow('`maxOutageMs`');
@@ -120,11 +122,11 @@ describe('with @nestjs/terminus', () => {
     }
   }
 
-  it('answers 200 or 503, for the feed of the module and for another one', async () => {
+  it('answers 200 or 503, for the feed of the module and for another feed', async () => {
     started = await startApp({
       imports: [
         TerminusModule,
-        // Not the first one, and its indicator all the same: it has no name.
+        // The module without a name provides the indicator, although it is not the first one.
         TradeFeedTestingModule.forRoot({ name: 'raw', feed: 'raw' }),
         TradeFeedTestingModule.forRoot(),
       ],

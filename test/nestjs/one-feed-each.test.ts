@@ -30,7 +30,7 @@ class Root {}
 type ContextOptions = NonNullable<Parameters<typeof NestFactory.createApplicationContext>[1]>;
 type Imports = NonNullable<ModuleMetadata['imports']>;
 
-/** Starts an application, as a program does. */
+/** Starts an application like a program does. */
 const start = async (
   imports: Imports,
   moduleIdGeneratorAlgorithm: (typeof algorithms)[number] = 'reference',
@@ -47,7 +47,7 @@ const optionsWith = (moduleIdGeneratorAlgorithm: (typeof algorithms)[number]): C
 const here = /one-feed-each\.test\.ts:\d+:\d+/g;
 
 describe.each(algorithms)("two modules, with the module ids of '%s'", (algorithm) => {
-  it('do not start without a name, whatever their keys, and the error says where both are', async () => {
+  it('do not start without a name, with the same or different keys, and the error names both places', async () => {
     const two: Imports[] = [
       [TradeFeedModule.forRoot(local.options), TradeFeedModule.forRoot({ ...local.options, apiKey: otherKey() })],
       [
@@ -80,7 +80,7 @@ describe.each(algorithms)("two modules, with the module ids of '%s'", (algorithm
     await app.close();
   });
 
-  it('are one feed when they are one definition', async () => {
+  it('share one feed when both import one definition', async () => {
     const tradeFeed = TradeFeedModule.forRoot(local.options);
     const feature = () => {
       @Injectable()
@@ -105,7 +105,7 @@ describe.each(algorithms)("two modules, with the module ids of '%s'", (algorithm
   });
 });
 
-it('lets two applications of one process have a feed without a name each', async () => {
+it('two applications of one process can each have a feed without a name', async () => {
   const apps = [
     await start([TradeFeedModule.forRoot(local.options)]),
     await start([TradeFeedModule.forRoot({ ...local.options, apiKey: otherKey() })]),
@@ -114,26 +114,26 @@ it('lets two applications of one process have a feed without a name each', async
   await Promise.all(apps.map(async (app) => app.close()));
 });
 
-describe('options that are made for each request', () => {
+describe('options that are created for each request', () => {
   @Injectable({ scope: Scope.REQUEST })
   class OfRequest {
     createTradeFeedOptions = () => local.options;
   }
   @Injectable()
-  class Behind {
+  class DependsOnRequest {
     readonly of: OfRequest;
     constructor(of: OfRequest) {
       this.of = of;
     }
   }
-  @Module({ providers: [OfRequest, Behind], exports: [OfRequest, Behind] })
+  @Module({ providers: [OfRequest, DependsOnRequest], exports: [OfRequest, DependsOnRequest] })
   class RequestModule {}
 
   it.each<[string, () => TradeFeedAsyncOptions]>([
     ['`inject`', () => ({ imports: [RequestModule], inject: [OfRequest], useFactory: () => local.options })],
     [
-      'what `inject` depends on',
-      () => ({ imports: [RequestModule], inject: [Behind], useFactory: () => local.options }),
+      'a dependency of `inject`',
+      () => ({ imports: [RequestModule], inject: [DependsOnRequest], useFactory: () => local.options }),
     ],
     ['`useClass`', () => ({ useClass: OfRequest })],
     ['`useExisting`', () => ({ imports: [RequestModule], useExisting: OfRequest })],
@@ -145,19 +145,19 @@ describe('options that are made for each request', () => {
     );
   });
 
-  it('are refused with the second request where no hook is called', async () => {
+  it('are refused at the second request if Nest has called no hook', async () => {
     const options = { imports: [RequestModule], inject: [OfRequest], useFactory: () => local.options };
     const module = await Test.createTestingModule({ imports: [TradeFeedModule.forRootAsync(options)] }).compile();
     await module.resolve(TradeFeed);
     await expect(module.resolve(TradeFeed)).rejects.toThrow('`inject` must be');
   });
 
-  it('start with a transient provider, which is made once', async () => {
-    let made = 0;
+  it('start with a transient provider, which is created once', async () => {
+    let created = 0;
     @Injectable({ scope: Scope.TRANSIENT })
     class OfEach {
       constructor() {
-        made += 1;
+        created += 1;
       }
       createTradeFeedOptions = () => local.options;
     }
@@ -167,16 +167,16 @@ describe('options that are made for each request', () => {
       { imports: [EachModule], inject: [OfEach], useFactory: () => local.options },
       { useClass: OfEach },
     ] satisfies TradeFeedAsyncOptions[]) {
-      made = 0;
+      created = 0;
       const app = await start([TradeFeedModule.forRootAsync(options)]);
       await when(app.get(TradeFeed).status$, ({ state }) => state === 'live');
       expect(app.get(TradeFeed)).toBe(app.get(TradeFeed));
-      expect(made).toBe(1);
+      expect(created).toBe(1);
       await app.close();
     }
   });
 
-  it('start where a test replaces the feed', async () => {
+  it('start when a test replaces the feed', async () => {
     const feed = {};
     const module = await Test.createTestingModule({ imports: [TradeFeedModule.forRoot(local.options)] })
       .overrideProvider(TradeFeed)
@@ -204,7 +204,7 @@ describe('a module that is loaded lazily', () => {
     await app.close();
   });
 
-  it('is refused beside a feed that the application started with', async () => {
+  it('is refused in addition to a feed of the application', async () => {
     const app = await start([TradeFeedModule.forRoot({ ...local.options, connect: 'bootstrap' })]);
     const Lazy = lazy('bootstrap', false, 'lazy');
     await expect(app.get(LazyModuleLoader).load(() => Lazy)).rejects.toThrow("`connect` must be 'first-subscriber'");
@@ -222,7 +222,7 @@ describe('a module that is loaded lazily', () => {
     await app.close();
   });
 
-  it('may have no name that another feed has', async () => {
+  it('cannot have the name of another feed', async () => {
     const app = await start([TradeFeedModule.forRoot(local.options)]);
     const Lazy = lazy('first-subscriber');
     await expect(app.get(LazyModuleLoader).load(() => Lazy)).rejects.toThrow('`name` must be different');

@@ -31,7 +31,7 @@ const place = String.raw`test/nestjs/same-account\.test\.ts:\d+:\d+`;
 const otherKey = () => local.service.createAccount({ plan: 'developer' }).createApiKey();
 
 describe('two feeds of one account', () => {
-  it('are a warning at the start that names both places, and does not show the key', async () => {
+  it('cause a warning at the start that names both places, and does not show the key', async () => {
     await start(
       TradeFeedModule.forRoot(local.options),
       TradeFeedModule.forRootAsync({ name: 'raw', useFactory: () => ({ ...local.options, feed: 'raw' }) }),
@@ -45,7 +45,7 @@ describe('two feeds of one account', () => {
     expect(log.raw).not.toContain(local.apiKey);
   });
 
-  it('are none with keys of two accounts, at two services, or with functions, which cannot be compared', async () => {
+  it('cause no warning with keys of two accounts, with two services, or with functions, which cannot be compared', async () => {
     const other = await startService();
     const named = (name: string, options: object) => TradeFeedModule.forRoot({ ...local.options, name, ...options });
     await start(
@@ -59,7 +59,7 @@ describe('two feeds of one account', () => {
     await other.service.shutdown();
   });
 
-  it('are found in two applications, as long as both run', async () => {
+  it('are found in two applications while both run', async () => {
     const module = () => TradeFeedModule.forRoot({ ...local.options, baseUrl: `${local.service.baseUrl}/` });
     await (await start(TradeFeedModule.forRoot(local.options))).close();
     const first = await start(module());
@@ -69,7 +69,7 @@ describe('two feeds of one account', () => {
     await first.close();
   });
 
-  it('are not found in an application that did not start', async () => {
+  it('are not found in an application that failed to start', async () => {
     const failing = {
       module: class {},
       providers: [{ provide: 'other', useFactory: () => Promise.reject(new Error()) }],
@@ -79,15 +79,15 @@ describe('two feeds of one account', () => {
     expect(warnings()).toEqual([]);
   });
 
-  it('are found when one is made by hand, while it is subscribed to', async () => {
-    const byHand = new TradeFeed(local.options);
+  it('are found for `new TradeFeed()` while it is subscribed to', async () => {
+    const created = new TradeFeed(local.options);
     await start(TradeFeedModule.forRoot(local.options));
     expect(warnings()).toEqual([]);
-    byHand.frames$.subscribe({ error: noop }).unsubscribe();
+    created.frames$.subscribe({ error: noop }).unsubscribe();
     expect(warnings().map(({ text }) => text)).toEqual([
       expect.stringMatching(new RegExp(String.raw`the feed market \(new TradeFeed at ${place}\)`)),
     ]);
-    await byHand.beforeApplicationShutdown();
+    await created.beforeApplicationShutdown();
     await start(TradeFeedModule.forRoot({ ...local.options, name: 'second' }));
     expect(warnings()).toHaveLength(2);
     expect(warnings()[1]?.text).not.toContain('new TradeFeed');
@@ -96,9 +96,9 @@ describe('two feeds of one account', () => {
   it.each([
     ['tradeFeed$', tradeFeed$],
     ['tradeFeedEvents$', tradeFeedEvents$],
-  ])('are found when one is %s, before the module and after it, while it is subscribed to', async (name, make) => {
+  ])('are found for %s before and after the module, while it is subscribed to', async (name, createFeed) => {
     const { backoff: _, ...options } = local.options;
-    const feed$ = make('raw', options);
+    const feed$ = createFeed('raw', options);
     const before = feed$.subscribe({ error: noop });
     const app = await start(TradeFeedModule.forRoot(local.options));
     const text = new RegExp(String.raw`${name.replace('$', String.raw`\$`)}\('raw'\) at ${place}`);

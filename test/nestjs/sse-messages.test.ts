@@ -3,11 +3,11 @@ import { EMPTY, lastValueFrom, throwError } from 'rxjs';
 import { sseMessages$ } from '../../src/nestjs/sse-messages.js';
 import { type Relay, RelayFullError } from '../../src/relay/index.js';
 
-const relayThat = (error: Error): Relay => ({
+const relayWithError = (error: Error): Relay => ({
   messages$: () => throwError(() => error),
   events$: EMPTY,
   status: () => {
-    throw new Error('not asked for');
+    throw new Error('not called');
   },
   restart: () => undefined,
   disconnect: () => 0,
@@ -15,9 +15,9 @@ const relayThat = (error: Error): Relay => ({
 });
 
 it.each([new RangeError('of something else'), 'of something else'])(
-  'keeps the text of an error that is not for want of room from Nest, which may send it; the log has its stack: %p',
+  'hides the text of any other error from the client, and keeps its stack for the log: %p',
   async (cause) => {
-    const error: unknown = await lastValueFrom(sseMessages$(relayThat(cause as Error), {}, undefined)).catch(
+    const error: unknown = await lastValueFrom(sseMessages$(relayWithError(cause as Error), {}, undefined)).catch(
       (thrown: unknown) => thrown,
     );
     expect(error).toMatchObject({ message: 'The feed failed. See the log of the server.', cause });
@@ -25,8 +25,8 @@ it.each([new RangeError('of something else'), 'of something else'])(
   },
 );
 
-it('answers 503 where there is no response to put Retry-After into', async () => {
+it('answers 503 without a response to set Retry-After on', async () => {
   const error = new RelayFullError('There are 2 clients.');
-  const answer = lastValueFrom(sseMessages$(relayThat(error), {}, undefined));
+  const answer = lastValueFrom(sseMessages$(relayWithError(error), {}, undefined));
   await expect(answer).rejects.toMatchObject({ status: 503, message: 'The relay has no room. Come back later.' });
 });

@@ -5,12 +5,12 @@ import { isPipelined, lastEventIdOf, responseOf } from '../../src/nestjs/sse-req
 const headers = {};
 
 describe('responseOf', () => {
-  it('finds the response of Express in the request', () => {
+  it('returns the response that Express stores in the request', () => {
     const res = new PassThrough();
     expect(responseOf({ headers, res })).toBe(res);
   });
 
-  it('finds the response to a request of Fastify, or of node:http, at its socket', () => {
+  it('returns the response that Node stores in the socket, for Fastify and node:http', () => {
     const socket = new PassThrough() as PassThrough & { _httpMessage?: unknown };
     const raw = { headers, socket };
     const response = { req: raw };
@@ -19,31 +19,31 @@ describe('responseOf', () => {
     expect(responseOf(raw)).toBe(response);
   });
 
-  it('takes the socket while that is busy with the response to another request', () => {
+  it('returns the socket while it sends the response to another request', () => {
     const socket = new PassThrough() as PassThrough & { _httpMessage?: unknown };
     socket._httpMessage = { req: 'another' };
     expect(responseOf({ headers, raw: { headers, socket } })).toBe(socket);
   });
 
-  it('takes the stream of HTTP/2', () => {
+  it('returns the stream of HTTP/2', () => {
     const stream = new PassThrough();
     expect(responseOf({ headers, raw: { headers, stream, socket: {} } })).toBe(stream);
   });
 
-  it('does without one', () => {
+  it('returns undefined when there is none', () => {
     expect(responseOf({ headers })).toBeUndefined();
   });
 });
 
 describe('isPipelined', () => {
   const socket = (sending: unknown) => ({ _httpMessage: sending });
-  it('is so on Express while the response has no socket', () => {
+  it('is true on Express while the response has no socket', () => {
     const responseWith = (socket: unknown) => Object.assign(new PassThrough(), { socket });
     expect(isPipelined({ headers, res: responseWith(null) })).toBe(true);
     expect(isPipelined({ headers, res: responseWith({}) })).toBe(false);
   });
 
-  it('is so on Fastify while the socket sends the response to another request', () => {
+  it('is true on Fastify while the socket sends the response to another request', () => {
     const raw = { headers, socket: socket({ req: 'another' }) };
     expect([isPipelined({ headers, raw }), isPipelined(raw)]).toEqual([true, true]);
     const own = { headers, socket: {} };
@@ -51,7 +51,7 @@ describe('isPipelined', () => {
     expect([isPipelined({ headers, raw: own }), isPipelined(own)]).toEqual([false, false]);
   });
 
-  it('is never so over HTTP/2, nor where nothing is known', () => {
+  it('is false over HTTP/2, and for an unknown request', () => {
     expect(isPipelined({ headers, raw: { stream: {}, socket: socket({ req: 'another' }) } })).toBe(false);
     expect([isPipelined({ headers }), isPipelined({ headers, raw: { socket: socket(null) } })]).toEqual([false, false]);
   });

@@ -66,7 +66,7 @@ const open = async (path = '/feed', headers?: Record<string, string>) => {
   return client;
 };
 
-/** Waits for a frame with this payload; gives all events that came. */
+/** Waits for a frame with this payload, and returns all received events. */
 const eventsUntil = async (client: SseClient, payload: string) => {
   await client.frame(payload);
   return client.events;
@@ -83,7 +83,7 @@ afterEach(async () => {
 });
 
 describe('sse', () => {
-  it('streams the feed to browsers, over one connection', async () => {
+  it('streams the feed to several browsers over one connection', async () => {
     await start();
     const [one, two] = [await open(), await open()];
     expect([one.response.statusCode, one.response.headers['content-type']]).toEqual([200, 'text/event-stream']);
@@ -99,7 +99,7 @@ describe('sse', () => {
     expect(feed.relay.status().clients).toHaveLength(2);
   });
 
-  it('tells the first browser of a feed that is open already', async () => {
+  it('reports to the first browser that the feed is already open', async () => {
     await start();
     feed.frames$.subscribe();
     await when(feed.status$, ({ state }) => state === 'live');
@@ -109,7 +109,7 @@ describe('sse', () => {
     expect(client.events.map(({ type }) => type)).toEqual(['opened', 'frame']);
   });
 
-  it('tells the first browser of an outage that goes on', async () => {
+  it('reports a current outage to the first browser', async () => {
     await start({ backoff: { initialDelayMs: 60_000, maxDelayMs: 60_000, jitter: 'none' } });
     feed.frames$.subscribe();
     await when(feed.status$, ({ state }) => state === 'live');
@@ -123,7 +123,7 @@ describe('sse', () => {
     ]);
   });
 
-  it('lets a browser that comes back go on where it was', async () => {
+  it('resumes where a browser was when it reconnects', async () => {
     await start();
     const first = await open();
     await testing.push('one');
@@ -138,7 +138,7 @@ describe('sse', () => {
     expect(events.map(({ type }) => type)).not.toContain('gap');
   });
 
-  it('tells a browser that was away for too long of the gap', async () => {
+  it('sends a gap to a browser that was away for too long', async () => {
     await start({ relay: { capacity: 2, batchMs: 0 } });
     const first = await open();
     await testing.push('one');
@@ -156,7 +156,7 @@ describe('sse', () => {
     );
   });
 
-  it('leaves the door to guards: 403 is the answer of Nest', async () => {
+  it('lets guards decide: Nest answers 403', async () => {
     await start();
     const refused = await get(`${started.url}/guarded`);
     refused.resume();
@@ -168,7 +168,7 @@ describe('sse', () => {
     await eventsUntil(client, 'hello');
   });
 
-  it('answers 503 with Retry-After when there are too many', async () => {
+  it('answers 503 with Retry-After when the relay is full', async () => {
     await start({ relay: { maxClients: 1 } });
     await open();
     await when(feed.status$, ({ state }) => state === 'live');
@@ -183,7 +183,7 @@ describe('sse', () => {
     expect((await started.log.line(/^A client was refused/)).level).toBe('warn');
   });
 
-  it('hands a stop on, and tells whoever comes after it at once, without another ticket', async () => {
+  it('forwards a stop, and sends it to later browsers at once, without another ticket', async () => {
     await start();
     const client = await open();
     await when(feed.status$, ({ state }) => state === 'live');
@@ -203,7 +203,7 @@ describe('sse', () => {
     await eventsUntil(again, 'again');
   });
 
-  it('begins again by restart, and is there for browsers that come then', async () => {
+  it('starts again with `restart`, for later browsers too', async () => {
     await start();
     feed.restart();
     expect(feed.status).toMatchObject({ state: 'idle' });
@@ -221,7 +221,7 @@ describe('sse', () => {
     expect(started.log.ofFeeds.filter((line) => line.startsWith('log Connected'))).toHaveLength(2);
   });
 
-  it('does not begin a feed again that stopped before a browser came', async () => {
+  it('does not restart a feed that stopped before the first browser', async () => {
     await start();
     testing.account.revokeAccess();
     await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
@@ -233,21 +233,21 @@ describe('sse', () => {
     expect(tickets).toEqual([]);
   });
 
-  it('sends nothing secret', async () => {
+  it('sends no secret', async () => {
     await start();
     const client = await open();
     await testing.push('hello');
     await eventsUntil(client, 'hello');
     testing.account.expireAccess();
     await when(client.messages$, (message) => eventsIn(message).some(({ type }) => type === 'gap'));
-    const told = client.text() + started.log.raw;
-    expect(told).toContain('access expired');
-    expect(told).not.toMatch(/bearer |x-api-key|wss?:\/\//i);
+    const output = client.text() + started.log.raw;
+    expect(output).toContain('access expired');
+    expect(output).not.toMatch(/bearer |x-api-key|wss?:\/\//i);
   });
 });
 
 describe('a route with `select`', () => {
-  it('sends what the operator emits; `select` must be an operator', async () => {
+  it('sends the output of the operator; `select` must be an operator', async () => {
     await start();
     const [some, all] = [await open('/even'), await open()];
     for (const n of ['1', '2', '3', '4']) await testing.push(n);
@@ -266,7 +266,7 @@ describe('a browser that does not read', () => {
   const payload = (n: number) => `${n} `.padEnd(10_000, 'x');
   const count = 3_000;
 
-  it('is let go by with a gap, costs a bounded amount of memory, and holds nobody up', async () => {
+  it('receives a gap, needs a bounded amount of memory, and delays no other browser', async () => {
     await start({ relay: { capacityBytes: 1024 * 1024, batchMs: 0 } });
     const stuck = await open();
     stuck.response.pause();
@@ -283,12 +283,12 @@ describe('a browser that does not read', () => {
     const gaps = events.filter(({ type }) => type === 'gap') as unknown as { missed: number }[];
     expect(gaps.length).toBeGreaterThan(0);
     expect(frames + gaps.reduce((sum, { missed }) => sum + missed, 0)).toBe(count);
-    // Nest says this when it drops a client because of what is queued for it.
+    // Nest logs this when it drops a client with too many queued messages.
     expect(started.log.raw).not.toContain('not reading its events');
-    expect((await started.log.line(/does not read as fast/)).level).toBe('warn');
+    expect((await started.log.line(/reads too slowly/)).level).toBe('warn');
   }, 30_000);
 
-  it('is cut when it reads nothing for a few heartbeats', async () => {
+  it('is disconnected when it does not read for a few heartbeats', async () => {
     await start({ relay: { heartbeatMs: 20, batchMs: 0 } });
     const stuck = await open();
     stuck.response.pause();
@@ -297,14 +297,14 @@ describe('a browser that does not read', () => {
       await testing.push(...Array.from({ length: 50 }, (_, m) => payload(n + m)));
       await eventsUntil(reader, payload(n + 49));
     }
-    expect((await started.log.line(/^Client 1 reads nothing/)).level).toBe('warn');
+    expect((await started.log.line(/^Client 1 does not read/)).level).toBe('warn');
     const ended = new Promise((resolve) => stuck.response.once('close', resolve));
     stuck.response.resume();
     await ended;
     expect(stuck.response.complete).toBe(false);
   }, 30_000);
 
-  it('gets a long past in pieces: Nest drops a client at 4 Mi characters', async () => {
+  it('receives a long history in parts, because Nest drops a client at 4 Mi characters', async () => {
     await start({ relay: { batchMs: 0, maxReplayBytes: 1e8 } });
     const first = await open();
     await testing.push('one');
@@ -324,7 +324,7 @@ describe('a browser that does not read', () => {
 });
 
 describe('the user of a stream', () => {
-  it('is counted, and can be disconnected: the browser is told to connect again', async () => {
+  it('is counted, and can be disconnected with the message to connect again', async () => {
     await start({ relay: { maxClientsPerUser: 1, batchMs: 0 } });
     const headers = { Authorization: 'Bearer of-the-app' };
     const [ann, other] = [await open('/guarded', headers), await open()];
@@ -341,14 +341,14 @@ describe('the user of a stream', () => {
 });
 
 describe('pipelined requests', () => {
-  it('get 400, all but the first: one connection does not take every place', async () => {
+  it('after the first one receive 400, so that one connection cannot use up the limit', async () => {
     await start();
     const raw = await Raw.open(Number(new URL(started.url).port), 'GET /feed HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(100));
     await raw.until((text) => text.includes('event: hello'));
     await new Promise((resolve) => setTimeout(resolve, 0));
     expect([feed.relay.status().clients.length, feed.relay.status().authorizing]).toEqual([1, 0]);
-    // The others are written once the first answer has ended.
-    feed.relay.disconnect('nobody');
+    // Node sends the other responses after the first one has ended.
+    feed.relay.disconnect('unknown');
     raw.socket.destroy();
     await when(feed.relay.events$, ({ type }) => type === 'client-left');
     expect(feed.relay.status().clients).toEqual([]);
@@ -356,12 +356,12 @@ describe('pipelined requests', () => {
 });
 
 describe('a shutdown', () => {
-  it('tells browsers to connect again, and keeps no connection on which they would reach it again', async () => {
+  it('asks browsers to connect again, and closes their connections, so that they reach another server', async () => {
     await start();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const ask = async () => {
-      const request = httpGet(`${started.url}/feed`, { agent });
-      const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const request = async () => {
+      const outgoing = httpGet(`${started.url}/feed`, { agent });
+      const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
       return { response: response.setEncoding('utf8'), socket: response.socket };
     };
     const textOf = async (response: IncomingMessage) => {
@@ -369,22 +369,22 @@ describe('a shutdown', () => {
       for await (const part of response) text += String(part);
       return text;
     };
-    const first = await ask();
+    const first = await request();
     await when(feed.status$, ({ state }) => state === 'live');
     const text = textOf(first.response);
-    // The server still listens, as during the wait for a load balancer.
+    // The server still listens, like while a load balancer removes it.
     feed.relay.close();
     expect(await text).toMatch(/event: connect-again\nid: .*\ndata: .*"relay-closing".*\n\n$/);
-    // The server ends it behind the answer: Nest has promised to keep it.
+    // The server closes the connection after the response, although the headers of Nest say keep-alive.
     if (!first.socket.destroyed) await once(first.socket, 'close');
-    const second = await ask();
+    const second = await request();
     expect(second.socket).not.toBe(first.socket);
     expect(second.response).toMatchObject({ statusCode: 503, headers: { connection: 'close', 'retry-after': '1' } });
     await textOf(second.response);
     agent.destroy();
   });
 
-  it('ends the answers to browsers before close() resolves, without a word of an end of the feed', async () => {
+  it('ends the responses to browsers before close() resolves, without the message `complete`', async () => {
     await start();
     const client = await open();
     await testing.push('hello');
@@ -397,7 +397,7 @@ describe('a shutdown', () => {
     expect((await messages).map(({ event }) => event)).not.toContain('complete');
   });
 
-  it('cuts those who do not read', async () => {
+  it('closes the connections of browsers that do not read', async () => {
     await start({ relay: { batchMs: 0 } });
     const stuck = await open();
     stuck.response.pause();
@@ -413,7 +413,7 @@ describe('a shutdown', () => {
     expect(stuck.response.complete).toBe(false);
   });
 
-  it('lets nobody in', async () => {
+  it('accepts no new browser', async () => {
     await start();
     const request = { headers: {} };
     await started.app.close();

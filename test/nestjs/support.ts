@@ -5,38 +5,38 @@ import type { AddressInfo } from 'node:net';
 import { filter, firstValueFrom, type Observable, ReplaySubject, Subject } from 'rxjs';
 import { startTradeFeedService, type TradeFeedService, type TradeFeedServiceOptions } from '../../src/testing/index.js';
 
-/** A line of the log, as Nest hands it to a logger. */
+/** A line that Nest passes to a logger. */
 export interface Line {
   readonly level: string;
   readonly text: string;
   readonly context: string;
 }
 
-/** A logger that keeps what it is told, and whose lines can be waited for. */
+/** A logger that stores its lines. A test can wait for a line. */
 export class Log implements LoggerService {
   readonly lines: Line[] = [];
   readonly lines$ = new ReplaySubject<Line>();
-  /** Everything, also what Nest says of itself, and all there is in it. */
+  /** All arguments of all lines, also those of Nest itself. */
   raw = '';
 
-  log = (...told: unknown[]) => this.#keep('log', told);
-  warn = (...told: unknown[]) => this.#keep('warn', told);
-  error = (...told: unknown[]) => this.#keep('error', told);
-  debug = (...told: unknown[]) => this.#keep('debug', told);
+  log = (...args: unknown[]) => this.#store('log', args);
+  warn = (...args: unknown[]) => this.#store('warn', args);
+  error = (...args: unknown[]) => this.#store('error', args);
+  debug = (...args: unknown[]) => this.#store('debug', args);
 
-  /** The lines of feeds alone, as `level text`. */
+  /** The lines of feeds only, as `level text`. */
   get ofFeeds(): string[] {
     return this.lines.filter(isOfFeed).map(({ level, text }) => `${level} ${text}`);
   }
 
-  /** Waits for a line of a feed, also one that was there before. */
+  /** Waits for a line of a feed. An earlier line counts too. */
   async line(pattern: RegExp): Promise<Line> {
     return firstValueFrom(this.lines$.pipe(filter((line) => isOfFeed(line) && pattern.test(line.text))));
   }
 
-  #keep(level: string, told: readonly unknown[]): void {
-    const line = { level, text: String(told[0]), context: String(told.at(-1)) };
-    this.raw += `${told.map(String).join(' ')}\n`;
+  #store(level: string, args: readonly unknown[]): void {
+    const line = { level, text: String(args[0]), context: String(args.at(-1)) };
+    this.raw += `${args.map(String).join(' ')}\n`;
     this.lines.push(line);
     this.lines$.next(line);
   }
@@ -44,14 +44,14 @@ export class Log implements LoggerService {
 
 const isOfFeed = ({ context }: Line): boolean => context.startsWith('TradeFeed');
 
-/** An application that listens on a port of its own. */
+/** An application that listens on a free port. */
 export interface App {
   readonly app: INestApplication;
   readonly url: string;
   readonly log: Log;
 }
 
-/** Starts an application of some modules, controllers and providers. */
+/** Starts an application with modules, controllers and providers. */
 export const startApp = async (metadata: ModuleMetadata): Promise<App> => {
   const log = new Log();
   const module = await Test.createTestingModule(metadata).setLogger(log).compile();
@@ -61,7 +61,7 @@ export const startApp = async (metadata: ModuleMetadata): Promise<App> => {
   return { app, url: `http://127.0.0.1:${port}`, log };
 };
 
-/** A service with an account, and options for it that reconnect fast. */
+/** Starts a service with an account. Returns options for it that reconnect fast. */
 export const startService = async (options?: TradeFeedServiceOptions) => {
   const service = await startTradeFeedService(options);
   const account = service.createAccount({ plan: 'developer' });
@@ -71,11 +71,11 @@ export const startService = async (options?: TradeFeedServiceOptions) => {
 
 export const fast = { initialDelayMs: 1, maxDelayMs: 5 };
 
-/** Waits for what a service sees. Ask before it happens. */
+/** Waits for an event of a service. Call it before the event happens. */
 export const seen = async (service: TradeFeedService, type: string) =>
   firstValueFrom(service.events$.pipe(filter((event) => event.type === type)));
 
-/** Waits for the first value that is like that. */
+/** Waits for the first value that satisfies a condition. */
 export const when = async <T>(source$: Observable<T>, is: (value: T) => boolean): Promise<T> =>
   firstValueFrom(source$.pipe(filter(is)));
 
@@ -86,20 +86,20 @@ export interface SseMessage {
   readonly data: string;
 }
 
-/** A client that reads Server-Sent Events by hand, and can stop reading. */
+/** A client of Server-Sent Events that can stop reading. */
 export interface SseClient {
   readonly response: IncomingMessage;
   readonly messages$: ReplaySubject<SseMessage>;
-  /** The events that came in messages. */
+  /** The received events. */
   readonly events: Record<string, unknown>[];
-  /** Waits until a frame with this payload has come. */
+  /** Waits until a frame with this payload has arrived. */
   frame(payload: string): Promise<void>;
-  /** Everything that came. */
+  /** Returns the received text. */
   text(): string;
   leave(): void;
 }
 
-/** Makes a request and gives the response when its head is there. */
+/** Sends a request, and resolves with the response when its headers have arrived. */
 export const get = async (url: string, headers: Record<string, string> = {}): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     request(url, { headers }).once('response', resolve).once('error', reject).end();
@@ -133,7 +133,7 @@ export const openSse = async (url: string, headers: Record<string, string> = {})
     .on('error', () => undefined)
     .on('close', () => messages$.complete());
   const frame = async (payload: string) => {
-    if (!payloads.has(payload)) await when(payloads$, (came) => came === payload);
+    if (!payloads.has(payload)) await when(payloads$, (received) => received === payload);
   };
   return { response, messages$, events, frame, text: () => chunks.join(''), leave: () => response.destroy() };
 };
@@ -149,6 +149,6 @@ const messageOf = (block: string): SseMessage => {
   return { ...(id !== undefined && { id }), ...(event !== undefined && { event }), data: of('data').join('\n') };
 };
 
-/** The events in a message. */
+/** Returns the events in a message. */
 export const eventsIn = ({ event, data }: SseMessage): readonly Record<string, unknown>[] =>
   event === undefined && data !== '' ? data.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>) : [];

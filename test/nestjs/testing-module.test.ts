@@ -39,7 +39,7 @@ class NewestController {
   }
 }
 
-// As an application has it: its address does not exist, so that a test which connects to it would fail.
+// The module of an application. Its address does not exist, so a test that connects to it fails.
 const tradeFeed = TradeFeedModule.forRoot({ baseUrl: 'https://feed.invalid', apiKey: 'real', isGlobal: true });
 
 @Module({ providers: [Newest], controllers: [NewestController], exports: [Newest] })
@@ -48,7 +48,7 @@ class NewestModule {}
 @Module({ imports: [tradeFeed, NewestModule] })
 class AppModule {}
 
-/** Runs a program of this package in a process of its own; gives what it prints, and how it ends. */
+/** Runs a program with this package in a separate process. Returns its output, and how it ended. */
 const runProgram = async (contents: string): Promise<string> => {
   await mkdir('temp', { recursive: true });
   const folder = await mkdtemp(resolve('temp/testing-module-'));
@@ -66,7 +66,7 @@ const runProgram = async (contents: string): Promise<string> => {
     });
     return await new Promise((done) => {
       execFile(process.execPath, [outfile], { timeout: 20_000 }, (error, stdout) => {
-        done(`${stdout}${error?.killed ? 'still runs' : `exit ${String(error?.code ?? 0)}`}`);
+        done(`${stdout}${error?.killed ? 'still running' : `exit ${String(error?.code ?? 0)}`}`);
       });
     });
   } finally {
@@ -75,7 +75,7 @@ const runProgram = async (contents: string): Promise<string> => {
 };
 
 describe('TradeFeedTestingModule', () => {
-  it('takes the place of the module of an application', async () => {
+  it('replaces the module of an application', async () => {
     const app = await Test.createTestingModule({ imports: [AppModule] })
       .overrideModule(tradeFeed)
       .useModule(TradeFeedTestingModule.forRoot({ isGlobal: true }))
@@ -86,7 +86,7 @@ describe('TradeFeedTestingModule', () => {
     await app.close();
   });
 
-  it('shows the service and the account, for failures on demand', async () => {
+  it('provides the service and the account, to cause failures', async () => {
     const app = await Test.createTestingModule({ imports: [TradeFeedTestingModule.forRoot()] }).compile();
     const { service, account } = app.get(TradeFeedTesting);
     const feed = app.get(TradeFeed);
@@ -118,10 +118,10 @@ describe('TradeFeedTestingModule', () => {
     await app.close();
   });
 
-  it('ends the service with the application, and a push that waits', async () => {
+  it('stops the service with the application, and rejects a waiting push', async () => {
     const app = await Test.createTestingModule({ imports: [TradeFeedTestingModule.forRoot()] }).compile();
     const { service, account } = app.get(TradeFeedTesting);
-    const push = app.get(TradeFeedTesting).push('to nobody');
+    const push = app.get(TradeFeedTesting).push('unsent');
     const apiKey = account.createApiKey();
     await app.close();
     await expect(push).rejects.toThrow(EmptyError);
@@ -131,7 +131,7 @@ describe('TradeFeedTestingModule', () => {
     });
   });
 
-  it('starts the service and the account as it is told, and a service for each name', async () => {
+  it('starts the service and the account with its options, and a service for each name', async () => {
     const app = await Test.createTestingModule({
       imports: [
         TradeFeedTestingModule.forRoot({ account: { entitled: false } }),
@@ -193,10 +193,10 @@ describe('TradeFeedTestingModule', () => {
   );
 
   it.each<[object, string]>([
-    [{ baseUrl: 'http://127.0.0.1:1' }, '`baseUrl` must be left out: the service of the test has its own'],
+    [{ baseUrl: 'http://127.0.0.1:1' }, '`baseUrl` must be left out: the local service provides it'],
     [{ apiKey: 'key' }, '`apiKey` must be left out'],
     [{ conect: 1 }, '`conect` must be left out'],
-    [{ name: '' }, '`name` must be a text'],
+    [{ name: '' }, '`name` must be a string'],
   ])('refuses %j at once', (options, message) => {
     expect(() => TradeFeedTestingModule.forRoot(options)).toThrow(message);
   });

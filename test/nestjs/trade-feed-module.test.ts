@@ -37,17 +37,17 @@ const frameOf = async (feed: TradeFeed, push: () => void) => {
 describe('forRoot', () => {
   it.each<[string, object, string]>([
     ['an unknown option', { conect: 'bootstrap' }, '`conect` must be left out: the options are feed, connect, share'],
-    ['another feed', { feed: 'other' }, "`feed` must be 'market' or 'raw'"],
-    ['another time to connect', { connect: 'later' }, "`connect` must be 'first-subscriber' or 'bootstrap'"],
-    ['what is wrong in `share`', { share: { lingerMs: -1 } }, '`lingerMs`'],
-    ['what is wrong in `stats`', { stats: { everyMs: 0 } }, '`everyMs`'],
-    ['what is wrong in `relay`', { relay: { maxClients: 0 } }, '`relay.maxClients`'],
-    ['what is no object', { relay: 1 }, '`relay` must be an object'],
-    ['what is wrong with the feed', { baseUrl: 'http://example.com' }, '`baseUrl`'],
-    ['what is wrong in `backoff`', { backoff: { factor: 0 } }, '`backoff.factor`'],
-    ['what is no object at all', null as unknown as object, '`options` must be an object'],
-    ['an empty name', { name: '' }, '`name` must be a text that is not empty'],
-    ['what is no answer', { isGlobal: 1 }, '`isGlobal` must be true or false'],
+    ['an unknown feed', { feed: 'other' }, "`feed` must be 'market' or 'raw'"],
+    ['an unknown time to connect', { connect: 'later' }, "`connect` must be 'first-subscriber' or 'bootstrap'"],
+    ['an invalid option in `share`', { share: { lingerMs: -1 } }, '`lingerMs`'],
+    ['an invalid option in `stats`', { stats: { everyMs: 0 } }, '`everyMs`'],
+    ['an invalid option in `relay`', { relay: { maxClients: 0 } }, '`relay.maxClients`'],
+    ['an option that is not an object', { relay: 1 }, '`relay` must be an object'],
+    ['an invalid option of the feed', { baseUrl: 'http://example.com' }, '`baseUrl`'],
+    ['an invalid option in `backoff`', { backoff: { factor: 0 } }, '`backoff.factor`'],
+    ['options that are not an object', null as unknown as object, '`options` must be an object'],
+    ['an empty name', { name: '' }, '`name` must be a string that is not empty'],
+    ['a flag that is not a boolean', { isGlobal: 1 }, '`isGlobal` must be true or false'],
   ])('refuses %s at once', (_what, options, message) => {
     expect(() => TradeFeedModule.forRoot(options)).toThrow(TradeFeedError);
     expect(() => TradeFeedModule.forRoot(options)).toThrow(message);
@@ -57,14 +57,14 @@ describe('forRoot', () => {
     expect(() => TradeFeedModule.forRoot({ apiKey: 'planted key' })).toThrow(/^(?!.*planted).*`apiKey`/s);
   });
 
-  it('gives a definition that does not show the key', () => {
+  it('returns a definition that does not show the key', () => {
     const definition = TradeFeedModule.forRoot({ ...local.options, apiKey: 'planted-key' });
     expect(inspect(definition, { depth: null }) + JSON.stringify(definition)).not.toContain('planted-key');
   });
 
-  it('wants an address and a key when the application starts, from the options or the environment', async () => {
+  it('requires an address and a key when the application starts, from the options or the environment', async () => {
     const start = () => Test.createTestingModule({ imports: [TradeFeedModule.forRoot()] }).compile();
-    await expect(start()).rejects.toThrow('`baseUrl` must be given, or be in TRADE_FEED_BASE_URL');
+    await expect(start()).rejects.toThrow('`baseUrl` must be set, or be in TRADE_FEED_BASE_URL');
     process.env['TRADE_FEED_BASE_URL'] = local.service.baseUrl;
     process.env['TRADE_FEED_API_KEY'] = local.apiKey;
     try {
@@ -77,7 +77,7 @@ describe('forRoot', () => {
     }
   });
 
-  it('is global if asked, and only then', async () => {
+  it('is global only with `isGlobal`', async () => {
     @Injectable()
     class Reader {
       readonly feed: TradeFeed;
@@ -99,7 +99,7 @@ describe('forRoot', () => {
 });
 
 describe('forRootAsync', () => {
-  it('takes the options of a factory, with a ConfigService', async () => {
+  it('uses the options of a factory, with a ConfigService', async () => {
     const imports = [
       TradeFeedModule.forRootAsync({
         imports: [ConfigModule.forRoot({ ignoreEnvFile: true, load: [() => ({ feed: local.options })] })],
@@ -112,7 +112,7 @@ describe('forRootAsync', () => {
     await app.close();
   });
 
-  it('takes the options of a class, made here or elsewhere', async () => {
+  it('uses the options of a class, with `useClass` and `useExisting`', async () => {
     @Injectable()
     class Factory implements TradeFeedOptionsFactory {
       createTradeFeedOptions = () => Promise.resolve(local.options);
@@ -127,9 +127,9 @@ describe('forRootAsync', () => {
   });
 
   it.each<[string, object, string]>([
-    ['no source of options', {}, '`useFactory` must be given, or `useClass` or `useExisting`'],
+    ['no source of options', {}, '`useFactory` must be set, or `useClass` or `useExisting`'],
     ['an unknown option', { useFactory: () => ({}), baseUrl: 'https://example.com' }, '`baseUrl` must be left out'],
-    ['a factory that is none', { useFactory: {} }, '`useFactory` must be a function'],
+    ['a factory that is not a function', { useFactory: {} }, '`useFactory` must be a function'],
     ['an empty name', { useFactory: () => ({}), name: '' }, '`name`'],
   ])('refuses %s at once', (_what, options, message) => {
     expect(() => TradeFeedModule.forRootAsync(options)).toThrow(message);
@@ -138,26 +138,26 @@ describe('forRootAsync', () => {
   it.each<[string, unknown, string]>([
     ['nothing', undefined, '`options` must be an object'],
     ['an unknown option', { conect: 1 }, '`conect` must be left out'],
-    ['a name', { name: 'raw' }, '`name` must be given beside `useFactory`'],
-    ['a scope', { isGlobal: true }, '`isGlobal` must be given beside `useFactory`'],
-  ])('does not start with a factory that gives %s', async (_what, given, message) => {
-    const useFactory = () => given as TradeFeedModuleOptions;
+    ['a name', { name: 'raw' }, '`name` must be set next to `useFactory`'],
+    ['a scope', { isGlobal: true }, '`isGlobal` must be set next to `useFactory`'],
+  ])('does not start with a factory that returns %s', async (_what, options, message) => {
+    const useFactory = () => options as TradeFeedModuleOptions;
     const starting = Test.createTestingModule({ imports: [TradeFeedModule.forRootAsync({ useFactory })] }).compile();
     await expect(starting).rejects.toThrow(message);
   });
 });
 
 describe('the container', () => {
-  /** Everything that Nest holds: the instance of each module, its providers, and what they gave. */
-  const heldBy = (app: INestApplication): readonly unknown[] =>
+  /** Returns everything that Nest stores: the instance of each module, the providers, and their values. */
+  const storedIn = (app: INestApplication): readonly unknown[] =>
     Array.from(app.get(ModulesContainer).values()).flatMap(({ instance, providers }) => [
       instance as unknown,
       ...Array.from(providers, ([token, wrapper]): unknown => [token, wrapper.instance, wrapper.inject, wrapper.name]),
     ]);
-  /** All texts that can be reached from values, also in properties that are not listed, in maps and in sets. */
+  /** Returns all strings that can be reached from values, also in non-enumerable properties, maps and sets. */
   const textsIn = (values: readonly unknown[]): readonly string[] => {
     const seen = new Set<unknown>(values);
-    // It grows while it is walked.
+    // The set grows during the iteration.
     for (const value of seen) {
       if ((typeof value !== 'object' && typeof value !== 'function') || value === null) continue;
       if (types.isMap(value) || types.isSet(value)) for (const each of value) seen.add(each);
@@ -184,17 +184,17 @@ describe('the container', () => {
     ],
     ['useClass', () => TradeFeedModule.forRootAsync({ useClass: Factory })],
     ['useExisting', () => TradeFeedModule.forRootAsync({ useExisting: Factory, imports: [FactoryModule] })],
-  ])('holds the key wrapped, so that nothing can print or inject it: %s', async (_way, define) => {
+  ])('stores the key wrapped, so that no code can print or inject it: %s', async (_way, define) => {
     const { app, log } = await startApp({ imports: [define()] });
-    const held = heldBy(app);
-    expect(held.length).toBeGreaterThan(10);
-    const texts = textsIn(held);
+    const stored = storedIn(app);
+    expect(stored.length).toBeGreaterThan(10);
+    const texts = textsIn(stored);
     expect(texts).toContain(local.service.baseUrl);
     expect(texts.filter((text) => text.includes(plain))).toEqual([]);
-    expect(inspect(held, { depth: 6 })).not.toContain(plain);
+    expect(inspect(stored, { depth: 6 })).not.toContain(plain);
     const options = app.get<TradeFeedModuleOptions>('TRADE_FEED_OPTIONS', { strict: false });
     expect(JSON.stringify(options)).toContain('[secret]');
-    // What a provider of the application is given.
+    // A provider of the application receives the same wrapped key.
     expect(options.apiKey).toBeInstanceOf(Secret);
     expect((options.apiKey as Secret).reveal()).toBe(plain);
     expect(log.raw).not.toContain(plain);
@@ -203,7 +203,7 @@ describe('the container', () => {
 });
 
 describe('a name', () => {
-  it('lets two feeds of two accounts live side by side', async () => {
+  it('allows two feeds of two accounts in one application', async () => {
     const other = local.service.createAccount({ plan: 'developer' });
     @Injectable()
     class Reader {

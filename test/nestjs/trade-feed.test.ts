@@ -30,47 +30,47 @@ const isLive = ({ state }: { readonly state: string }) => state === 'live';
 const handshakes = () => events.filter(({ type }) => type === 'handshake-accepted').length;
 
 describe('the connection', () => {
-  it('is one for all subscribers of everything', async () => {
+  it('is shared by all subscribers of all Observables', async () => {
     const { feed } = await start({ stats: { everyMs: 5 } });
-    const told = lastValueFrom(feed.events$.pipe(take(3), toArray()));
+    const lifecycle = lastValueFrom(feed.events$.pipe(take(3), toArray()));
     const frames = [feed.frames$, feed.frames$].map((frames$) => firstValueFrom(frames$));
     const stats = when(feed.stats$, ({ totalFrames }) => totalFrames > 0);
     await when(feed.status$, isLive);
     local.service.push('market', 'hello');
     expect((await Promise.all(frames)).map((frame) => frame.text())).toEqual(['hello', 'hello']);
     expect((await stats).totalFrames).toBe(1);
-    expect((await told).map(({ type }) => type)).toEqual(['ticket-requested', 'ticket-issued', 'opened']);
+    expect((await lifecycle).map(({ type }) => type)).toEqual(['ticket-requested', 'ticket-issued', 'opened']);
     expect(events.map(({ type }) => type)).toEqual(['ticket-issued', 'handshake-accepted']);
   });
 
-  it('is not opened when nobody asks', async () => {
+  it('is not opened without a subscriber', async () => {
     const { feed, app } = await start();
     expect(feed.status.state).toBe('idle');
     await app.close();
     expect(events).toEqual([]);
   });
 
-  it('is opened at bootstrap if asked, and kept without a subscriber', async () => {
+  it('is opened at bootstrap with that option, and stays open without a subscriber', async () => {
     const { feed } = await start({ connect: 'bootstrap', share: { lingerMs: 0 } });
     await when(feed.status$, isLive);
     expect(feed.status).toMatchObject({ state: 'live', connection: 1 });
     expect(handshakes()).toBe(1);
   });
 
-  it('is closed after the last subscriber left, and opened again by the next one', async () => {
+  it('is closed after the last subscriber has left, and opened again by the next one', async () => {
     const { feed, log } = await start({ share: { lingerMs: 0 } });
     const closed = seen(local.service, 'connection-closed');
     await when(feed.status$, isLive);
     expect(await closed).toMatchObject({ by: 'client', code: 1000 });
     expect(feed.status.state).toBe('idle');
-    expect(log.ofFeeds).toEqual(['log Connected to market (connection 1)', 'log Closed: nobody is subscribed']);
+    expect(log.ofFeeds).toEqual(['log Connected to market (connection 1)', 'log Closed: there is no subscriber']);
     await when(feed.status$, isLive);
     expect(handshakes()).toBe(2);
   });
 });
 
 describe('status$', () => {
-  it('tells a late subscriber at once', async () => {
+  it('emits the current status to a late subscriber at once', async () => {
     const { feed } = await start();
     feed.frames$.subscribe();
     await when(feed.status$, isLive);
@@ -80,16 +80,16 @@ describe('status$', () => {
     expect(handshakes()).toBe(1);
   });
 
-  it('tells of an outage, and begins with connecting', async () => {
+  it('emits connecting first, and reports an outage', async () => {
     const { feed } = await start();
-    const told = lastValueFrom(feed.status$.pipe(take(4), toArray()));
+    const statuses = lastValueFrom(feed.status$.pipe(take(4), toArray()));
     await when(feed.status$, isLive);
     local.account.expireAccess();
-    expect((await told).map(({ state }) => state)).toEqual(['connecting', 'live', 'reconnecting', 'reconnecting']);
+    expect((await statuses).map(({ state }) => state)).toEqual(['connecting', 'live', 'reconnecting', 'reconnecting']);
     await when(feed.status$, isLive);
   });
 
-  it('is the beginning of no connection after a stop, and tells of it instead of erring', async () => {
+  it('opens no connection after a stop, and emits the stop instead of an error', async () => {
     const { feed } = await start();
     local.account.revokeAccess();
     const stopped = await when(feed.status$, ({ state }) => state === 'stopped');
@@ -101,7 +101,7 @@ describe('status$', () => {
 });
 
 describe('stats$', () => {
-  it('counts for all of its subscribers since the first one, and gives a later one the newest figures', async () => {
+  it('counts since its first subscriber, and emits the newest figures to a later one', async () => {
     const { feed } = await start({ stats: { everyMs: 5 } });
     const counting = feed.stats$.subscribe();
     await when(feed.status$, isLive);
@@ -114,19 +114,37 @@ describe('stats$', () => {
 });
 
 describe('a stop', () => {
-  it('is an error to each subscriber, a line in the log, and nothing that ends the process', async () => {
+  it('is an error for each subscriber and a line in the log, and does not end the process', async () => {
     const { feed } = await start({ connect: 'bootstrap' });
     await when(feed.status$, isLive);
     const errors = [feed.frames$, feed.events$].map((feed$) => lastValueFrom(feed$));
     const other = await start();
     other.feed.frames$.subscribe();
     for (const error of errors) await expect(error).rejects.toMatchObject({ code: 'connection-replaced' });
-    // Nest has one log for all applications of a process: that of the last one.
+    // All applications of a process write to the log of the last one.
     expect((await other.log.line(/^Stopped/)).level).toBe('error');
     expect(feed.status).toMatchObject({ state: 'stopped', failure: { code: 'connection-replaced' } });
   });
 
-  it('is the beginning of another attempt for whoever subscribes to the frames after it', async () => {
+  it('by an error of the application is a TradeFeedError with that error as its cause', async () => {
+    const cause = new RangeError('of the application');
+    const classify = () => {
+      throw cause;
+    };
+    const { feed } = await start({ classify });
+    local.account.revokeAccess();
+    await expect(firstValueFrom(feed.frames$)).rejects.toBe(cause);
+    const failure = expect.objectContaining({
+      name: 'TradeFeedError',
+      code: 'relay-source-failed',
+      verdict: 'stop',
+      cause,
+    });
+    expect(feed.status).toMatchObject({ state: 'stopped', failure });
+    await expect(firstValueFrom(feed.stats$)).rejects.toEqual(failure);
+  });
+
+  it('is followed by another attempt when the frames are subscribed to again', async () => {
     const { feed } = await start();
     local.account.revokeAccess();
     await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
@@ -139,7 +157,7 @@ describe('a stop', () => {
 });
 
 describe('a shutdown', () => {
-  it('closes the connection, handshake and all, and completes every stream before close() resolves', async () => {
+  it('closes the connection with a closing handshake, and completes every stream before close() resolves', async () => {
     const { feed, app, log } = await start();
     const streams = [feed.frames$, feed.events$, feed.stats$, feed.status$];
     const ends = streams.map((stream$) => lastValueFrom(stream$ as typeof feed.events$, { defaultValue: undefined }));
@@ -150,7 +168,7 @@ describe('a shutdown', () => {
     expect(log.ofFeeds.at(-1)).toBe('log Closed: the application shuts down');
   });
 
-  it('comes after onModuleDestroy of the services of the application', async () => {
+  it('happens after onModuleDestroy of the services of the application', async () => {
     const states: string[] = [];
     @Injectable()
     class Writer implements OnModuleDestroy {
@@ -170,20 +188,20 @@ describe('a shutdown', () => {
     expect([...states, feed.status.state]).toEqual(['live', 'idle']);
   });
 
-  it('ends an attempt that is under way, and a wait for the next one', async () => {
+  it('ends a running attempt, and the wait before the next one', async () => {
     for (const during of ['ticket-requested', 'ticket-issued', 'reconnecting']) {
       const { feed, app } = await start({ backoff: { initialDelayMs: 60_000, maxDelayMs: 60_000 } });
       local.service.failCredentials(during === 'reconnecting');
-      const told = when(feed.events$, ({ type }) => type === during);
+      const reached = when(feed.events$, ({ type }) => type === during);
       const end = lastValueFrom(feed.frames$, { defaultValue: 'no frame' });
-      await told;
+      await reached;
       await app.close();
       expect(await end).toBe('no frame');
     }
     expect(handshakes()).toBe(0);
   });
 
-  it('leaves streams that complete at once, and opens nothing', async () => {
+  it('makes later subscriptions complete at once without a connection', async () => {
     const { feed, app } = await start();
     await app.close();
     for (const stream$ of [feed.frames$, feed.status$, feed.stats$.pipe(take(1))])

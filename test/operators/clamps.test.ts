@@ -13,7 +13,7 @@ import { frameOf, opened } from './stream.js';
 /** About 35 years: a timer of Node would fire at once. */
 const tooLong = 2 ** 40;
 
-/** Notes how long it is asked to wait, and never does anything. */
+/** Records the requested delays, and runs nothing. */
 const noting = (): { readonly scheduler: SchedulerLike; readonly delays: (number | undefined)[] } => {
   const delays: (number | undefined)[] = [];
   const scheduler: SchedulerLike = {
@@ -28,7 +28,7 @@ const noting = (): { readonly scheduler: SchedulerLike; readonly delays: (number
 
 type Operator = (source: Observable<FeedEvent>) => Observable<unknown>;
 
-/** What an operator asks of the clock while a feed opens, gives a frame, and is left. */
+/** Returns the delays that an operator requests while a feed opens, emits a frame, and is unsubscribed from. */
 const delaysOf = (operator: (scheduler: SchedulerLike) => Operator): (number | undefined)[] => {
   const { scheduler, delays } = noting();
   const source = new Subject<FeedEvent>();
@@ -39,7 +39,7 @@ const delaysOf = (operator: (scheduler: SchedulerLike) => Operator): (number | u
   return delays;
 };
 
-describe('a time that no timer keeps', () => {
+describe('a delay that is too long for a timer', () => {
   const operators: readonly (readonly [name: string, (scheduler: SchedulerLike) => Operator])[] = [
     ['shareFeed', (scheduler) => shareFeed({ lingerMs: tooLong, scheduler })],
     ['shareFeed, for ever', (scheduler) => shareFeed({ lingerMs: Infinity, scheduler })],
@@ -51,24 +51,24 @@ describe('a time that no timer keeps', () => {
     ['conflate, as long as it may be', (scheduler) => conflate(() => 1, MAX_TIMER_MS, { scheduler })],
   ];
 
-  it.each(operators)('is cut to one that a timer keeps by %s', (_name, operator) => {
+  it.each(operators)('is shortened to the maximum delay by %s', (_name, operator) => {
     expect(delaysOf(operator)).toEqual([2 ** 31 - 1]);
   });
 
   it.each<[string, (scheduler: SchedulerLike) => Operator]>([
     ['tumblingWindow', (scheduler) => tumblingWindow({ lengthMs: tooLong, scheduler })],
     ['slidingWindow', (scheduler) => slidingWindow({ lengthMs: tooLong, everyMs: tooLong, scheduler })],
-  ])('is kept by %s, with many timers', (_name, operator) => {
+  ])('is split into several timers by %s', (_name, operator) => {
     const clock = new VirtualTimeScheduler();
     const source = new Subject<FeedEvent>();
-    const told: number[] = [];
+    const emitted: number[] = [];
     const subscription = operator(clock)(source).subscribe(() => {
-      told.push(clock.now());
-      if (told.length === 2) subscription.unsubscribe();
+      emitted.push(clock.now());
+      if (emitted.length === 2) subscription.unsubscribe();
     });
     source.next(opened(0));
     clock.flush();
-    expect(told).toEqual([tooLong, 2 * tooLong]);
+    expect(emitted).toEqual([tooLong, 2 * tooLong]);
   });
 
   it('is refused by conflate', () => {
@@ -78,7 +78,7 @@ describe('a time that no timer keeps', () => {
       );
   });
 
-  it('does not concern countWindow, which asks for no timer', () => {
+  it('does not concern countWindow, which has no timer', () => {
     expect(delaysOf((scheduler) => countWindow(2 ** 40, { scheduler }))).toEqual([]);
   });
 });

@@ -24,32 +24,32 @@ const check = (
 ): void =>
   marbles(({ cold, expectObservable, expectSubscriptions }) => {
     const source$ = cold(source, values);
-    const told$ = source$.pipe(
+    const result$ = source$.pipe(
       conflate((each) => each.key, 10, options),
       map((each) => each as unknown),
     );
-    expectObservable(told$, sub).toBe(expected, { ...emitted, g: values.g });
+    expectObservable(result$, sub).toBe(expected, { ...emitted, g: values.g });
     if (sub !== undefined) expectSubscriptions(source$.subscriptions).toBe(sub);
   });
 
 describe('conflate', () => {
-  it('emits the newest value of each key once a period, with how many it stands for', () => {
+  it('emits the newest value of each key once per period, with the number of values', () => {
     const source = '  -a-p-b-c-----p--q--------------';
     const sub = '     ^-----------------------------!';
     const expected = '----------(VW)------X----------';
     check(source, expected, { V: newest('a3', 3), W: newest('p1', 1), X: newest('p2', 2) }, {}, sub);
   });
 
-  it('holds a watermark until the values that it covers are emitted, and no longer', () => {
+  it('holds a watermark until the values before it are emitted', () => {
     marbles(({ cold, expectObservable }) => {
       const events = { a: item('a1'), u: watermark(1), v: watermark(2), w: watermark(3) };
       const source$ = cold<object>(' u-a-v-w---------w---', events);
       const expected = '            u---------(Aw)--w---';
-      const told$ = source$.pipe(
+      const result$ = source$.pipe(
         conflate((each) => (each as { readonly key: string }).key, 10),
         map((each) => each as unknown),
       );
-      expectObservable(told$, '^--------------------!').toBe(expected.trim(), { ...events, A: newest('a1', 1) });
+      expectObservable(result$, '^--------------------!').toBe(expected.trim(), { ...events, A: newest('a1', 1) });
     });
   });
 
@@ -60,31 +60,31 @@ describe('conflate', () => {
     check(source, expected, { V: newest('a1', 1) }, {}, sub);
   });
 
-  it('passes what happens around the values on in its place, behind what waits', () => {
+  it('emits lifecycle events in order, after the waiting values', () => {
     const source = '  g-ap-b-g--c---------';
     const sub = '     ^--------------------!';
     const expected = 'g------(VWg)--------X';
     check(source, expected, { V: newest('a2', 2), W: newest('p1', 1), X: newest('a3', 1) }, {}, sub);
   });
 
-  it('emits what waits before it completes or errors', () => {
+  it('emits waiting values before it completes or errors', () => {
     check('-a-b-|', '-----(V|)', { V: newest('a2', 2) });
     check('-a-b-#', '-----(V#)', { V: newest('a2', 2) });
     check('-----|', '-----|', {});
   });
 
-  it('emits all that waits when maxKeys wait', () => {
+  it('emits all waiting values when maxKeys is reached', () => {
     const source = '  -a-b-p--c---';
     const sub = '     ^----------!';
     const expected = '-----(VW)-X-';
     check(source, expected, { V: newest('a2', 2), W: newest('p1', 1), X: newest('a3', 1) }, { maxKeys: 2 }, sub);
   });
 
-  it('passes every value with maxKeys 1', () => {
+  it('emits every value with maxKeys 1', () => {
     check('-a-b-p-|', '-V-W-X-|', { V: newest('a1', 1), W: newest('a2', 1), X: newest('p1', 1) }, { maxKeys: 1 });
   });
 
-  it('leaves nothing behind when the consumer leaves, not in the middle of a period either', () => {
+  it('leaves no subscription and no timer when the consumer unsubscribes, also within a period', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('-a-p----', values);
       expectObservable(
@@ -100,28 +100,28 @@ describe('conflate', () => {
     });
   });
 
-  it('errors with what the key throws, after what waits, and leaves the source', () => {
+  it('errors when `key` throws, after the waiting values, and unsubscribes from the source', () => {
     const source = new Subject<string>();
-    const told: unknown[] = [];
+    const received: unknown[] = [];
     const key = (text: string) => {
       if (text === 'bad') throw new Error('mine');
       return text;
     };
     source
       .pipe(conflate(key, 10_000))
-      .subscribe({ next: (each) => told.push(each), error: (error: unknown) => told.push(error) });
+      .subscribe({ next: (each) => received.push(each), error: (error: unknown) => received.push(error) });
     source.next('good');
     source.next('bad');
-    expect(told).toEqual([new Conflated('good', 'good', 1), new Error('mine')]);
+    expect(received).toEqual([new Conflated('good', 'good', 1), new Error('mine')]);
     expect(source.observed).toBe(false);
   });
 
-  it('keeps the order when the consumer sends back in the middle of an emission', () => {
+  it('keeps the order when the consumer pushes to the source during an emission', () => {
     const source = new Subject<{ key: string; n: number } | FeedEvent>();
-    const told: unknown[] = [];
+    const received: unknown[] = [];
     const subscription = source.pipe(conflate((each) => ('key' in each ? each.key : ''), 10_000)).subscribe((each) => {
-      told.push(each.type === 'conflated' ? each.key : each.type);
-      if (told.length === 1) {
+      received.push(each.type === 'conflated' ? each.key : each.type);
+      if (received.length === 1) {
         source.next(item('c1'));
         source.next(values.g);
       }
@@ -129,14 +129,14 @@ describe('conflate', () => {
     source.next(item('a1'));
     source.next(item('p1'));
     source.next(values.g);
-    expect(told).toEqual(['a', 'p', 'gap', 'c', 'gap']);
+    expect(received).toEqual(['a', 'p', 'gap', 'c', 'gap']);
     subscription.unsubscribe();
   });
 
-  it('keeps no read buffer alive for a rare key, however much of it the hot one filled', () => {
+  it('keeps no read buffer alive for a rare key, even if frequent keys filled it', () => {
     const source = new Subject<Frame>();
-    const told: Frame[] = [];
-    source.pipe(conflate((frame) => frame.connection, 10_000)).subscribe(({ value }) => told.push(value));
+    const received: Frame[] = [];
+    source.pipe(conflate((frame) => frame.connection, 10_000)).subscribe(({ value }) => received.push(value));
     for (let n = 1; n <= 20; n += 1) {
       const read = Buffer.allocUnsafeSlow(65_536).fill(n);
       for (let at = 100; at < 65_000; at += 1_000) {
@@ -145,24 +145,24 @@ describe('conflate', () => {
       }
     }
     source.complete();
-    const rare = told.filter(({ connection }) => connection > 0);
+    const rare = received.filter(({ connection }) => connection > 0);
     expect(rare.map(({ data }) => data)).toEqual(rare.map(({ connection }) => Buffer.alloc(100, connection)));
     expect(rare.map(({ data }) => data.buffer.byteLength < 2_500)).toEqual(Array(20).fill(true));
   });
 
-  it('keeps at most one and a third times the bytes of the newest alive, however unlike in age they are', async () => {
+  it('keeps at most 4/3 of the bytes of the newest values alive, for values of any age', async () => {
     const source = new Subject<Frame | FeedEvent>();
-    const told: Frame[] = [];
+    const received: Frame[] = [];
     source.pipe(conflate((frame) => frame.connection, 10_000)).subscribe((event) => {
-      if (event.type === 'conflated') told.push(event.value);
-      else told.length = 0;
+      if (event.type === 'conflated') received.push(event.value);
+      else received.length = 0;
     });
-    // What was emitted before is held no more, and does not count.
+    // Emitted values are not held and do not count.
     for (const { data } of fullChunk(1_000, 1_000)) source.next(new Frame('market', data, false, 0, Math.random()));
     source.next(values.g);
     const copies = new Map<number, Buffer>();
     for (let read = 0; read < 100; read += 1) {
-      // One in eight is of a key that comes once; the others are of eight keys that come all the time.
+      // One in eight is of a key that occurs once; the others are of eight frequent keys.
       fullChunk(64, 1_000).forEach(({ data }, n) => {
         const connection = n % 8 === 0 ? 100 + read * 8 + n / 8 : n % 8;
         data.writeUInt32LE(read * 64 + n);
@@ -172,33 +172,33 @@ describe('conflate', () => {
       await endOfTurn();
     }
     source.complete();
-    expect(told).toHaveLength(807);
-    expect(aliveBytes(told)).toBeLessThanOrEqual((4 / 3) * bytesOfAll(told));
-    expect(told.map(({ data }) => data)).toEqual(told.map(({ connection }) => copies.get(connection)));
+    expect(received).toHaveLength(807);
+    expect(aliveBytes(received)).toBeLessThanOrEqual((4 / 3) * bytesOfAll(received));
+    expect(received.map(({ data }) => data)).toEqual(received.map(({ connection }) => copies.get(connection)));
   });
 
-  it('gives small frames bytes of their own before it emits them', () => {
+  it('copies small frames before it emits them', () => {
     const read = Buffer.alloc(1_000, 'x');
     const small = (connection: number) => new Frame('market', read.subarray(0, 10), false, 5, connection);
-    const told: Frame[] = [];
+    const received: Frame[] = [];
     from([small(1), small(2), small(2)])
       .pipe(conflate((frame) => frame.connection, 10))
-      .subscribe(({ value }) => told.push(value));
-    expect(told).toEqual([frameOf('x'.repeat(10), 5, 1), frameOf('x'.repeat(10), 5, 2)]);
-    for (const { data } of told) expect(data.buffer).not.toBe(read.buffer);
+      .subscribe(({ value }) => received.push(value));
+    expect(received).toEqual([frameOf('x'.repeat(10), 5, 1), frameOf('x'.repeat(10), 5, 2)]);
+    for (const { data } of received) expect(data.buffer).not.toBe(read.buffer);
   });
 
-  it('counts every value exactly once, and gives the newest of each batch', () => {
+  it('counts every value exactly once, and emits the newest of each batch', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.boolean())),
         fc.integer({ min: 1, max: 4 }),
         (steps, maxKeys) => {
           const source = new Subject<{ key: number; n: number } | FeedEvent>();
-          const told: Conflated<{ key: number; n: number }, number>[] = [];
+          const received: Conflated<{ key: number; n: number }, number>[] = [];
           source
             .pipe(conflate((each) => (each as { key: number }).key, 10_000, { maxKeys }))
-            .subscribe((each) => each.type === 'conflated' && told.push(each as (typeof told)[number]));
+            .subscribe((each) => each.type === 'conflated' && received.push(each as (typeof received)[number]));
           const sent: { key: number; n: number }[] = [];
           steps.forEach(([key, isEvent], n) => {
             if (isEvent) return source.next(values.g);
@@ -210,24 +210,24 @@ describe('conflate', () => {
           for (const key of new Set(sent.map((each) => each.key))) {
             const its = sent.filter((each) => each.key === key);
             let end = 0;
-            for (const { value, count } of told.filter((each) => each.key === key)) {
+            for (const { value, count } of received.filter((each) => each.key === key)) {
               end += count;
               expect(value).toBe(its[end - 1]);
             }
             expect(end).toBe(its.length);
           }
-          expect(told.reduce((sum, { count }) => sum + count, 0)).toBe(sent.length);
+          expect(received.reduce((sum, { count }) => sum + count, 0)).toBe(sent.length);
         },
       ),
       { numRuns: cases(100) },
     );
   });
 
-  it('gives each subscription periods and keys of its own', () => {
+  it('has separate periods and keys for each subscription', () => {
     marbles(({ hot, expectObservable }) => {
-      const told$ = hot('-a---b--------', values).pipe(conflate((each) => (each as { key: string }).key, 10));
-      expectObservable(told$, '^----------!').toBe('----------V', { V: newest('a2', 2) });
-      expectObservable(told$, '---^----------!').toBe('-------------V', { V: newest('a2', 1) });
+      const result$ = hot('-a---b--------', values).pipe(conflate((each) => (each as { key: string }).key, 10));
+      expectObservable(result$, '^----------!').toBe('----------V', { V: newest('a2', 2) });
+      expectObservable(result$, '---^----------!').toBe('-------------V', { V: newest('a2', 1) });
     });
   });
 
@@ -246,7 +246,7 @@ describe('conflate', () => {
   });
 });
 
-it('holds 100 000 keys unless told otherwise', () => {
+it('holds 100 000 keys by default', () => {
   const values = new Subject<number>();
   let seen = 0;
   const subscription = values.pipe(conflate((value) => value, 60_000)).subscribe(() => (seen += 1));

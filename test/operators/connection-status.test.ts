@@ -39,7 +39,7 @@ const events = {
 };
 
 describe('connectionStatus', () => {
-  it('tells each status once: connecting, live, reconnecting and when, attempting, live', () => {
+  it('emits each status once: connecting, live, reconnecting with the time of the next attempt, attempting, live', () => {
     const values = {
       ...{ C: { state: 'connecting', since: 1 }, O: { state: 'live', since: 10, connection: 1 }, L: events.L },
       ...{ W: down(20, 1, 121, lost(20)), A: down(20, 1, undefined, lost(20)) },
@@ -54,14 +54,14 @@ describe('connectionStatus', () => {
     });
   });
 
-  it('counts from the first attempt when none has opened a connection yet', () => {
+  it('counts from the first attempt when no attempt has opened a connection yet', () => {
     const values = { C: { state: 'connecting', since: 1 }, X: down(122, 2, 323, lost(122, refusal)) };
     marbles(({ cold, expectObservable }) => {
       expectObservable(cold('-t-(es)-', events).pipe(connectionStatus())).toBe('-C-X----', values);
     });
   });
 
-  it('begins anew with each outage', () => {
+  it('starts again with each outage', () => {
     const again = [disconnected(400), reconnecting(401, 5)] as const;
     const values = { W: down(20, 1, 121, lost(20)), L: events.L, Z: down(400, 1, 406, lost(400)) };
     marbles(({ cold, expectObservable }) => {
@@ -70,7 +70,7 @@ describe('connectionStatus', () => {
     });
   });
 
-  it('takes a frame as the sign that it is live, for one who came late', () => {
+  it('is live after a frame, for a late subscriber', () => {
     const late = frameOf('late', 12, 3);
     const values = { L: { state: 'live', since: 12, connection: 3 }, W: down(20, 1, 121, lost(20)) };
     marbles(({ cold, expectObservable }) => {
@@ -81,13 +81,13 @@ describe('connectionStatus', () => {
     });
   });
 
-  it('knows no cause for an outage whose beginning it has not seen', () => {
+  it('has no failure for an outage that began before the subscription', () => {
     marbles(({ cold, expectObservable }) => {
       expectObservable(cold('-r-', events).pipe(connectionStatus())).toBe('-W-', { W: down(21, 1, 121) });
     });
   });
 
-  it('takes any item as that sign, now', () => {
+  it('is live since the current time after an item without a time', () => {
     const source$ = new Subject<unknown>();
     const seen: ConnectionStatus[] = [];
     source$.pipe(connectionStatus()).subscribe((status) => seen.push(status));

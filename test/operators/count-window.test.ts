@@ -19,7 +19,7 @@ const check = (
   });
 
 describe('countWindow', () => {
-  it('emits a window with every n-th frame, from the time of its first to that of its last', () => {
+  it('emits a window at every n-th frame, from the time of the first to that of the last frame', () => {
     const source = '  o-a--b--c-----d--e-';
     const sub = '     ^-----------------!';
     const expected = '-----W--------X----';
@@ -50,7 +50,7 @@ describe('countWindow', () => {
     );
   });
 
-  it('emits what it has, incomplete, before it completes or errors; nothing when it has nothing', () => {
+  it('emits the started window, incomplete, before it completes or errors; emits nothing without items', () => {
     check('o-a-|', '----(W|)', { W: '2-2 a incomplete' });
     check('o-a-#', '----(W#)', { W: '2-2 a incomplete' });
     check('o-ab-|', '---W-|', { W: '2-3 ab' });
@@ -59,7 +59,7 @@ describe('countWindow', () => {
     check('--#', '--#', {});
   });
 
-  it('knows of an outage that goes on as it ends', () => {
+  it('reports an outage that is not over at its end', () => {
     check('o-a--x--|', '--------(W|)', { W: '2-5 a gap 5-5 incomplete' });
     const lines: string[] = [];
     of<FeedEvent[]>(
@@ -75,7 +75,7 @@ describe('countWindow', () => {
     expect(lines).toEqual(['20-31 ab gap 21-31 incomplete', '32-33 c gap 21-33 incomplete']);
   });
 
-  it('never lets time go back', () => {
+  it('never decreases the time', () => {
     const lines: string[] = [];
     of<FeedEvent[]>(frameOf('a', 20), frameOf('b', 15), frameOf('c', 16), frameOf('d', 25))
       .pipe(countWindow(2), words())
@@ -83,7 +83,7 @@ describe('countWindow', () => {
     expect(lines).toEqual(['20-20 ab', '20-25 cd']);
   });
 
-  it('asks the clock for the time of an item that knows none', () => {
+  it('reads the clock for an item without a time', () => {
     marbles(({ cold, expectObservable }) => {
       const sizes$ = cold('o-a--b|', letters).pipe(
         map((make) => make(0)),
@@ -95,7 +95,7 @@ describe('countWindow', () => {
     });
   });
 
-  it('accumulates, and holds no frame', () => {
+  it('accumulates a value, and holds no frame', () => {
     const windows: unknown[] = [];
     of<FeedEvent[]>(opened(0), frameOf('a', 1), frameOf('bc', 2), frameOf('d', 3))
       .pipe(countWindow(2, { seed: () => 0, add: (bytes, frame) => bytes + frame.data.length }))
@@ -106,7 +106,7 @@ describe('countWindow', () => {
     ]);
   });
 
-  it('errors with what an accumulator throws, and leaves the source', () => {
+  it('errors when an accumulator throws, and unsubscribes from the source', () => {
     const source = new Subject<FeedEvent>();
     const errors: unknown[] = [];
     const add = (): number => {
@@ -118,7 +118,7 @@ describe('countWindow', () => {
     expect(source.observed).toBe(false);
   });
 
-  it('takes in what the consumer sends back, and ends when it leaves', () => {
+  it('adds values that the consumer pushes during an emission, and ends when it unsubscribes', () => {
     const lines: string[] = [];
     const source = new Subject<FeedEvent>();
     source.pipe(countWindow(2), words(), take(3)).subscribe((line) => {
@@ -131,7 +131,7 @@ describe('countWindow', () => {
     expect(source.observed).toBe(false);
   });
 
-  it('gives each subscription windows of its own', () => {
+  it('has separate windows for each subscription', () => {
     const source = new Subject<FeedEvent>();
     const lines: string[] = [];
     const windows$ = source.pipe(countWindow(2), words());

@@ -10,7 +10,7 @@ import { disconnected, frameOf, gapOf, marbles, opened } from './stream.js';
 const Count = t.type({ n: t.number });
 
 describe('decodeEither', () => {
-  it('emits an Either for every frame, and lets every other event pass in its place', () => {
+  it('emits an Either for every frame, and emits every other event unchanged, in order', () => {
     const a = frameOf('{"n":1}');
     const x = frameOf('{"n":"x"}', 7, 3);
     const events = { o: opened(1), d: disconnected(2), g: gapOf(2, 3), a, x };
@@ -26,7 +26,7 @@ describe('decodeEither', () => {
     });
   });
 
-  it('errors with the source, and with what the codec throws', () => {
+  it('errors with the source, and when the codec throws', () => {
     const bug = new Error('a bug');
     const errors: unknown[] = [];
     const throwing = new t.Type<number>(

@@ -1,4 +1,4 @@
-// What holds for the codecs of every library, under every answer to an invalid frame.
+// Rules for the codecs of all libraries, with every `onInvalid`.
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Either } from 'fp-ts/lib/Either.js';
 import { map, Observable, of, Subject } from 'rxjs';
@@ -25,7 +25,7 @@ const withOptions =
   (source$) =>
     source$.pipe(decodeWith(codec, options), valueOf);
 
-/** Gives the value of each frame, and an invalid one's messages. */
+/** Maps each frame to its value, and an invalid one to its messages. */
 const either: Operator = (codec) => (source$) =>
   source$.pipe(
     decodeEither(codec),
@@ -44,7 +44,7 @@ const operators: readonly [string, Operator][] = [
 
 const texts = (...all: readonly string[]): readonly AnyFrame[] => all.map((text) => frameOf(text));
 
-/** Emits frames one by one; gives all that came of them, an error last. */
+/** Emits frames one by one. Returns all outputs, with an error as the last one. */
 const outcomeOf = (frames: readonly AnyFrame[], operator: (source$: Observable<AnyFrame>) => Observable<unknown>) => {
   const source$ = new Subject<AnyFrame>();
   const seen: unknown[] = [];
@@ -59,10 +59,10 @@ const failingAt = (zero: number, error: unknown) => (n: number) => {
   return n;
 };
 
-describe.each(libraries)('what a function in a codec throws: $name', ({ checked, changed }) => {
+describe.each(libraries)('an error of a function in a codec: $name', ({ checked, changed }) => {
   const three = texts('{"n":1}', '{"n":0}', '{"n":2}');
 
-  it.each(operators)('is the error, in the place of the frame: %s', (_name, operator) => {
+  it.each(operators)('is the error of the stream, in the place of the frame: %s', (_name, operator) => {
     const bug = new Error('a bug');
     for (const codec of [checked((n) => failingAt(0, bug)(n) > 0), changed(failingAt(0, bug))]) {
       const { seen, errors, isObserved } = outcomeOf(three, operator(codec));
@@ -78,19 +78,19 @@ describe.each(libraries)('what a function in a codec throws: $name', ({ checked,
     ['nothing', undefined],
     ['a RangeError', new RangeError('Invalid array length')],
     ['a TypeError', new TypeError('during a bug')],
-  ])('is the error if it is %s', (_name, thrown) => {
+  ])('is the error of the stream if it is %s', (_name, thrown) => {
     for (const codec of [checked((n) => failingAt(0, thrown)(n) > 0), changed(failingAt(0, thrown))])
       expect(outcomeOf(three, withOptions({})(codec)).errors).toEqual([thrown]);
   });
 
-  it('is the error of a function that recurses without end', () => {
+  it('is the error of the stream if the function recurses without end', () => {
     const endless = (n: number): number => (n === 0 ? endless(n) + 1 : n);
     const { errors } = outcomeOf(three, withOptions({})(changed(endless)));
     expect(errors).toEqual([expect.objectContaining({ message: 'Maximum call stack size exceeded' })]);
     expect(errors[0]).not.toBeInstanceOf(DecodeError);
   });
 
-  it('ends no other subscription to the same feed', () => {
+  it('does not end other subscriptions to the same feed', () => {
     const bug = new Error('a bug');
     const source$ = new Subject<AnyFrame>();
     const feed$ = source$.pipe(shareFeed());
@@ -103,7 +103,7 @@ describe.each(libraries)('what a function in a codec throws: $name', ({ checked,
     expect(sound).toEqual([{ n: 1 }, { n: 0 }, { n: 2 }]);
   });
 
-  it('is thrown once: the function is called once for a frame', () => {
+  it('is thrown once: the function is called once per frame', () => {
     const change = jest.fn(failingAt(0, new Error('a bug')));
     outcomeOf(three, withOptions({})(changed(change)));
     expect(change.mock.calls.map(([n]) => n)).toEqual([1, 0]);
@@ -121,7 +121,7 @@ describe.each(libraries)('a document that is nested too deeply: $name', ({ list 
   const frames = texts(deep, small, listOf(20_000, '"x"'), small);
   const value = { n: 1, next: null };
 
-  it('is an invalid frame, the first one too, and is left out', () => {
+  it('is an invalid frame, also as the first one, and is dropped', () => {
     for (const options of [{}, { compile: false }])
       expect(outcomeOf(frames, withOptions(options)(list()))).toEqual({
         ...{ seen: [value, value], errors: [], isObserved: true },
@@ -135,7 +135,7 @@ describe.each(libraries)('a document that is nested too deeply: $name', ({ list 
     expect(onInvalid.mock.calls.map(([{ issues }]) => issues)).toEqual([[issue], [issue]]);
   });
 
-  it('is a DecodeError if that is asked for', () => {
+  it("is a DecodeError with onInvalid 'error'", () => {
     const { errors } = outcomeOf(frames, withOptions({ onInvalid: 'error' })(list()));
     expect(errors).toEqual([expect.any(DecodeError)]);
     expect((errors[0] as DecodeError).failure.issues).toEqual([issue]);
@@ -145,7 +145,7 @@ describe.each(libraries)('a document that is nested too deeply: $name', ({ list 
     expect(outcomeOf(frames, either(list())).seen).toEqual([[issue], value, [issue], value]);
   });
 
-  it('leaves a document of 100 levels to the codec', () => {
+  it('is decoded if it has 100 levels', () => {
     const { seen } = outcomeOf(texts(listOf(100), listOf(100, '"x"')), either(list()));
     expect(seen).toEqual([JSON.parse(listOf(100)), expect.not.arrayContaining([issue])]);
   });
@@ -153,7 +153,7 @@ describe.each(libraries)('a document that is nested too deeply: $name', ({ list 
 
 const relayed = { feed: 'market', connection: 1, receivedAt: 1, isBinary: false, encoding: 'utf8' };
 
-/** Creates a frame in the way of each source. */
+/** Creates a frame as each source does. */
 const hops: readonly [string, (text: string) => AnyFrame][] = [
   ['the service', (text) => frameOf(text)],
   ['a relay', (data) => readFrame({ ...relayed, data }, bytesReader)],
@@ -173,7 +173,7 @@ const hops: readonly [string, (text: string) => AnyFrame][] = [
 ];
 
 describe.each(hops)('a frame of %s', (_name, hop) => {
-  it.each(libraries)('is decoded, refused or fails alike: $name', ({ changed, list }) => {
+  it.each(libraries)('is decoded, refused or fails in the same way: $name', ({ changed, list }) => {
     const bug = new Error('a bug');
     const onInvalid = jest.fn<(failure: DecodeFailure) => void>();
     const frames = [small, listOf(20_000), small].map(hop);
@@ -186,7 +186,7 @@ describe.each(hops)('a frame of %s', (_name, hop) => {
   });
 });
 
-it('gives the frame itself with its value', () => {
+it('emits the frame itself with its value', () => {
   const [, hop] = hops[1]!;
   const frame = hop('{"n":1}');
   of(frame)

@@ -27,7 +27,7 @@ const run = (source$: Observable<unknown>, options?: DecodeOptions) => {
 };
 
 describe('decodeWith', () => {
-  it('emits the value with its frame, in the moment of the frame', () => {
+  it('emits the value with its frame, at the time of the frame', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('-a-(bb)-|', frames);
       const sub = '         ^-------!';
@@ -40,7 +40,7 @@ describe('decodeWith', () => {
     expect((values[0] as Decoded<unknown>).frame).toBe(a);
   });
 
-  it('lets every other event pass in its place', () => {
+  it('emits every other event unchanged, in order', () => {
     const events = { ...frames, ...decoded, o: opened(1), d: disconnected(2), g: gapOf(2, 3) };
     marbles(({ cold, expectObservable }) => {
       const source$ = cold('-o-a-d-(og)-x-b-|', events);
@@ -49,7 +49,7 @@ describe('decodeWith', () => {
     });
   });
 
-  it('drops what is invalid by default, and goes on', () => {
+  it('drops invalid frames by default, and continues', () => {
     marbles(({ cold, expectObservable }) => {
       const source$ = cold('-x-y-z-a-#', frames);
       const expected = '    -------A-#';
@@ -58,7 +58,7 @@ describe('decodeWith', () => {
     });
   });
 
-  it('tells a function which frame is invalid and where, and goes on', () => {
+  it('calls a function with the frame and the path of the problem, and continues', () => {
     const onInvalid = jest.fn<(failure: DecodeFailure) => void>();
     expect(run(from([x, a, y, z]), { onInvalid })).toEqual({ values: [decoded.A], error: undefined });
     expect(onInvalid.mock.calls).toEqual([
@@ -72,12 +72,12 @@ describe('decodeWith', () => {
           issues: [{ path: '/n', message: 'expected number' }],
         },
       ],
-      [expect.objectContaining({ issues: [{ path: '', message: expect.stringMatching(/^no JSON/) }] })],
-      [expect.objectContaining({ bytes: 2, issues: [{ path: '', message: 'a binary frame, not JSON' }] })],
+      [expect.objectContaining({ issues: [{ path: '', message: expect.stringMatching(/^invalid JSON/) }] })],
+      [expect.objectContaining({ bytes: 2, issues: [{ path: '', message: 'binary frame; expected JSON text' }] })],
     ]);
   });
 
-  it('errors at the first invalid frame when it is asked to, and releases the source', () => {
+  it("errors at the first invalid frame with onInvalid 'error', and unsubscribes from the source", () => {
     const source$ = new Subject<typeof a>();
     const seen: unknown[] = [];
     source$
@@ -89,7 +89,7 @@ describe('decodeWith', () => {
     expect(source$.observed).toBe(false);
   });
 
-  it('errors with what onInvalid or the codec throws', () => {
+  it('errors when onInvalid or the codec throws', () => {
     const bug = new Error('a bug');
     const throwing = (): never => {
       throw bug;
@@ -103,7 +103,7 @@ describe('decodeWith', () => {
     expect(error).toBe(bug);
   });
 
-  it('asks for no account of what is wrong when nobody reads it', () => {
+  it('does not collect the issues when no function reads them', () => {
     const read = jest.fn();
     const issue = {
       get message() {
@@ -130,7 +130,7 @@ describe('decodeWith', () => {
   });
 
   it.each<[string, () => unknown, string]>([
-    ['no codec', () => decodeWith(undefined as never), '`codec` must be a codec of io-ts or a Standard Schema'],
+    ['no codec', () => decodeWith(undefined as never), '`codec` must be an io-ts codec or a Standard Schema'],
     ['an object that is no codec', () => decodeWith({ is: 1, decode: 2 } as never), '`codec` must be'],
     ['a decoder without a guard', () => decodeWith({ decode: () => 1 } as never), '`codec` must be'],
     ['a guard without a decoder', () => decodeWith({ is: () => true } as never), '`codec` must be'],

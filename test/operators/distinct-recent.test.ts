@@ -17,7 +17,7 @@ const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt
 const gap: FeedEvent = { type: 'gap', from: 0, to: 1, durationMs: 1, failure };
 
 describe('distinctRecent', () => {
-  it('drops what came less than `ttlMs` ago, counted from when it first came', () => {
+  it('drops an item whose key first arrived less than `ttlMs` ago', () => {
     marbles(({ hot, expectObservable, expectSubscriptions }) => {
       const source = hot('  --a-b-a-a-a-b--|');
       const sub = '         ^--------------!';
@@ -39,7 +39,7 @@ describe('distinctRecent', () => {
     });
   });
 
-  it('remembers the last `max` keys', () => {
+  it('stores the last `max` keys', () => {
     const seen: string[] = [];
     from('abcabcca')
       .pipe(distinctRecent((item) => item, { max: 2 }))
@@ -47,7 +47,7 @@ describe('distinctRecent', () => {
     expect(seen.join('')).toBe('abcabca');
   });
 
-  it('goes by the time of the frames, so that a recording is judged by its own', () => {
+  it('uses the time of the frames, also in a recording', () => {
     const seen: string[] = [];
     from([frame('a', 0), frame('b', 59_999), frame('a', 59_999), frame('a', 60_000), frame('b', 60_001)])
       .pipe(distinctRecent((each) => each.text()))
@@ -55,7 +55,7 @@ describe('distinctRecent', () => {
     expect(seen).toEqual(['a 0', 'b 59999', 'a 60000']);
   });
 
-  it('does not go back in time', () => {
+  it('never decreases the time', () => {
     const seen: string[] = [];
     from([frame('a', 1_000), frame('b', 500), frame('b', 1_099), frame('b', 1_100)])
       .pipe(distinctRecent((each) => each.text(), { ttlMs: 100 }))
@@ -63,7 +63,7 @@ describe('distinctRecent', () => {
     expect(seen).toEqual(['a 1000', 'b 500', 'b 1100']);
   });
 
-  it('knows the time of what was decoded', () => {
+  it('uses the time of the frame for a decoded value', () => {
     const decoded = (n: number, at: number) => new Decoded({ n }, frame('', at));
     const seen: number[] = [];
     from([decoded(1, 0), decoded(1, 5), decoded(2, 6), decoded(1, 10)])
@@ -72,7 +72,7 @@ describe('distinctRecent', () => {
     expect(seen).toEqual([0, 6, 10]);
   });
 
-  it('passes the events around the frames through, in their place', () => {
+  it('emits lifecycle events unchanged, in order', () => {
     const events: FeedEvent[] = [frame('a', 0), gap, gap, frame('a', 1, 2), gap, frame('b', 2, 2)];
     const seen: string[] = [];
     from(events)
@@ -90,7 +90,7 @@ describe('distinctRecent', () => {
     expect(seen).toEqual([NaN, undefined, object, {}, '1', 1]);
   });
 
-  it('errors with what `key` throws', () => {
+  it('errors when `key` throws', () => {
     const mine = new Error('mine');
     const source = new Subject<number>();
     const seen: unknown[] = [];
@@ -105,7 +105,7 @@ describe('distinctRecent', () => {
     expect([seen, source.observed]).toEqual([[mine], false]);
   });
 
-  it('lets its consumer make the source emit', () => {
+  it('handles a consumer that pushes to the source during an emission', () => {
     const source = new Subject<number>();
     const seen: number[] = [];
     source.pipe(distinctRecent((n) => n)).subscribe((n) => {
@@ -117,7 +117,7 @@ describe('distinctRecent', () => {
     expect(seen).toEqual([1, 2, 3]);
   });
 
-  it('has its memory for each subscription', () => {
+  it('has separate keys for each subscription', () => {
     const operated = from([1, 1, 2]).pipe(
       distinctRecent((n) => n),
       toArray(),
@@ -131,7 +131,7 @@ describe('distinctRecent', () => {
     ]);
   });
 
-  it('agrees with a plain list of what was first seen when', () => {
+  it('has the same results as a plain list of keys and times', () => {
     const items = fc.array(fc.record({ key: fc.nat({ max: 8 }), wait: fc.integer({ min: -3, max: 12 }) }), {
       maxLength: 150,
       size: 'max',
@@ -158,7 +158,7 @@ describe('distinctRecent', () => {
     );
   });
 
-  it('takes the same time for each item, however many keys it remembers', () => {
+  it('takes the same time per item for any number of stored keys', () => {
     const started = process.cpuUsage();
     let passed = 0;
     from({ length: 300_000 } as ArrayLike<undefined>)
@@ -168,12 +168,12 @@ describe('distinctRecent', () => {
       )
       .subscribe(() => (passed += 1));
     expect(passed).toBe(300_000);
-    // In time of this process, since others may keep the machine busy. One look at all keys for each item takes minutes.
+    // CPU time of this process, because other processes may use the CPU. A search of all keys for each item takes minutes.
     expect(process.cpuUsage(started).user).toBeLessThan(10_000_000);
   });
 
-  it('refuses options that cannot work, at once', () => {
-    const given =
+  it('refuses invalid options at once', () => {
+    const callWith =
       (options: unknown, key: unknown = String) =>
       () =>
         distinctRecent(key as () => never, options as object);
@@ -184,9 +184,9 @@ describe('distinctRecent', () => {
       [{ scheduler: 1 }, /`scheduler` must be an RxJS scheduler/],
       [{ ttl: 1 }, /`ttl` must be left out: the options are max, ttlMs, scheduler/],
     ] as const)
-      expect(given(options)).toThrow(
+      expect(callWith(options)).toThrow(
         expect.objectContaining({ code: 'invalid-options', message: expect.stringMatching(message) }),
       );
-    expect(given({}, 'id')).toThrow(/`key` must be a function/);
+    expect(callWith({}, 'id')).toThrow(/`key` must be a function/);
   });
 });

@@ -27,7 +27,7 @@ describe('feedStats', () => {
   const f = frameOf('12345');
   const h = frameOf('é');
 
-  it('emits the figures of each period, also of one without frames', () => {
+  it('emits the figures of each period, also of a period without frames', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const source$ = cold('-f-(fh)------------', { f, h });
       const sub = '         ^-----------------!';
@@ -48,7 +48,7 @@ describe('feedStats', () => {
     });
   });
 
-  it('emits the rest when the source completes; divides by no zero', () => {
+  it('emits the last figures when the source completes, and does not divide by zero', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const rest = {
         frames: 1,
@@ -68,13 +68,13 @@ describe('feedStats', () => {
     });
   });
 
-  it('takes a second for a period by default', () => {
+  it('has periods of a second by default', () => {
     marbles(({ cold, expectObservable }) => {
       expectObservable(cold('-').pipe(feedStats()), '^ 1s -!').toBe('1s A', { A: stats(0, 1_000) });
     });
   });
 
-  it('counts gaps, lost time and reconnects by cause; an outage that goes on counts as far as it is known', () => {
+  it('counts gaps, lost time and reconnects by cause; an outage that is not over counts up to the known time', () => {
     const values = {
       d: disconnected(3),
       e: disconnected(8, { stage: 'ticket', status: 503, closeCode: undefined }),
@@ -101,7 +101,7 @@ describe('feedStats', () => {
     });
   });
 
-  it('adds up the gaps; a clock that was set back takes nothing off', () => {
+  it('adds up the gaps; a clock that was set back does not reduce the lost time', () => {
     const values = { g: gapOf(3, 12), h: gapOf(20, 25), d: disconnected(99) };
     marbles(({ cold, expectObservable }, scheduler) => {
       expectObservable(
@@ -114,7 +114,7 @@ describe('feedStats', () => {
     });
   });
 
-  it('takes the time of the scheduler that it is given', () => {
+  it('uses the clock of the scheduler option', () => {
     const scheduler = new VirtualTimeScheduler();
     const seen: FeedStats[] = [];
     NEVER.pipe(feedStats({ scheduler }), take(2)).subscribe((figures) => seen.push(figures));
@@ -122,7 +122,7 @@ describe('feedStats', () => {
     expect(seen).toEqual([stats(0, 1_000), stats(1_000, 2_000)]);
   });
 
-  it('adds up the reports of drops, and outlives their end', () => {
+  it('adds up the drop reports, and continues after drops$ completes', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const drops$ = cold(' -a--b-a|', { a: report(2), b: report(3) });
       const source$ = cold('-----------|');
@@ -136,7 +136,7 @@ describe('feedStats', () => {
     });
   });
 
-  it('emits the rest and errors with the source and with drops$, and leaves neither behind', () => {
+  it('emits the last figures and errors with the source and with drops$, and unsubscribes from both', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const first = { framesPerSecond: 200, bytesPerSecond: 1_000, frames: 1, bytes: 5, totalFrames: 1, totalBytes: 5 };
       const rest = { framesPerSecond: 500, bytesPerSecond: 1_000, frames: 1, bytes: 2, totalFrames: 2, totalBytes: 7 };
@@ -152,7 +152,7 @@ describe('feedStats', () => {
     });
   });
 
-  it('reads the last figures when the source errors, with the drops until then', () => {
+  it('emits the last figures when the source errors, with the drops until then', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const drops$ = cold('-a', { a: report(2) });
       expectObservable(cold('--#', undefined, 'mine').pipe(feedStats({ drops$, scheduler }))).toBe(
@@ -163,7 +163,7 @@ describe('feedStats', () => {
     });
   });
 
-  it('counts anew for each subscription', () => {
+  it('counts separately for each subscription', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const stats$ = cold('f', { f }).pipe(feedStats({ everyMs: 5, scheduler }));
       const figures = {
@@ -181,7 +181,7 @@ describe('feedStats', () => {
 
   it.each<[string, object, string]>([
     ['no period', { everyMs: 0 }, '`everyMs`'],
-    ['what is no Observable', { drops$: [] }, '`drops$`'],
+    ['a value that is not an Observable', { drops$: [] }, '`drops$`'],
     ['no scheduler', { scheduler: 1 }, '`scheduler`'],
     ['an unknown option', { every: 1 }, '`every`'],
   ])('refuses %s at once', (_name, options, name) => {
@@ -189,7 +189,7 @@ describe('feedStats', () => {
     expect(() => feedStats(options)).toThrow(name);
   });
 
-  it('counts no outage of the connection to a relay: it may turn out that nothing was missed', () => {
+  it('counts no outage of the connection to a relay, because perhaps nothing was missed', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const lost = relayError({ code: 'relay-lost', endedAt: 2 });
       const events = { o: opened(0), x: { type: 'disconnected', at: 2, failure: lost } as const, p: opened(1) };
@@ -201,7 +201,7 @@ describe('feedStats', () => {
     });
   });
 
-  it('counts an outage of a source that is late up to its watermark, so that the total never goes down', () => {
+  it('counts an outage of a delayed source up to its watermark, so that the total never decreases', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const end = disconnected(1);
       const events = { o: opened(0), x: end, w: watermark(3), p: opened(5), g: gapOf(1, 5, end.failure) };

@@ -14,7 +14,7 @@ describe('frames', () => {
     g: gapOf(4, 6),
   };
 
-  it('keeps frames and what was made of them, and leaves out every lifecycle event', () => {
+  it('emits frames and values created from them, and drops every lifecycle event', () => {
     const values = { ...lifecycle, f, D: new Decoded(1, f), n: 5, u: undefined, x: null };
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('-t-i-o-f-D-d-r-(og)-f-n-u-x-|', values);

@@ -8,7 +8,7 @@ describe('gaps', () => {
     ...{ f: frameOf('f'), u: undefined },
   };
 
-  it('keeps the gaps alone', () => {
+  it('emits only the gaps', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('-t-i-o-f-d-r-(og)-f-u-g-|', values);
       const sub = '         ^-----------------------!';

@@ -35,7 +35,7 @@ const throwMine = (): never => {
   throw mine;
 };
 
-/** A subscription by hand: a source to push to, and work that ends when the test says so. */
+/** Creates a subscription with a source to push to, and work that ends when the test says so. */
 const bench = (options: MergeMapBoundedOptions<number> = {}) => {
   const source = new Subject<number>();
   const reports: DropReport[] = [];
@@ -72,7 +72,7 @@ describe('mergeMapBounded', () => {
     });
   });
 
-  it('keeps the oldest with `drop-newest`, and works on as many as it may', () => {
+  it('with `drop-newest`, keeps the oldest values; processes as many at a time as `concurrency` allows', () => {
     marbles(({ cold, hot, expectObservable }) => {
       const source = hot('--a-b-c-d-e-------|');
       const inner = cold('  -----(x|)');
@@ -86,7 +86,7 @@ describe('mergeMapBounded', () => {
     });
   });
 
-  it('is mergeMap where the bounds are wide, at any concurrency', () => {
+  it('has the results of mergeMap if the bounds are not reached, at any concurrency', () => {
     const inner = fc.array(fc.constantFrom('a', 'b', '-', '--'), { maxLength: 4 }).map((parts) => `${parts.join('')}|`);
     fc.assert(
       fc.property(
@@ -106,7 +106,7 @@ describe('mergeMapBounded', () => {
     );
   });
 
-  it('completes when the source, what waits and what is at work are done', () => {
+  it('completes when the source, the waiting values and the active inner Observables are done', () => {
     marbles(({ cold, hot, expectObservable }) => {
       const source = hot('  ab|');
       const inner = cold('  --x|');
@@ -142,7 +142,7 @@ describe('mergeMapBounded', () => {
     });
   });
 
-  it('counts what is projected, from 0', () => {
+  it('passes the index of the projected value, from 0', () => {
     const indices: number[] = [];
     const { source, work } = bench();
     const counted = new Subject<number>();
@@ -153,7 +153,7 @@ describe('mergeMapBounded', () => {
     expect(work).toHaveLength(1);
   });
 
-  it('takes Promises and arrays for inner Observables', async () => {
+  it('accepts Promises and arrays as inner Observables', async () => {
     const seen = await new Promise((resolve) => {
       of(1, 2)
         .pipe(
@@ -165,7 +165,7 @@ describe('mergeMapBounded', () => {
     expect(seen).toEqual([[1], [2, 2]]);
   });
 
-  it('has its state for each subscription', () => {
+  it('has separate state for each subscription', () => {
     const operated = of(1, 2, 3).pipe(mergeMapBounded((n, index) => of([n, index])));
     const runs = [1, 2].map(() => {
       const seen: unknown[] = [];
@@ -175,7 +175,7 @@ describe('mergeMapBounded', () => {
     expect(runs[1]).toEqual(runs[0]);
   });
 
-  it('does not grow the stack with inner Observables that complete at once', () => {
+  it('does not grow the stack with inner Observables that complete synchronously', () => {
     const { source, work, seen } = bench({ capacity: 20_000 });
     let projected = 0;
     const gate = new Subject<number>();
@@ -190,7 +190,7 @@ describe('mergeMapBounded', () => {
     expect(seen).toEqual(['complete']);
   });
 
-  it('takes the next value when the one before has been torn down, as mergeMap does', () => {
+  it('starts the next value when the one before has been torn down, as mergeMap does', () => {
     const log: string[] = [];
     const gates = [new Subject<never>(), new Subject<never>()];
     const project = (n: number) =>
@@ -203,7 +203,7 @@ describe('mergeMapBounded', () => {
     expect(log).toEqual(['start 0', 'end 0', 'start 1']);
   });
 
-  it('stops a source and an inner Observable that emit as they are subscribed to', () => {
+  it('stops a source and an inner Observable that emit synchronously during `subscribe`', () => {
     let emitted = 0;
     const endless = defer(() => range(0, 1_000_000).pipe(map(() => (emitted += 1))));
     const seen: number[] = [];
@@ -227,7 +227,7 @@ describe('mergeMapBounded', () => {
 });
 
 describe('drops of mergeMapBounded', () => {
-  it('are reported once per crossing, and add up', () => {
+  it('are reported once each time the queue overflows, and add up', () => {
     const { source, work, reports } = bench({ capacity: 4 });
     for (let n = 0; n < 11; n += 1) source.next(n);
     expect(reports).toEqual([]);
@@ -240,30 +240,30 @@ describe('drops of mergeMapBounded', () => {
 
   it.each([
     ['are reported after a second, by the clock of the scheduler', 995, [3, 1, 1]],
-    ['are not reported earlier while they go on', 994, [4, 1]],
-  ])('%s', (_title, waitMs, told) => {
+    ['are not reported earlier while they continue', 994, [4, 1]],
+  ])('%s', (_title, waitMs, received) => {
     const reports: DropReport[] = [];
     marbles(({ cold, expectObservable }) => {
       const options = { capacity: 1, onDrop: (report: DropReport) => reports.push(report) };
-      const source = cold(`a 99ms (bcd) ${waitMs}ms e 99ms f`); // c, d, e and f each drop the one before
+      const source = cold(`a 99ms (bcd) ${waitMs}ms e 99ms f`); // c, d, e and f each drop the value before
       expectObservable(source.pipe(mergeMapBounded(() => NEVER, options)), '3s !').toBe('');
     });
-    expect(reports.map(({ dropped }) => dropped)).toEqual(told);
+    expect(reports.map(({ dropped }) => dropped)).toEqual(received);
     expect(reports[0]).toMatchObject({ reason: 'overflow', from: 100 });
     expect(reports.at(-1)).toMatchObject({ reason: 'ended', total: 5, to: 3_000 });
   });
 
-  it('are told before the error, with what still waits', () => {
+  it('are reported before the error, with the values that still wait', () => {
     for (const end of [
       ({ source }: ReturnType<typeof bench>) => source.error(mine),
       ({ work }: ReturnType<typeof bench>) => work[0]!.gate.error(mine),
     ]) {
       const log: unknown[] = [];
-      const made = bench({ capacity: 2, onDrop: ({ reason, dropped }) => log.push([reason, dropped]) });
-      made.subscription.add(() => log.push('torn down'));
-      const { source, seen } = made;
+      const setup = bench({ capacity: 2, onDrop: ({ reason, dropped }) => log.push([reason, dropped]) });
+      setup.subscription.add(() => log.push('torn down'));
+      const { source, seen } = setup;
       [0, 1, 2, 3].forEach((n) => source.next(n));
-      end(made);
+      end(setup);
       expect(log).toEqual([['overflow', 1], ['ended', 2], 'torn down']);
       expect(seen).toEqual([mine]);
     }
@@ -277,7 +277,7 @@ describe('drops of mergeMapBounded', () => {
     expect(log).toEqual(['overflow', 'ended', mine]);
   });
 
-  it('are told before the error of an inner Observable and of `project`', () => {
+  it('are reported before the error of an inner Observable and of `project`', () => {
     for (const fail of [() => throwError(() => mine), throwMine]) {
       const log: unknown[] = [];
       const source = new Subject<number>();
@@ -297,7 +297,7 @@ describe('drops of mergeMapBounded', () => {
     }
   });
 
-  it('include what waits when the consumer unsubscribes', () => {
+  it('include the waiting values when the consumer unsubscribes', () => {
     const { source, subscription, reports } = bench();
     [0, 1, 2].forEach((n) => source.next(n));
     subscription.unsubscribe();
@@ -305,7 +305,7 @@ describe('drops of mergeMapBounded', () => {
     expect(source.observed).toBe(false);
   });
 
-  it('end the stream with an OverflowError where the policy says so', () => {
+  it('end the stream with an OverflowError with the policy `error`', () => {
     const { source, seen, reports, work } = bench({ capacity: 1, overflow: 'error' });
     [0, 1, 2].forEach((n) => source.next(n));
     expect(seen).toEqual([expect.any(OverflowError)]);
@@ -316,15 +316,15 @@ describe('drops of mergeMapBounded', () => {
     expect([work.length, source.observed, work[0]!.gate.observed]).toEqual([1, false, false]);
   });
 
-  it('do not touch a value that goes straight to work, however large', () => {
+  it('do not include a value that is processed at once, of any size', () => {
     const { source, work, reports } = bench({ capacityBytes: 1, bytesOf: () => 100 });
     source.next(0);
     expect([work.length, reports]).toEqual([1, []]);
   });
 });
 
-describe('a function of the user given to mergeMapBounded', () => {
-  it('that throws in `onDrop` ends the stream, and no drop is lost', () => {
+describe('a function of the user in mergeMapBounded', () => {
+  it('ends the stream when `onDrop` throws, and no drop is lost', () => {
     const dropped: number[] = [];
     const { source, work, seen, subscription } = bench({
       capacity: 2,
@@ -341,7 +341,7 @@ describe('a function of the user given to mergeMapBounded', () => {
     expect([source.observed, subscription.closed]).toEqual([false, true]);
   });
 
-  it('that throws in `onDrop` while it drops ends the stream', () => {
+  it('ends the stream when `onDrop` throws during a drop', () => {
     const now = jest.fn(() => 0);
     const { source, seen } = bench({
       capacity: 1,
@@ -356,7 +356,7 @@ describe('a function of the user given to mergeMapBounded', () => {
     expect(seen).toEqual([mine]);
   });
 
-  it('that throws in `onDrop` on unsubscribing is an unhandled error of RxJS', async () => {
+  it('causes an unhandled error of RxJS when `onDrop` throws on unsubscribing', async () => {
     const unhandled = jest.fn();
     config.onUnhandledError = unhandled;
     try {
@@ -371,7 +371,7 @@ describe('a function of the user given to mergeMapBounded', () => {
     }
   });
 
-  it('that throws in `bytesOf` ends the stream, with the value counted', () => {
+  it('ends the stream when `bytesOf` throws, with the value counted', () => {
     const { source, seen, dropped } = bench({ bytesOf: throwMine });
     [0, 1].forEach((n) => source.next(n));
     expect([seen, dropped()]).toEqual([[mine], 1]);
@@ -411,17 +411,17 @@ describe('a function of the user given to mergeMapBounded', () => {
         ),
       )
       .subscribe();
-    [0, 1, 2, 3].forEach((n) => source.next(n)); // 10 comes within 0, and is dropped for 3
+    [0, 1, 2, 3].forEach((n) => source.next(n)); // 10 arrives within 0, and is dropped for 3
     expect(projected).toEqual([0]);
     gate.complete();
-    // 11 comes within 1 and fits, 12 within 2.
+    // 11 arrives within 1 and is queued, 12 within 2.
     expect(projected).toEqual([0, 1, 2, 3, 11, 12, 99]);
     expect(reports).toMatchObject([{ dropped: 1 }]);
     source.next(2);
     expect(projected.slice(7)).toEqual([2, 12]);
   });
 
-  it('may end another turn and push to the source in `project`: order stays', () => {
+  it('may end another turn and push to the source in `project`, without a change of the order', () => {
     const source = new Subject<number>();
     const projected: number[] = [];
     const gates = [new Subject<never>(), new Subject<never>()];
@@ -445,7 +445,7 @@ describe('a function of the user given to mergeMapBounded', () => {
     expect(projected).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('may push to the source when the stream has failed: nothing is projected any more', () => {
+  it('may push to the source when the stream has failed: nothing more is projected', () => {
     const source = new Subject<number>();
     const projected: number[] = [];
     source
@@ -464,8 +464,8 @@ describe('a function of the user given to mergeMapBounded', () => {
   });
 });
 
-it('refuses options that cannot work, at once', () => {
-  const given = (options: unknown, project: unknown = () => EMPTY) =>
+it('refuses invalid options at once', () => {
+  const callWith = (options: unknown, project: unknown = () => EMPTY) =>
     (() => mergeMapBounded(project as () => never, options as object)) as () => unknown;
   for (const [options, message] of [
     [{ concurrency: 0 }, /`concurrency` must be a whole number, 1 or more, got 0/],
@@ -481,14 +481,14 @@ it('refuses options that cannot work, at once', () => {
     [{ size: 3 }, /`size` must be left out: the options are capacity, .*concurrency/],
     [null, /`options` must be an object/],
   ] as const)
-    expect(given(options)).toThrow(
+    expect(callWith(options)).toThrow(
       expect.objectContaining({ code: 'invalid-options', message: expect.stringMatching(message) }),
     );
-  expect(given({}, 'project')).toThrow(/`project` must be a function/);
-  expect(given({ capacity: undefined, capacityBytes: Infinity })).not.toThrow();
+  expect(callWith({}, 'project')).toThrow(/`project` must be a function/);
+  expect(callWith({ capacity: undefined, capacityBytes: Infinity })).not.toThrow();
 });
 
-it('projects or drops each value exactly once, in order, whatever the policy and the interleaving', () => {
+it('projects or drops each value exactly once, in order, for any policy and interleaving', () => {
   const step = fc.oneof(
     { weight: 5, arbitrary: fc.constant('send' as const) },
     { weight: 3, arbitrary: fc.nat({ max: 3 }) },
@@ -555,7 +555,7 @@ it('projects or drops each value exactly once, in order, whatever the policy and
   );
 });
 
-it('needs no more for a hundred thousand values than for one: the rest is dropped', () => {
+it('needs no more memory for 100 000 values than for one: the other values are dropped', () => {
   const { source, work, dropped, subscription } = bench({ capacity: 100 });
   concat(range(0, 100_000), NEVER).subscribe(source);
   subscription.unsubscribe();

@@ -7,7 +7,7 @@ import { marbles } from './stream.js';
 const share = (lingerMs?: number) => shareFeed(lingerMs === undefined ? {} : { lingerMs });
 
 describe('shareFeed', () => {
-  it('opens one connection for all; late subscribers join live', () => {
+  it('opens one connection for all subscribers; a late subscriber receives values from then on', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('-a-b-c-d-');
       const shared$ = source$.pipe(share(3));
@@ -19,7 +19,7 @@ describe('shareFeed', () => {
     });
   });
 
-  it('closes it lingerMs after the last one left, 1 s by default', () => {
+  it('closes the connection lingerMs after the last subscriber unsubscribed, 1 s by default', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const sources = [cold('a-'), cold('a-'), cold('a-')];
       for (const [n, lingerMs] of [5, 0, undefined].entries()) {
@@ -32,7 +32,7 @@ describe('shareFeed', () => {
     });
   });
 
-  it('closes it with the last one when it lingers for no time', () => {
+  it('closes the connection with the last subscriber if lingerMs is 0', () => {
     const source$ = new Subject();
     source$
       .pipe(shareFeed({ lingerMs: 0 }))
@@ -41,7 +41,7 @@ describe('shareFeed', () => {
     expect(source$.observed).toBe(false);
   });
 
-  it('takes the time of the scheduler that it is given', () => {
+  it('uses the clock of the scheduler option', () => {
     const scheduler = new VirtualTimeScheduler();
     const source$ = new Subject();
     source$.pipe(shareFeed({ scheduler })).subscribe().unsubscribe();
@@ -50,7 +50,7 @@ describe('shareFeed', () => {
     expect([source$.observed, scheduler.frame]).toEqual([false, 1_000]);
   });
 
-  it('keeps it when another subscriber comes in time, and opens a new one when not', () => {
+  it('keeps the connection when another subscriber subscribes in time, and otherwise opens a new one', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('ab--------c----');
       const shared$ = source$.pipe(share(4));
@@ -61,7 +61,7 @@ describe('shareFeed', () => {
     });
   });
 
-  it('brings a stop to everyone, and lets a new subscriber try again', () => {
+  it('errors for all subscribers at a stop, and lets a new subscriber start again', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const attempts = [cold('-a-#'), cold('-b-|'), cold('-c-')];
       let n = 0;
@@ -76,7 +76,7 @@ describe('shareFeed', () => {
     });
   });
 
-  it('leaves no timer behind a stop that comes while it lingers', () => {
+  it('leaves no timer after a stop during the linger time', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('a-#');
       expectObservable(source$.pipe(share(10)), '^!').toBe('a');

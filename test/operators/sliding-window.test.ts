@@ -18,13 +18,13 @@ const check = (
 ): void =>
   marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
     const source$ = cold(source, { ...letters, ...events });
-    const told$ = source$.pipe(stamped(scheduler), slidingWindow({ lengthMs: 10, everyMs: 5, ...options }), words());
-    expectObservable(told$, sub).toBe(expected, windows);
+    const result$ = source$.pipe(stamped(scheduler), slidingWindow({ lengthMs: 10, everyMs: 5, ...options }), words());
+    expectObservable(result$, sub).toBe(expected, windows);
     if (sub !== undefined) expectSubscriptions(source$.subscriptions).toBe(sub);
   });
 
 describe('slidingWindow', () => {
-  it('emits a window every everyMs, with what fell in its length; those that began before the feed are incomplete', () => {
+  it('emits a window every everyMs, with the items of its length; windows that began before the feed are incomplete', () => {
     const source = '  oa-----b----c--------d------';
     const sub = '     ^-------------------------!';
     const expected = '-----V----W----X----Y----Z';
@@ -32,22 +32,22 @@ describe('slidingWindow', () => {
     check(source, expected, windows, {}, sub);
   });
 
-  it('is tumblingWindow when everyMs is lengthMs', () => {
+  it('has the results of tumblingWindow when everyMs is lengthMs', () => {
     const source = '  oa-----b----c-------|';
     const expected = '----------W---------(X|)';
     check(source, expected, { W: '0-10 ab', X: '10-20 c' }, { everyMs: 10 });
   });
 
-  it('begins no window before the first event when it is aligned to the start', () => {
+  it("begins no window before the first event with align 'start'", () => {
     const source = '  --oa-----b----c-----';
     const sub = '     ^-----------------!';
     const expected = '------------W----X';
     check(source, expected, { W: '2-12 ab', X: '7-17 bc' }, { align: 'start' }, sub);
   });
 
-  it('takes a distance that does not divide the length', () => {
+  it('accepts an everyMs that does not divide lengthMs', () => {
     const source = '  oa--b--c---d---|';
-    // From -8, -4, 0, 4, 8 on.
+    // Windows begin at -8, -4, 0, 4, 8.
     const expected = '--U---V---W---X(YZ|)';
     check(
       source,
@@ -64,7 +64,7 @@ describe('slidingWindow', () => {
     );
   });
 
-  it('ends a window within the distance, and not with the start of the next', () => {
+  it('ends a window between the starts of two others', () => {
     const lines: string[] = [];
     of<FeedEvent[]>(opened(0), frameOf('a', 9), frameOf('b', 11))
       .pipe(slidingWindow({ lengthMs: 10, everyMs: 4, align: 'start', scheduler: stopped() }), words())
@@ -81,7 +81,7 @@ describe('slidingWindow', () => {
     expect([seeds, windows]).toEqual([7, 7]);
   });
 
-  it('calls every window incomplete that a gap reaches into', () => {
+  it('marks every window incomplete that overlaps a gap', () => {
     const source = '  o-a---x(og)-------b-------';
     const sub = '     ^-----------------------!';
     const expected = '-----V----W----X----Y----';
@@ -100,7 +100,7 @@ describe('slidingWindow', () => {
     check('oa-----b#', '-----V--(WX#)', windows);
   });
 
-  it('puts what comes late into the windows that are still open', () => {
+  it('adds late items to the windows that are still open', () => {
     const lines: string[] = [];
     of<FeedEvent[]>(opened(0), frameOf('a', 17), frameOf('e', 18), frameOf('b', 12), frameOf('c', 3), frameOf('d', 25))
       .pipe(slidingWindow({ lengthMs: 10, everyMs: 5, scheduler: stopped() }), words())
@@ -116,7 +116,7 @@ describe('slidingWindow', () => {
     ]);
   });
 
-  it('holds at most maxFrames in each window', () => {
+  it('holds at most maxFrames items in each window', () => {
     const windows = {
       V: '-5-5 ab 4 items 2 dropped incomplete',
       W: '0-10 ab 5 items 3 dropped incomplete',
@@ -125,7 +125,7 @@ describe('slidingWindow', () => {
     check('oabcd-e--------', '-----V----W----X', windows, { maxFrames: 2 }, '^---------------!');
   });
 
-  it('holds the bytes of a frame once, however many windows it falls in', async () => {
+  it('holds the bytes of a frame once, for any number of windows', async () => {
     const read = Buffer.alloc(1_000, 'x');
     const other = Buffer.alloc(1_000, 'y');
     const small = (bytes: Buffer, at: number) => new Frame('market', bytes.subarray(0, 10), false, at, 1);
@@ -145,7 +145,7 @@ describe('slidingWindow', () => {
     expect(held[0]?.text()).toBe('x'.repeat(10));
   });
 
-  it('lets each window accumulate for itself', () => {
+  it('has a separate accumulator value for each window', () => {
     const values: unknown[] = [];
     of<FeedEvent[]>(opened(0), frameOf('a', 1), frameOf('b', 7), frameOf('c', 12))
       .pipe(

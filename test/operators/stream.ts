@@ -14,14 +14,14 @@ import type {
 import type { FailureFacts } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 
-/** Makes a text frame by hand. */
+/** Creates a text frame. */
 export const frameOf = (text: string, receivedAt = 0, connection = 1): Frame =>
   new Frame('market', Buffer.from(text), false, receivedAt, connection);
 
-/** Makes a binary frame by hand. */
+/** Creates a binary frame. */
 export const binaryFrame = (...bytes: number[]): Frame => new Frame('market', Buffer.from(bytes), true, 0, 1);
 
-/** Makes a stream failure. */
+/** Creates a failure of the stage `stream`. */
 export const lost = (endedAt: number, facts: Partial<FailureFacts> = {}) =>
   createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt, ...facts });
 

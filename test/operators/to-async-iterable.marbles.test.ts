@@ -8,14 +8,14 @@ const mine = new Error('mine');
 
 type Iterator = Required<AsyncIterableIterator<string, undefined>>;
 
-/** What a diagram can ask of an iterator: for the next value, to leave, to leave with an error. */
+/** The actions of a diagram on an iterator: request the next value, leave, leave with an error. */
 const acts: Readonly<Record<string, (iterator: Iterator) => Promise<IteratorResult<string, undefined>>>> = {
   n: (iterator) => iterator.next(),
   r: (iterator) => iterator.return(),
   t: (iterator) => iterator.throw(mine),
 };
 
-/** What was answered, as a diagram would draw it: a value, the end, an error. */
+/** The settled promises as text: a value, the end, an error. */
 const drawn = (answer: Promise<IteratorResult<string, undefined>>): Promise<string> =>
   answer.then(
     ({ done, value }) => (done === true ? '|' : value),
@@ -24,145 +24,147 @@ const drawn = (answer: Promise<IteratorResult<string, undefined>>): Promise<stri
 
 interface Diagrams {
   readonly source: string;
-  /** `n`, `r` and `t`: see `acts`. One for each iterator. */
-  readonly asks: readonly string[];
+  /** `n`, `r` and `t`: see `acts`. One diagram for each iterator. */
+  readonly requests: readonly string[];
   readonly subs: readonly string[];
-  /** What the questions were answered, in order, for each iterator. */
-  readonly answers: readonly string[];
+  /** The expected results, in order, for each iterator. */
+  readonly results: readonly string[];
 }
 
-/** Runs what the diagrams show; gives the reports of drops, each with when it was told. */
+/** Runs the diagrams. Returns the drop reports, each with its time. */
 const check = async (
-  { source, asks, subs, answers }: Diagrams,
+  { source, requests, subs, results }: Diagrams,
   options: BoundOptions<string> = {},
   isHot = false,
 ): Promise<(readonly [at: number, report: DropReport])[]> => {
   const reports: (readonly [number, DropReport])[] = [];
-  const answered: Promise<string>[][] = asks.map(() => []);
+  const settled: Promise<string>[][] = requests.map(() => []);
   marbles(({ cold, hot, expectSubscriptions }, scheduler) => {
     const source$ = isHot ? hot(source, undefined, mine) : cold(source, undefined, mine);
     const onDrop = (report: DropReport) => reports.push([scheduler.now(), report]);
     const iterable = toAsyncIterable<string>({ onDrop, scheduler, ...options })(source$);
-    for (const [which, marks] of asks.entries()) {
+    for (const [which, marks] of requests.entries()) {
       const iterator = iterable[Symbol.asyncIterator]() as Iterator;
-      cold(marks, acts).subscribe((act) => answered[which]?.push(drawn(act(iterator))));
+      cold(marks, acts).subscribe((act) => settled[which]?.push(drawn(act(iterator))));
     }
     expectSubscriptions(source$.subscriptions).toBe([...subs]);
   });
-  const told = await Promise.all(answered.map(async (each) => (await Promise.all(each)).join(' ')));
-  expect(told).toEqual(answers);
+  const emitted = await Promise.all(settled.map(async (each) => (await Promise.all(each)).join(' ')));
+  expect(emitted).toEqual(results);
   return reports;
 };
 
 describe('the subscription of toAsyncIterable', () => {
-  it('begins with the first question, and ends with the source', async () => {
+  it('begins with the first request, and ends with the source', async () => {
     await check({
       source: '   -a-b-|',
-      asks: ['  ---n---n-n-n'],
+      requests: ['  ---n---n-n-n'],
       subs: ['  ---^----!'],
-      answers: ['a b | |'],
+      results: ['a b | |'],
     });
   });
 
-  it('sees nothing of what came before the first question', async () => {
+  it('receives no value from before the first request', async () => {
     const source = 'a-b-c-d-|';
-    const asks = ['  ---n-n-n--n'];
+    const requests = ['  ---n-n-n--n'];
     const subs = ['  ---^----!'];
-    await check({ source, asks, subs, answers: ['c d | |'] }, {}, true);
+    await check({ source, requests, subs, results: ['c d | |'] }, {}, true);
   });
 
-  it('is never made without a question', async () => {
-    await check({ source: '-a|', asks: ['----'], subs: [], answers: [''] });
-    await check({ source: '-a|', asks: ['--r-n-r-'], subs: [], answers: ['| | |'] });
-    await check({ source: '-a|', asks: ['--t-n'], subs: [], answers: ['# |'] });
+  it('does not begin without a request', async () => {
+    await check({ source: '-a|', requests: ['----'], subs: [], results: [''] });
+    await check({ source: '-a|', requests: ['--r-n-r-'], subs: [], results: ['| | |'] });
+    await check({ source: '-a|', requests: ['--t-n'], subs: [], results: ['# |'] });
   });
 
-  it('ends when the loop is left, whether or not it waits for a value', async () => {
+  it('ends when the loop ends, also while it waits for a value', async () => {
     await check({
       source: '  -a-b-c-d-',
-      asks: ['  n-n---r--n'],
+      requests: ['  n-n---r--n'],
       subs: ['  ^-----!'],
-      answers: ['a b | |'],
+      results: ['a b | |'],
     });
     await check({
       source: '  -----a-|',
-      asks: ['  nn-r'],
+      requests: ['  nn-r'],
       subs: ['  ^--!'],
-      answers: ['| | |'],
+      results: ['| | |'],
     });
     await check({
       source: '  -a---b-|',
-      asks: ['  n-n-t--n'],
+      requests: ['  n-n-t--n'],
       subs: ['  ^---!'],
-      answers: ['a | # |'],
+      results: ['a | # |'],
     });
   });
 
-  it('ends with the error of the source, which the loop meets after the values that wait', async () => {
+  it('ends with the error of the source, which the loop throws after the waiting values', async () => {
     await check({
       source: '  -a-b-#',
-      asks: ['  n------nn-n'],
+      requests: ['  n------nn-n'],
       subs: ['  ^----!'],
-      answers: ['a b # |'],
+      results: ['a b # |'],
     });
     await check({
       source: '  -#',
-      asks: ['  --n--n'],
+      requests: ['  --n--n'],
       subs: ['  --^!'],
-      answers: ['# |'],
+      results: ['# |'],
     });
   });
 
-  it('is one for each iterator, from its first question to its own end', async () => {
+  it('is separate for each iterator, from its first request to its end', async () => {
     await check({
       source: '  -a-b-c-|',
-      asks: ['  n-n-r---', '---n-n-n--n', '-------r'],
+      requests: ['  n-n-r---', '---n-n-n--n', '-------r'],
       subs: ['  ^---!   ', '---^------!'],
-      answers: ['a b |', 'a b c |', '|'],
+      results: ['a b |', 'a b c |', '|'],
     });
   });
 });
 
 describe('the bounds of toAsyncIterable', () => {
-  it('drop the oldest while the source is read on', async () => {
+  it('drop the oldest values while the source continues', async () => {
     const source = '  -a-b-c-d-|';
-    const asks = ['   n-------n--n'];
+    const requests = ['   n-------n--n'];
     const subs = ['   ^--------!'];
-    expect(await check({ source, asks, subs, answers: ['a d |'] }, { capacity: 1 })).toEqual([
-      // It is told with the question that leaves nothing waiting.
+    expect(await check({ source, requests, subs, results: ['a d |'] }, { capacity: 1 })).toEqual([
+      // The report is sent at the request that leaves the queue empty.
       [8, { reason: 'overflow', dropped: 2, droppedBytes: 4, total: 2, from: 5, to: 7 }],
     ]);
-    expect(await check({ source, asks: ['n-------nnn'], subs, answers: ['a c d |'] }, { capacity: 2 })).toEqual([
+    expect(await check({ source, requests: ['n-------nnn'], subs, results: ['a c d |'] }, { capacity: 2 })).toEqual([
       [8, { reason: 'overflow', dropped: 1, droppedBytes: 2, total: 1, from: 7, to: 7 }],
     ]);
-    expect(await check({ source, asks: ['n-------nnnn'], subs, answers: ['a b c d |'] }, { capacity: 3 })).toEqual([]);
+    expect(await check({ source, requests: ['n-------nnnn'], subs, results: ['a b c d |'] }, { capacity: 3 })).toEqual(
+      [],
+    );
   });
 
-  it('drop the newest where the policy says so', async () => {
+  it('drop the newest values with `drop-newest`', async () => {
     const source = '  -a-b-c-d-e-|';
-    const asks = ['   n-----n-n---n'];
+    const requests = ['   n-----n-n---n'];
     const subs = ['   ^----------!'];
     const options = { capacity: 1, overflow: 'drop-newest' } as const;
-    expect(await check({ source, asks, subs, answers: ['a b d e'] }, options)).toMatchObject([
+    expect(await check({ source, requests, subs, results: ['a b d e'] }, options)).toMatchObject([
       [6, { dropped: 1, from: 5, to: 5 }],
     ]);
   });
 
-  it('end the subscription with the value that is too many, where the policy says so', async () => {
+  it('end the subscription at the first value beyond the bounds, with the policy `error`', async () => {
     const source = '  -a-b-c-d-|';
-    const asks = ['   n--------n-n-n'];
+    const requests = ['   n--------n-n-n'];
     const subs = ['   ^----!'];
     const options = { capacity: 1, overflow: 'error' } as const;
-    expect(await check({ source, asks, subs, answers: ['a b OverflowError |'] }, options)).toMatchObject([
+    expect(await check({ source, requests, subs, results: ['a b OverflowError |'] }, options)).toMatchObject([
       [9, { reason: 'overflow', dropped: 1, from: 5, to: 5 }],
     ]);
   });
 
-  it('count what waits when the loop is left, at that time', async () => {
+  it('report the waiting values when the loop ends, with that time', async () => {
     const source = '  -a-b-c-d-|';
-    const asks = ['   n-----r'];
+    const requests = ['   n-----r'];
     const subs = ['   ^-----!'];
-    expect(await check({ source, asks, subs, answers: ['a |'] })).toEqual([
+    expect(await check({ source, requests, subs, results: ['a |'] })).toEqual([
       [6, { reason: 'ended', dropped: 2, droppedBytes: 4, total: 2, from: 6, to: 6 }],
     ]);
   });

@@ -10,10 +10,10 @@ import { bufferSizes, endOfTurn, fullChunk } from './memory/views.js';
 
 const mine = new Error('mine');
 const done = { done: true, value: undefined };
-const given = <T>(value: T) => ({ done: false, value });
+const yielded = <T>(value: T) => ({ done: false, value });
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
-/** An iterator over a source to push to. */
+/** Creates an iterator over a source to push to. */
 const bench = (options: BoundOptions<number> = {}) => {
   const source = new Subject<number>();
   const reports: DropReport[] = [];
@@ -22,18 +22,18 @@ const bench = (options: BoundOptions<number> = {}) => {
   return { source, reports, iterable, iterator };
 };
 
-/** A turn of the microtask queue later: what a promise has come to, without waiting for it. */
+/** Returns the state of a promise one microtask later, without waiting for it. */
 const stateOf = async (promise: Promise<unknown>): Promise<unknown> =>
   Promise.race([promise, Promise.resolve('pending')]);
 
 describe('toAsyncIterable', () => {
-  it('gives a loop every value, in order, and ends with the source', async () => {
+  it('emits every value to a loop, in order, and ends with the source', async () => {
     const seen: number[] = [];
     for await (const n of toAsyncIterable()(range(1, 5))) seen.push(n);
     expect(seen).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('comes last in a pipe', async () => {
+  it('can be last in a pipe', async () => {
     const read = pipe(
       map((n: number) => n * 2),
       toAsyncIterable(),
@@ -43,59 +43,59 @@ describe('toAsyncIterable', () => {
     expect(seen).toEqual([2, 4]);
   });
 
-  it('subscribes when the first value is asked for, for each loop anew', async () => {
+  it('subscribes when the first value is requested, separately for each loop', async () => {
     let subscriptions = 0;
     const source = defer(() => of((subscriptions += 1)));
     const iterable = toAsyncIterable()(source);
     const first = iterable[Symbol.asyncIterator]();
     expect(subscriptions).toBe(0);
-    expect(await first.next()).toEqual(given(1));
-    expect(await iterable[Symbol.asyncIterator]().next()).toEqual(given(2));
+    expect(await first.next()).toEqual(yielded(1));
+    expect(await iterable[Symbol.asyncIterator]().next()).toEqual(yielded(2));
     expect(await first.next()).toEqual(done);
     expect(subscriptions).toBe(2);
   });
 
-  it('holds what the loop has not asked for, and drops the oldest beyond its bounds', async () => {
+  it('holds values that the loop has not requested, and drops the oldest beyond its bounds', async () => {
     const { source, iterator, reports } = bench({ capacity: 2 });
     const first = iterator.next();
     [1, 2, 3, 4].forEach((n) => source.next(n));
     source.complete();
-    expect(await first).toEqual(given(1));
-    expect(await iterator.next()).toEqual(given(3));
+    expect(await first).toEqual(yielded(1));
+    expect(await iterator.next()).toEqual(yielded(3));
     expect(reports).toMatchObject([{ reason: 'overflow', dropped: 1, total: 1 }]);
-    expect(await iterator.next()).toEqual(given(4));
+    expect(await iterator.next()).toEqual(yielded(4));
     expect(await iterator.next()).toEqual(done);
     expect(reports).toHaveLength(1);
   });
 
-  it('answers several questions in order', async () => {
+  it('answers several requests in order', async () => {
     const { source, iterator } = bench();
-    const asked = [iterator.next(), iterator.next(), iterator.next(), iterator.next()];
+    const pending = [iterator.next(), iterator.next(), iterator.next(), iterator.next()];
     source.next(1);
     source.next(2);
     source.complete();
-    expect(await Promise.all(asked)).toEqual([given(1), given(2), done, done]);
+    expect(await Promise.all(pending)).toEqual([yielded(1), yielded(2), done, done]);
   });
 
-  it('throws the error of the source once, after the values that wait', async () => {
+  it('throws the error of the source once, after the waiting values', async () => {
     const { source, iterator } = bench();
     const first = iterator.next();
     source.next(1);
     source.next(2);
     source.error(mine);
-    expect(await first).toEqual(given(1));
-    expect(await iterator.next()).toEqual(given(2));
+    expect(await first).toEqual(yielded(1));
+    expect(await iterator.next()).toEqual(yielded(2));
     await expect(iterator.next()).rejects.toBe(mine);
     expect(await iterator.next()).toEqual(done);
   });
 
-  it('throws the error to the first who waits', async () => {
+  it('rejects the first pending request with the error', async () => {
     const { source, iterator } = bench();
-    const asked = [iterator.next(), iterator.next()];
+    const pending = [iterator.next(), iterator.next()];
     // eslint-disable-next-line rxjs-x/throw-error -- an error may be any value
     source.error(undefined);
-    await expect(asked[0]).rejects.toBeUndefined();
-    expect(await asked[1]).toEqual(done);
+    await expect(pending[0]).rejects.toBeUndefined();
+    expect(await pending[1]).toEqual(done);
     expect(
       await toAsyncIterable()(throwError(() => mine))
         [Symbol.asyncIterator]()
@@ -104,15 +104,15 @@ describe('toAsyncIterable', () => {
     ).toBe(mine);
   });
 
-  it('gives `undefined` and Promises as they are', async () => {
+  it('emits `undefined` and Promises unchanged', async () => {
     const promise = Promise.resolve(1);
     const seen: unknown[] = [];
     const iterator = toAsyncIterable()(of(undefined, promise))[Symbol.asyncIterator]();
     seen.push(await iterator.next(), await iterator.next(), await iterator.next());
-    expect(seen).toEqual([given(undefined), given(promise), done]);
+    expect(seen).toEqual([yielded(undefined), yielded(promise), done]);
   });
 
-  it('is its own iterable', async () => {
+  it('returns itself as its iterator', async () => {
     const { source, iterator } = bench();
     queueMicrotask(() => {
       source.next(1);
@@ -124,7 +124,7 @@ describe('toAsyncIterable', () => {
   });
 });
 
-describe('a loop that is left', () => {
+describe('a loop that ends early', () => {
   it.each([
     ['break', () => true],
     [
@@ -133,7 +133,7 @@ describe('a loop that is left', () => {
         throw mine;
       },
     ],
-  ])('by %s unsubscribes, and what waits counts as dropped', async (_how, leave) => {
+  ])('by %s unsubscribes, and reports the waiting values as dropped', async (_how, leave) => {
     const { source, iterable, reports } = bench();
     queueMicrotask(() => [1, 2, 3].forEach((n) => source.next(n)));
     const loop = async () => {
@@ -144,12 +144,12 @@ describe('a loop that is left', () => {
     expect(reports).toMatchObject([{ reason: 'ended', dropped: 2, total: 2 }]);
   });
 
-  it('unsubscribes at once, also while a value is waited for', async () => {
+  it('unsubscribes at once, also while a request is pending', async () => {
     const { source, iterator } = bench();
-    const asked = [iterator.next(), iterator.next()];
+    const pending = [iterator.next(), iterator.next()];
     const left = iterator.return();
     expect(source.observed).toBe(false);
-    expect(await Promise.all([...asked, left, iterator.next(), iterator.return()])).toEqual([
+    expect(await Promise.all([...pending, left, iterator.next(), iterator.return()])).toEqual([
       done,
       done,
       done,
@@ -158,26 +158,26 @@ describe('a loop that is left', () => {
     ]);
   });
 
-  it('throws what is thrown in', async () => {
+  it('throws the error passed to `throw`', async () => {
     const { source, iterator, reports } = bench();
-    const asked = iterator.next();
+    const pending = iterator.next();
     source.next(1);
     source.next(2);
     const thrown = iterator.throw(mine);
     expect(source.observed).toBe(false);
     await expect(thrown).rejects.toBe(mine);
-    expect([await asked, await iterator.next()]).toEqual([given(1), done]);
+    expect([await pending, await iterator.next()]).toEqual([yielded(1), done]);
     expect(reports).toMatchObject([{ reason: 'ended', dropped: 1 }]);
   });
 
-  it('before it has begun never subscribes', async () => {
+  it('never subscribes if it ended before it began', async () => {
     const { source, iterator, reports } = bench();
     expect(await iterator.return()).toEqual(done);
     expect(await iterator.next()).toEqual(done);
     expect([source.observed, reports]).toEqual([false, []]);
   });
 
-  it('forgets an error that it did not come to', async () => {
+  it('drops an error that it did not reach', async () => {
     const { source, iterator } = bench();
     const first = iterator.next();
     source.next(1);
@@ -187,28 +187,28 @@ describe('a loop that is left', () => {
     expect(await iterator.next()).toEqual(done);
   });
 
-  it('stops a source that emits as it is subscribed to', async () => {
+  it('stops a source that emits synchronously during `subscribe`', async () => {
     let emitted = 0;
     const endless = range(0, 1_000_000).pipe(map(() => (emitted += 1)));
     const iterator = toAsyncIterable({ capacity: 2, overflow: 'error' })(endless)[Symbol.asyncIterator]();
-    expect(await iterator.next()).toEqual(given(1));
+    expect(await iterator.next()).toEqual(yielded(1));
     expect(emitted).toBe(4);
   });
 });
 
 describe('drops of toAsyncIterable', () => {
-  it('end the loop with an OverflowError where the policy says so, after the values that wait', async () => {
+  it('end the loop with an OverflowError with the policy `error`, after the waiting values', async () => {
     const { source, iterator, reports } = bench({ capacity: 2, overflow: 'error' });
     const first = iterator.next();
     [1, 2, 3, 4, 5].forEach((n) => source.next(n));
     expect(source.observed).toBe(false);
-    expect([await first, await iterator.next(), await iterator.next()]).toEqual([given(1), given(2), given(3)]);
+    expect([await first, await iterator.next(), await iterator.next()]).toEqual([yielded(1), yielded(2), yielded(3)]);
     await expect(iterator.next()).rejects.toBeInstanceOf(OverflowError);
     expect(await iterator.next()).toEqual(done);
     expect(reports).toMatchObject([{ reason: 'overflow', dropped: 1, total: 1 }]);
   });
 
-  it('end the loop with what `onDrop` throws, after the values that wait', async () => {
+  it('end the loop with the error of `onDrop`, after the waiting values', async () => {
     const { source, iterator } = bench({
       capacity: 2,
       onDrop: () => {
@@ -217,14 +217,14 @@ describe('drops of toAsyncIterable', () => {
     });
     const first = iterator.next();
     [1, 2, 3, 4].forEach((n) => source.next(n));
-    expect(await first).toEqual(given(1));
-    expect(await iterator.next()).toEqual(given(3)); // half is free: `onDrop`
+    expect(await first).toEqual(yielded(1));
+    expect(await iterator.next()).toEqual(yielded(3)); // half is free: `onDrop` is called
     expect(source.observed).toBe(false);
-    expect(await iterator.next()).toEqual(given(4));
+    expect(await iterator.next()).toEqual(yielded(4));
     await expect(iterator.next()).rejects.toBe(mine);
   });
 
-  it('end the loop with what `onDrop` throws after the source has completed', async () => {
+  it('end the loop with the error of `onDrop` after the source has completed', async () => {
     const { source, iterator } = bench({
       capacity: 1,
       onDrop: () => {
@@ -234,11 +234,11 @@ describe('drops of toAsyncIterable', () => {
     const first = iterator.next();
     [1, 2, 3].forEach((n) => source.next(n));
     source.complete();
-    expect([await first, await iterator.next()]).toEqual([given(1), given(3)]);
+    expect([await first, await iterator.next()]).toEqual([yielded(1), yielded(3)]);
     await expect(iterator.next()).rejects.toBe(mine);
   });
 
-  it('do not let `onDrop` hide the error of the source', async () => {
+  it('do not replace the error of the source by an error of `onDrop`', async () => {
     const unhandled = jest.fn();
     config.onUnhandledError = unhandled;
     try {
@@ -252,7 +252,7 @@ describe('drops of toAsyncIterable', () => {
       const first = iterator.next();
       [1, 2, 3].forEach((n) => source.next(n));
       source.error(mine);
-      expect([await first, await iterator.next()]).toEqual([given(1), given(3)]);
+      expect([await first, await iterator.next()]).toEqual([yielded(1), yielded(3)]);
       await expect(iterator.next()).rejects.toBe(mine);
       await new Promise((resolve) => setTimeout(resolve));
       expect(unhandled.mock.calls).toEqual([[other]]);
@@ -261,7 +261,7 @@ describe('drops of toAsyncIterable', () => {
     }
   });
 
-  it('leave what `onDrop` throws to RxJS when it has left the loop itself', async () => {
+  it('pass an error of `onDrop` to RxJS if it has ended the loop itself', async () => {
     const unhandled = jest.fn();
     config.onUnhandledError = unhandled;
     try {
@@ -274,7 +274,7 @@ describe('drops of toAsyncIterable', () => {
       });
       const first = iterator.next();
       [1, 2, 3].forEach((n) => source.next(n));
-      expect([await first, await iterator.next(), await iterator.next()]).toEqual([given(1), given(3), done]);
+      expect([await first, await iterator.next(), await iterator.next()]).toEqual([yielded(1), yielded(3), done]);
       await new Promise((resolve) => setTimeout(resolve));
       expect(unhandled.mock.calls).toEqual([[mine]]);
     } finally {
@@ -282,39 +282,39 @@ describe('drops of toAsyncIterable', () => {
     }
   });
 
-  it('let the loop be left from `onDrop`', async () => {
+  it('allow `onDrop` to end the loop', async () => {
     const { source, iterator } = bench({ capacity: 1, onDrop: () => void iterator.return() });
     const first = iterator.next();
     [1, 2, 3].forEach((n) => source.next(n));
-    expect([await first, await iterator.next(), await iterator.next()]).toEqual([given(1), given(3), done]);
+    expect([await first, await iterator.next(), await iterator.next()]).toEqual([yielded(1), yielded(3), done]);
     expect(source.observed).toBe(false);
   });
 });
 
-it('takes a source that emits while it is asked: order stays', async () => {
+it('keeps the order for a source that emits during a request', async () => {
   const values = new Subject<number>();
-  let asked: Promise<unknown> | undefined;
+  let pending: Promise<unknown> | undefined;
   const source = new Observable<number>((subscriber) => {
     subscriber.next(1);
-    asked = iterator.next();
+    pending = iterator.next();
     subscriber.next(2);
     return values.subscribe(subscriber);
   });
   const iterator = toAsyncIterable()(source)[Symbol.asyncIterator]();
-  expect(await iterator.next()).toEqual(given(1));
-  expect(await asked).toEqual(given(2));
+  expect(await iterator.next()).toEqual(yielded(1));
+  expect(await pending).toEqual(yielded(2));
   const next = iterator.next();
   expect(await stateOf(next)).toBe('pending');
   values.complete();
   expect(await next).toEqual(done);
 });
 
-it('refuses options that cannot work, at once', () => {
+it('refuses invalid options at once', () => {
   expect(() => toAsyncIterable({ capacity: 0 })).toThrow(/`capacity` must be a whole number/);
   expect(() => toAsyncIterable({ highWaterMark: 1 } as object)).toThrow(/`highWaterMark` must be left out/);
 });
 
-it('gives or drops each value exactly once, in order, whatever the policy and the interleaving', async () => {
+it('emits or drops each value exactly once, in order, for any policy and interleaving', async () => {
   const step = fc.constantFrom('send' as const, 'send' as const, 'ask' as const);
   await fc.assert(
     fc.asyncProperty(
@@ -357,7 +357,7 @@ it('keeps a subscription no longer than its loop', async () => {
   expect(finalized).toHaveBeenCalledTimes(1);
 });
 
-it('copies no frame that a loop takes within the turn, even if it awaits something for each', async () => {
+it('does not copy a frame that a loop receives within its turn, even if the loop awaits after each', async () => {
   const source = new Subject<Frame>();
   const taken: Frame[] = [];
   const loop = (async () => {

@@ -23,7 +23,7 @@ type Options = Partial<TumblingWindowOptions & FramesOptions>;
 interface Case {
   readonly source: string;
   readonly expected: string;
-  /** What the capital letters of `expected` stand for. */
+  /** The windows that the capital letters of `expected` represent. */
   readonly windows: Readonly<Record<string, string>>;
   readonly events?: Readonly<Record<string, AtTime>>;
   readonly options?: Options;
@@ -34,22 +34,22 @@ interface Case {
 const check = ({ source, expected, windows, events = {}, options = {}, sub, expectedSub }: Case): void =>
   marbles(({ cold, expectObservable, expectSubscriptions }: RunHelpers, scheduler) => {
     const source$ = cold(source, { ...letters, ...events });
-    const told$ = source$.pipe(stamped(scheduler), tumblingWindow({ lengthMs: 10, ...options }), words());
-    expectObservable(told$, sub).toBe(expected, windows);
+    const result$ = source$.pipe(stamped(scheduler), tumblingWindow({ lengthMs: 10, ...options }), words());
+    expectObservable(result$, sub).toBe(expected, windows);
     if (expectedSub !== undefined) expectSubscriptions(source$.subscriptions).toBe(expectedSub);
   });
 
-/** Runs events that lie in an array, as a recording that is replayed at full speed. */
+/** Runs an array of events, as in a recording that is replayed at full speed. */
 const replayed = (events: readonly FeedEvent[], options: Options = {}): readonly string[] => {
-  const told: string[] = [];
+  const outputs: string[] = [];
   of<FeedEvent[]>(...events)
     .pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped(), ...options }), words())
-    .subscribe((line) => told.push(line));
-  return told;
+    .subscribe((line) => outputs.push(line));
+  return outputs;
 };
 
 describe('tumblingWindow', () => {
-  it('emits what fell in each window when its time is over, empty ones too', () => {
+  it('emits each window, also an empty one, when its time is over', () => {
     check({
       source: '  oa--b----c---------------d--',
       expected: '----------W---------X---------Y',
@@ -59,7 +59,7 @@ describe('tumblingWindow', () => {
     });
   });
 
-  it('counts a frame of the very end for the next window', () => {
+  it('counts a frame at the end of a window for the next one', () => {
     check({
       source: '  oa--------b---------|',
       expected: '----------W---------(X|)',
@@ -81,7 +81,7 @@ describe('tumblingWindow', () => {
     });
   });
 
-  it('begins the first window as the feed opens when it is aligned to the start', () => {
+  it("begins the first window when the feed opens, with align 'start'", () => {
     check({
       source: '  t--oa--------b-----',
       expected: '-------------W---------X',
@@ -122,7 +122,7 @@ describe('tumblingWindow', () => {
       });
     });
 
-    it('when an outage lies in it', () => {
+    it('when it contains an outage', () => {
       check({
         source: '  oa-x-(og)b----',
         expected: '----------W---------X',
@@ -132,7 +132,7 @@ describe('tumblingWindow', () => {
       });
     });
 
-    it('when an outage that goes on reaches into it, with the gap so far', () => {
+    it('when it overlaps an outage that is not over, with the gap so far', () => {
       check({
         source: '  oa-----------x--r---------------(og)b-------',
         expected: '----------W---------X---------Y---------Z---------U',
@@ -148,7 +148,7 @@ describe('tumblingWindow', () => {
       });
     });
 
-    it('when a gap without length lies in it', () => {
+    it('when it contains a gap of 0 ms', () => {
       check({
         source: '  oa--(xog)b----',
         expected: '----------W---------X',
@@ -158,7 +158,7 @@ describe('tumblingWindow', () => {
       });
     });
 
-    it('when it dropped what is beyond maxFrames', () => {
+    it('when it dropped items beyond maxFrames', () => {
       check({
         source: '  oabcd-----a---',
         expected: '----------W---------X',
@@ -168,7 +168,7 @@ describe('tumblingWindow', () => {
       });
     });
 
-    it('when the source completed before it was over', () => {
+    it('when the source completed before its end', () => {
       check({
         source: '  oa--------b--|',
         expected: '----------W--(X|)',
@@ -176,7 +176,7 @@ describe('tumblingWindow', () => {
       });
     });
 
-    it('when the source errored before it was over: the frames come first', () => {
+    it('when the source errored before its end: the frames come first', () => {
       check({
         source: '  oa--------b--#',
         expected: '----------W--(X#)',
@@ -193,7 +193,7 @@ describe('tumblingWindow', () => {
     });
   });
 
-  it('counts a gap that ends with a window for that window alone', () => {
+  it('counts a gap that ends with a window only for that window', () => {
     check({
       source: '  oa-x------(og)-----',
       expected: '----------W---------X',
@@ -203,7 +203,7 @@ describe('tumblingWindow', () => {
     });
   });
 
-  it('takes no failed attempt for an outage', () => {
+  it('does not count a failed attempt as an outage', () => {
     check({
       source: '  oa-k-----|',
       expected: '---------(W|)',
@@ -219,8 +219,8 @@ describe('tumblingWindow', () => {
     });
   });
 
-  describe('goes by the time of the events', () => {
-    it('so that a recording at full speed gives the windows of the live feed', () => {
+  describe('uses the time of the events', () => {
+    it('so that a recording at full speed has the windows of the live feed', () => {
       const failure = lost(13);
       const recording = [
         requested(0),
@@ -249,12 +249,12 @@ describe('tumblingWindow', () => {
         '30-40 c gap 13-32 incomplete',
         '40-50 d incomplete',
       ];
-      // Live, an outage that goes on is known as far as it has gone on.
+      // In a live feed, an outage that is not over has a gap up to the known time.
       expect(live).toEqual(windows(20, 30));
       expect(replayed(recording)).toEqual(windows(32, 32));
     });
 
-    it('so that the gap of a recording reaches all the windows that it passes over', () => {
+    it('so that a gap of a recording is in all windows that it overlaps', () => {
       expect(replayed([frameOf('a', 10), gapOf(13, 32), frameOf('b', 35), frameOf('c', 41)])).toEqual([
         '10-20 a gap 13-32 incomplete',
         '20-30 gap 13-32 incomplete',
@@ -263,7 +263,7 @@ describe('tumblingWindow', () => {
       ]);
     });
 
-    it('so that an outage that was noticed late reaches the windows that are not emitted yet', () => {
+    it('so that an outage that was noticed late is in all windows that are not yet emitted', () => {
       expect(replayed([opened(10), frameOf('a', 11), disconnected(45, { endedAt: 12 }), frameOf('b', 46)])).toEqual([
         '10-20 a gap 12-20 incomplete',
         '20-30 gap 12-30 incomplete',
@@ -272,7 +272,7 @@ describe('tumblingWindow', () => {
       ]);
     });
 
-    it('so that what comes late falls in the oldest window that is open, and time never goes back', () => {
+    it('so that a late item belongs to the oldest open window, and the time never decreases', () => {
       expect(replayed([opened(10), frameOf('a', 25), frameOf('b', 3), frameOf('c', 26), frameOf('d', 30)])).toEqual([
         '10-20',
         '20-30 abc incomplete',
@@ -280,7 +280,7 @@ describe('tumblingWindow', () => {
       ]);
     });
 
-    it('so that a gap that comes late is not lost either', () => {
+    it('so that a late gap is not lost', () => {
       expect(replayed([opened(10), frameOf('a', 25), gapOf(3, 4), frameOf('b', 30), frameOf('c', 40)])).toEqual([
         '10-20',
         '20-30 a gap 3-4 incomplete',
@@ -289,7 +289,7 @@ describe('tumblingWindow', () => {
       ]);
     });
 
-    it('and by the clock where no event comes, with the lead that the events have', () => {
+    it('and the clock between events, shifted by the greatest lead of an event', () => {
       check({
         source: '  o---a------------b----',
         expected: '-----W---------X---------Y',
@@ -302,7 +302,7 @@ describe('tumblingWindow', () => {
       });
     });
 
-    it('and by the clock for an item that knows no time', () => {
+    it('and the clock for an item without a time', () => {
       marbles(({ cold, expectObservable }, scheduler) => {
         const sizes$ = cold('o--a---a----a---|', letters).pipe(
           stamped(scheduler),
@@ -317,9 +317,9 @@ describe('tumblingWindow', () => {
 
   it('waits for the rest when a timer fires early', () => {
     let early = 0;
-    const told: string[] = [];
+    const outputs: string[] = [];
     marbles(({ cold, flush }, scheduler) => {
-      // Runs 1 ms behind its timers, as Date.now() does at times.
+      // Runs 1 ms after its timers, as Date.now() sometimes does.
       const behind = {
         now: () => Math.max(0, scheduler.now() - 1),
         schedule: ((work, delay, state) => {
@@ -334,15 +334,15 @@ describe('tumblingWindow', () => {
           words(),
           take(1),
         )
-        .subscribe((line) => told.push(`${line} at ${scheduler.now()}`));
+        .subscribe((line) => outputs.push(`${line} at ${scheduler.now()}`));
       flush();
     });
-    expect(told).toEqual(['0-10 at 11']);
+    expect(outputs).toEqual(['0-10 at 11']);
     expect(early).toBeLessThan(4);
   });
 
   describe('with an accumulator', () => {
-    it('emits what it made of the items of each window, and holds none', () => {
+    it('emits the accumulated value of each window, and holds no items', () => {
       marbles(({ cold, expectObservable }, scheduler) => {
         const texts$ = cold('oab--c----d---------|', letters).pipe(
           stamped(scheduler),
@@ -356,7 +356,7 @@ describe('tumblingWindow', () => {
       });
     });
 
-    it('gives each window a state of its own, so that add may change it', () => {
+    it('has a separate value for each window, so that add may change it', () => {
       const values: unknown[] = [];
       of<FeedEvent[]>(opened(0), frameOf('a', 1), frameOf('b', 12), frameOf('c', 31))
         .pipe(
@@ -402,7 +402,7 @@ describe('tumblingWindow', () => {
           },
         },
       ],
-    ])('errors with what %s throws, and leaves the source', (_name, accumulator) => {
+    ])('errors when %s throws, and unsubscribes from the source', (_name, accumulator) => {
       const source = new Subject<FeedEvent>();
       const errors: unknown[] = [];
       source
@@ -414,24 +414,24 @@ describe('tumblingWindow', () => {
     });
   });
 
-  it('ends in the middle of many windows when the consumer leaves', () => {
-    const told: unknown[] = [];
+  it('stops between two windows when the consumer unsubscribes', () => {
+    const outputs: unknown[] = [];
     const source = new Subject<FeedEvent>();
     source
       .pipe(tumblingWindow({ lengthMs: 1, scheduler: stopped() }), take(3))
-      .subscribe(({ start }) => told.push(start));
+      .subscribe(({ start }) => outputs.push(start));
     source.next(opened(0));
     source.next(frameOf('a', 9_000));
-    expect(told).toEqual([0, 1, 2]);
+    expect(outputs).toEqual([0, 1, 2]);
     expect(source.observed).toBe(false);
   });
 
-  it('takes in what the consumer sends back in the middle of a window', () => {
-    const told: string[] = [];
+  it('adds items that the consumer pushes while a window is emitted', () => {
+    const outputs: string[] = [];
     const source = new Subject<FeedEvent>();
     source.pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped() }), words()).subscribe((line) => {
-      told.push(line);
-      if (told.length > 1) return;
+      outputs.push(line);
+      if (outputs.length > 1) return;
       source.next(frameOf('c', 45));
       source.next(frameOf('z', 2)); // for the window that was just emitted: too late
     });
@@ -440,10 +440,10 @@ describe('tumblingWindow', () => {
     source.next(frameOf('b', 25));
     source.next(frameOf('d', 46));
     source.complete();
-    expect(told).toEqual(['0-10 a', '10-20 z incomplete', '20-30 b', '30-40', '40-50 cd incomplete']);
+    expect(outputs).toEqual(['0-10 a', '10-20 z incomplete', '20-30 b', '30-40', '40-50 cd incomplete']);
   });
 
-  it('gives each subscription windows of its own', () => {
+  it('has separate windows for each subscription', () => {
     marbles(({ hot, expectObservable, expectSubscriptions }, scheduler) => {
       const source$ = hot('o--a--------b------', letters);
       const windows$ = source$.pipe(stamped(scheduler), tumblingWindow({ lengthMs: 10 }), words());
@@ -453,7 +453,7 @@ describe('tumblingWindow', () => {
     });
   });
 
-  it('completes and errors without a window when nothing came', () => {
+  it('completes and errors without a window if no item arrived', () => {
     check({ source: '--|', expected: '--|', windows: {} });
     check({ source: '--#', expected: '--#', windows: {} });
   });
@@ -485,11 +485,11 @@ describe('tumblingWindow', () => {
 });
 
 describe('tumblingWindow over a source that delays frames', () => {
-  /** A frame that comes 4 ms after it was received. */
+  /** Creates a frame that arrives 4 ms after it was received. */
   const late = (text: string) => (at: number) => frameOf(text, at - 4);
   const w = (at: number) => watermark(at - 4);
 
-  it('closes windows by watermarks alone, and counts each frame in its own window', () => {
+  it('closes windows only by watermarks, and counts each frame in the window of its time', () => {
     check({
       source: '  (ow)-----b--cww-----d---w-----|',
       expected: '--------------W---------X-----|',
@@ -507,7 +507,7 @@ describe('tumblingWindow over a source that delays frames', () => {
     });
   });
 
-  it('goes by the clock until the first watermark, and never again after it', () => {
+  it('uses the clock until the first watermark, and never after it', () => {
     check({
       source: '  oa---------bw-----------------------c----w',
       expected: '----------W------------------------------(XYZ)',
@@ -517,8 +517,8 @@ describe('tumblingWindow over a source that delays frames', () => {
   });
 });
 
-describe('tumblingWindow over a feed that stopped and was subscribed to again', () => {
-  it('reports the gap from the stop, and calls no window between complete', () => {
+describe('tumblingWindow over a feed that stopped and has a new subscription', () => {
+  it('reports the gap from the stop, and marks each window in it incomplete', () => {
     check({
       source: '  oa-----s--------------to-b--------|',
       expected: '----------W---------X---------Y---(Z|)',
@@ -534,7 +534,7 @@ describe('tumblingWindow over a feed that stopped and was subscribed to again', 
 });
 
 describe('allowedLatenessMs', () => {
-  it('keeps a window open for items that come late, and delays it by as much', () => {
+  it('keeps a window open for late items, and delays it by this time', () => {
     check({
       source: '  oa--------b-c------------|',
       expected: '-------------W---------X-(Y|)',
@@ -544,7 +544,7 @@ describe('allowedLatenessMs', () => {
     });
   });
 
-  it('counts for watermarks as well', () => {
+  it('also applies to watermarks', () => {
     check({
       source: '  (ow)------w--cw----------w',
       expected: '--------------W----------X',
@@ -561,8 +561,8 @@ describe('allowedLatenessMs', () => {
   });
 });
 
-describe('a leap of time', () => {
-  it('of 300 days emits two windows, not 26 million, in the recording of a wrong clock', () => {
+describe('a jump of the time', () => {
+  it('by 300 days emits two windows, not 26 million, in a recording of a wrong clock', () => {
     const at = 300 * 86_400_000;
     expect(
       replayed([opened(0), frameOf('a', 500), frameOf('b', at), frameOf('c', at + 1_500)], { lengthMs: 1_000 }),

@@ -9,7 +9,7 @@ import { binaryFrame, disconnected, frameOf, gapOf, marbles, opened } from './st
 describe('whereBytes', () => {
   const values = { a: frameOf('{"to":"a"}'), b: frameOf('{"to":"b"}'), c: frameOf('{"to":"c"}') };
 
-  it('keeps the frames that contain the needle', () => {
+  it('emits the frames that contain the needle', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('-a-b-(ab)-c-|', values);
       const sub = '         ^-----------!';
@@ -19,7 +19,7 @@ describe('whereBytes', () => {
     });
   });
 
-  it('keeps a frame that contains any of several needles, once', () => {
+  it('emits a frame that contains several needles once', () => {
     marbles(({ cold, expectObservable }) => {
       const source$ = cold('-a-b-c-|', values);
       const expected = '    -a---c-|';
@@ -27,7 +27,7 @@ describe('whereBytes', () => {
     });
   });
 
-  it('lets every other event pass in its place', () => {
+  it('emits every other event unchanged, in order', () => {
     const events = { ...values, o: opened(1), d: disconnected(2), g: gapOf(2, 3) };
     marbles(({ cold, expectObservable }) => {
       const source$ = cold('-o-b-d-(og)-a-#', events);
@@ -36,39 +36,39 @@ describe('whereBytes', () => {
     });
   });
 
-  it('finds bytes, binary frames included, and texts as UTF-8', async () => {
+  it('finds bytes, also in binary frames, and texts as UTF-8', async () => {
     const frames = [binaryFrame(1, 0xff, 0, 2), frameOf('grüße'), frameOf('gruesse')];
-    const kept = (needle: string | Uint8Array) => lastValueFrom(from(frames).pipe(whereBytes(needle), toArray()));
-    expect(await kept(new Uint8Array([0xff, 0]))).toEqual([frames[0]]);
-    expect(await kept('ü')).toEqual([frames[1]]);
-    expect(await kept(Buffer.from('gr'))).toEqual([frames[1], frames[2]]);
+    const matching = (needle: string | Uint8Array) => lastValueFrom(from(frames).pipe(whereBytes(needle), toArray()));
+    expect(await matching(new Uint8Array([0xff, 0]))).toEqual([frames[0]]);
+    expect(await matching('ü')).toEqual([frames[1]]);
+    expect(await matching(Buffer.from('gr'))).toEqual([frames[1], frames[2]]);
   });
 
-  it('looks no further than the frame, though its buffer goes on', async () => {
+  it('does not search beyond the frame in its buffer', async () => {
     const buffer = Buffer.from('one needle two');
     const frame = new Frame('raw', buffer.subarray(0, 5), false, 0, 1);
     expect(await lastValueFrom(of(frame).pipe(whereBytes('needle'), toArray()))).toEqual([]);
   });
 
-  it('looks into frames of a relay, which hold plain byte arrays, as into any other', async () => {
+  it('searches frames of a relay, which have plain byte arrays', async () => {
     const bytes = new TextEncoder().encode('one needle two');
     const frames = [bytes, bytes.subarray(5), bytes.subarray(0, 6), new Uint8Array(0)].map(
       (data) => new Frame<Uint8Array>('raw', data, false, 0, 1),
     );
-    const kept = (...needles: readonly [string, ...string[]]) =>
+    const matching = (...needles: readonly [string, ...string[]]) =>
       lastValueFrom(from(frames).pipe(whereBytes(...needles), toArray()));
-    expect(await kept('needle')).toEqual([frames[0]]);
-    expect(await kept('eedle', 'one')).toEqual([frames[0], frames[1], frames[2]]);
+    expect(await matching('needle')).toEqual([frames[0]]);
+    expect(await matching('eedle', 'one')).toEqual([frames[0], frames[1], frames[2]]);
   });
 
-  it('is not moved by a needle that its owner changes later', async () => {
+  it('is not affected when the caller changes a needle later', async () => {
     const needle = Buffer.from('a');
     const operator = whereBytes(needle);
     needle.write('z');
     expect(await lastValueFrom(of(frameOf('a')).pipe(operator, toArray()))).toHaveLength(1);
   });
 
-  it('keeps exactly what a search of the bytes finds', () => {
+  it('emits exactly the frames that a search of the bytes finds', () => {
     const bytes = (minLength: number, maxLength: number) =>
       fc.array(fc.integer({ min: 0, max: 3 }), { minLength, maxLength }).map((list) => Buffer.from(list));
     fc.assert(
@@ -77,12 +77,14 @@ describe('whereBytes', () => {
         fc.array(bytes(1, 3), { minLength: 1, maxLength: 3 }),
         (payloads, needles) => {
           const frames = payloads.map((data) => new Frame('raw', data, true, 0, 1));
-          const kept: Frame[] = [];
+          const matching: Frame[] = [];
           from(frames)
             .pipe(whereBytes(...needles))
-            .subscribe((frame) => kept.push(frame));
+            .subscribe((frame) => matching.push(frame));
           const hex = (data: Buffer) => data.toString('latin1');
-          expect(kept).toEqual(frames.filter(({ data }) => needles.some((needle) => hex(data).includes(hex(needle)))));
+          expect(matching).toEqual(
+            frames.filter(({ data }) => needles.some((needle) => hex(data).includes(hex(needle)))),
+          );
         },
       ),
     );

@@ -72,7 +72,7 @@ export const follow = (t, options) => {
   };
 };
 
-/** Returns what is wrong with the frames: truncated frames, frames out of order, and losses without a gap. */
+/** Returns the errors in the frames: truncated frames, frames out of order, and losses without a gap. */
 export const wrongFrames = (events) => {
   const wrong = [];
   let last;

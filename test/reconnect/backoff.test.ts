@@ -19,7 +19,7 @@ import { backoff, retryDelay } from '../../src/reconnect/backoff.js';
 
 type Policy = Partial<BackoffPolicy>;
 
-// Both ways to put the policy to work. Each makes its state at subscription.
+// Both operators that apply the policy. Each creates its state at subscription.
 const ways: readonly [string, (policy: Policy) => MonoTypeOperatorFunction<string>][] = [
   ['retryWhen(backoff(policy))', (policy) => retryWhen(backoff(policy))],
   [
@@ -31,7 +31,7 @@ const ways: readonly [string, (policy: Policy) => MonoTypeOperatorFunction<strin
 const failureOf = (facts: FailureFacts) => createTradeFeedError({ endedAt: 1_000, ...facts });
 const uptimeMs = 60_000;
 
-// What an attempt ends with: `x` opened and dropped at once, the capital ones were stable.
+// How an attempt ends: `x` opened and was dropped at once; capital letters are stable connections.
 const x = failureOf({ stage: 'stream', closeCode: 1006 });
 const R = failureOf({ stage: 'stream', closeCode: 1006, uptimeMs });
 const B = failureOf({ stage: 'stream', closeCode: 1001, uptimeMs });
@@ -40,7 +40,7 @@ const limited = failureOf({ stage: 'ticket', status: 429, retryAfterMs: 25 });
 const busy = failureOf({ stage: 'handshake', status: 503, retryAfterMs: 25 });
 const replaced = failureOf({ stage: 'stream', closeCode: 4001, uptimeMs });
 
-// Errors are compared with all their fields: jest alone would look at the message.
+// Compares errors with all their fields; jest compares only the message.
 const plain = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value, (_key, part: unknown) =>
@@ -61,17 +61,17 @@ const marbles = (test: (helpers: RunHelpers, policy: Policy) => void): void => {
   });
 };
 
-// Virtual time has no end of its own: where a feed should end by itself, a broken one must not go on for ever.
+// Virtual time never ends: without a bound, a feed that should end and does not would run forever.
 const soon = '500ms !';
 
-/** One attempt after the other; the last one again and again. */
+/** Each subscription runs the next attempt; the last one is repeated. */
 const inTurn = (...attempts: readonly Observable<string>[]): Observable<string> => {
   let attempt = 0;
   return defer(() => attempts[Math.min(attempt++, attempts.length - 1)]!);
 };
 
 describe.each(ways)('%s', (_how, reconnect) => {
-  it('passes frames on and stays on one connection while nothing fails', () => {
+  it('passes frames through and keeps one connection while nothing fails', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('  -a--b--');
       const sub = '          ^-------!';
@@ -92,7 +92,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('waits longer after each connection that opens and drops at once, up to the cap', () => {
+  it('waits longer after each connection that opens and drops at once, up to the longest wait', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('a#', undefined, x);
       const subs = ['^!', '- 10ms ^!', '- 10ms - 20ms ^!', '- 10ms - 20ms - 40ms ^!', '- 10ms - 20ms - 40ms - 40ms ^!'];
@@ -103,7 +103,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('begins anew after a stable connection', () => {
+  it('starts with the first wait again after a stable connection', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const unstable = cold('-#', undefined, x);
       const stable = cold('  -#', undefined, B);
@@ -116,7 +116,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('does not renew at once a second time when the attempt after a stable connection is refused', () => {
+  it('does not renew at once twice if the attempt after a stable connection is refused', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const stable = cold(' --#', undefined, R);
       const refused = cold('-#', undefined, handshake401);
@@ -129,7 +129,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('renews at once at the handshake when a stable connection had ended before and the wait is behind', () => {
+  it('renews at once in the handshake if the previous connection was stable and there was a wait', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const stable = cold(' --#', undefined, B);
       const refused = cold('-#', undefined, handshake401);
@@ -142,7 +142,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('waits as long as the service says, not longer', () => {
+  it('waits exactly as long as the service requests', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('-#', undefined, limited);
       const subs = ['      ^!', '- 25ms ^!', '- 25ms - 25ms ^!'];
@@ -152,7 +152,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('takes what the service says for a floor where it backs off', () => {
+  it('waits at least as long as the service requests when it backs off', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('-#', undefined, busy);
       const subs = ['      ^!', '- 25ms ^!', '- 25ms - 25ms ^!', '- 25ms - 25ms - 40ms ^!'];
@@ -162,7 +162,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('stops at once at a failure that stops, with that failure', () => {
+  it('stops at once with a failure whose verdict is stop', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('-a-#', undefined, replaced);
       const sub = '        ^--!';
@@ -172,7 +172,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('tells in `previous` what led to the failure that stops', () => {
+  it('sets `previous` of the failure that stops the feed', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const revoked = failureOf({ stage: 'stream', closeCode: 4003, reason: 'access revoked', uptimeMs });
       const forbidden = failureOf({ stage: 'ticket', status: 403 });
@@ -191,7 +191,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it("never retries what is somebody else's exception", () => {
+  it('never retries an exception of the user', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const mine = new TypeError('mine');
       const source = cold('-a-#', undefined, mine);
@@ -202,7 +202,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('gives up after maxAttempts reconnects in a row', () => {
+  it('stops after maxAttempts reconnects in a row', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('-#', undefined, x);
       const subs = ['      ^!', '- 10ms ^!', '- 10ms - 20ms ^!'];
@@ -227,7 +227,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('gives up at the first failure when maxAttempts is 0', () => {
+  it('stops at the first failure when maxAttempts is 0', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('-a-#', undefined, R);
       const sub = '        ^--!';
@@ -249,7 +249,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('does not connect again when the consumer leaves during a wait', () => {
+  it('does not connect again if the consumer unsubscribes during a wait', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('a#', undefined, x);
       const sub = '        ^!';
@@ -260,7 +260,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('leaves nothing scheduled when the consumer leaves during a wait', () => {
+  it('leaves nothing scheduled if the consumer unsubscribes during a wait', () => {
     const scheduler = new VirtualTimeScheduler();
     const feed$ = throwError(() => x).pipe(reconnect({ scheduler }));
     const subscription = feed$.subscribe();
@@ -269,7 +269,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     expect(scheduler.actions).toHaveLength(0);
   });
 
-  it('completes when its source does: an end that is no failure is not retried', () => {
+  it('completes with its source without a retry', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('-a-|');
       const sub = '        ^--!';
@@ -279,7 +279,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('gives each subscription attempts of its own', () => {
+  it('counts the attempts of each subscription separately', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('-#', undefined, x);
       const feed$ = source.pipe(reconnect(policy));
@@ -291,7 +291,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('survives failures that come at subscription', () => {
+  it('handles failures during subscription', () => {
     marbles(({ cold, expectObservable }, policy) => {
       const failing$ = throwError(() => x);
       const source$ = inTurn(failing$, failing$, failing$, cold<string>('(a|)'));
@@ -300,33 +300,33 @@ describe.each(ways)('%s', (_how, reconnect) => {
     });
   });
 
-  it('refuses a policy that is not valid from the call itself', () => {
+  it('throws for an invalid policy from the call itself', () => {
     expect(() => backoff({ factor: 0 })).toThrow(TradeFeedError);
     expect(() => retryDelay({ factor: 0 })).toThrow('`backoff.factor` must be a number, 1 or more, got 0');
   });
 });
 
 describe('backoff', () => {
-  it('tells of each decision before its wait begins, and of none that stops', () => {
+  it('calls onReconnect before each wait, and not when the feed stops', () => {
     marbles(({ cold, expectObservable, flush }, policy) => {
-      const told: [number, Reconnect][] = [];
-      const tell = (reconnect: Reconnect) => told.push([policy.scheduler!.now(), reconnect]);
+      const reported: [number, Reconnect][] = [];
+      const report = (reconnect: Reconnect) => reported.push([policy.scheduler!.now(), reconnect]);
       const source = inTurn(cold('-#', undefined, x), cold('-#', undefined, B), cold('-#', undefined, replaced));
       const expected = '     - 10ms - 10ms -#';
-      expectObservable(source.pipe(retryWhen(backoff(policy, tell))), soon).toBe(
+      expectObservable(source.pipe(retryWhen(backoff(policy, report))), soon).toBe(
         expected,
         undefined,
         copyFailure(replaced, { previous: B }),
       );
       flush();
-      expect(told.map(([at, { failure, attempt, delayMs }]) => [at, failure.code, attempt, delayMs])).toEqual([
+      expect(reported.map(([at, { failure, attempt, delayMs }]) => [at, failure.code, attempt, delayMs])).toEqual([
         [1, 'connection-lost', 1, 10],
         [12, 'server-shutdown', 1, 10],
       ]);
     });
   });
 
-  it('gives the error of a listener to the consumer and does not go on', () => {
+  it('errors with the exception of a listener and stops', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const mine = new Error('mine');
       const source = cold('-#', undefined, x);
@@ -338,7 +338,7 @@ describe('backoff', () => {
     });
   });
 
-  it('emits once for each failure, when its wait is over, and never completes by itself', () => {
+  it('emits once for each failure, at the end of its wait, and never completes', () => {
     marbles(({ hot, expectObservable, expectSubscriptions }, policy) => {
       const failures = hot('-x 30ms x--', { x });
       const sub = '         ^ 60ms !';
@@ -348,7 +348,7 @@ describe('backoff', () => {
     });
   });
 
-  it('waits with the policy of its defaults when none is given', () => {
+  it('uses the default policy without options', () => {
     jest.useFakeTimers();
     try {
       let attempts = 0;
@@ -370,7 +370,7 @@ describe('backoff', () => {
 describe('backoff with wakes$', () => {
   const floorMs = 25;
 
-  it('ends a wait at once, and subscribes to wakes$ during waits alone', () => {
+  it('ends a wait at once, and subscribes to wakes$ only during waits', () => {
     marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('-a#', undefined, x);
       const wakes = hot('  ---w-------');
@@ -384,7 +384,7 @@ describe('backoff with wakes$', () => {
     });
   });
 
-  it('waits as ever where none comes, and takes no notice of one that comes while an attempt goes on', () => {
+  it('waits normally without a wake, and ignores a wake during an attempt', () => {
     marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('--#', undefined, x);
       const wakes = hot('  -w----------w');
@@ -399,7 +399,7 @@ describe('backoff with wakes$', () => {
     });
   });
 
-  it('ends a wait once, however many come', () => {
+  it('ends a wait once, however many wakes arrive', () => {
     marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('---#', undefined, x);
       const wakes = hot('  ----(www)-www');
@@ -417,8 +417,8 @@ describe('backoff with wakes$', () => {
     ['during the floor, ends the wait with the floor', 10, floorMs],
     ['with the floor, ends the wait with it', 25, floorMs],
     ['after the floor, ends the wait at once', 31, 31],
-    ['never, leaves the wait as it is', 1_000, 160],
-  ])('one that comes %s', (_when, at, waited) => {
+    ['never, does not change the wait', 1_000, 160],
+  ])('a wake %s', (_when, at, waited) => {
     marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('#', undefined, failureOf({ stage: 'handshake', status: 503, retryAfterMs: floorMs }));
       const wakes = hot(`${at}ms w`);
@@ -429,14 +429,14 @@ describe('backoff with wakes$', () => {
     });
   });
 
-  it('counts the attempts on', () => {
+  it('continues to count the attempts', () => {
     marbles(({ cold, hot, expectObservable, flush }, policy) => {
-      const told: (readonly [number, number])[] = [];
-      const tell = ({ attempt, delayMs }: Reconnect) => told.push([attempt, delayMs]);
+      const reported: (readonly [number, number])[] = [];
+      const report = ({ attempt, delayMs }: Reconnect) => reported.push([attempt, delayMs]);
       const wakes = hot('  -w-w-w-w');
-      expectObservable(cold('#', undefined, x).pipe(retryWhen(backoff(policy, tell, wakes))), '--------!').toBe('');
+      expectObservable(cold('#', undefined, x).pipe(retryWhen(backoff(policy, report, wakes))), '--------!').toBe('');
       flush();
-      expect(told).toEqual([
+      expect(reported).toEqual([
         ...[
           [1, 10],
           [2, 20],
@@ -448,7 +448,7 @@ describe('backoff with wakes$', () => {
     });
   });
 
-  it('leaves nothing scheduled, and no subscription, when the consumer leaves during a floor that was woken', () => {
+  it('leaves nothing scheduled and no subscription if the consumer unsubscribes after a wake during a floor', () => {
     const scheduler = new VirtualTimeScheduler();
     const wakes = new Subject<void>();
     const feed$ = throwError(() => busy).pipe(retryWhen(backoff({ scheduler }, undefined, wakes)));

@@ -23,15 +23,13 @@ interface Ended {
   readonly retryAfterMs?: number | undefined;
 }
 
-let made = 0;
+let created = 0;
 const failureOf = ({ stage, verdict, uptimeMs = 0, retryAfterMs }: Ended): TradeFeedError => {
-  made += 1;
-  return copyFailure(createTradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: made }), {
-    verdict,
-  });
+  created += 1;
+  return copyFailure(createTradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: created }), { verdict });
 };
 
-// The failures that the rows below are made of; a stable connection lived for 5 s.
+// The failures of the rows below; a stable connection lived for 5 s.
 const stable = (verdict: Verdict) => failureOf({ stage: 'stream', verdict, uptimeMs: 5_000 });
 const dropped = (verdict: Verdict, uptimeMs = 4_999) => failureOf({ stage: 'stream', verdict, uptimeMs });
 const refused = (verdict: Verdict, retryAfterMs?: number) => failureOf({ stage: 'ticket', verdict, retryAfterMs });
@@ -81,7 +79,7 @@ describe('nextReconnect', () => {
       [1, 1, 1],
     ],
     [
-      'begins anew after a stable connection',
+      'starts with the first wait again after a stable connection',
       [
         dropped('renew'),
         refused('backoff'),
@@ -100,28 +98,28 @@ describe('nextReconnect', () => {
       [1, 2, 3],
     ],
     [
-      'renews at once at the handshake when the attempt before was a stable connection and did wait',
+      'renews at once in the handshake if the previous connection was stable and there was a wait',
       [stable('backoff'), turnedAway('renew'), turnedAway('renew')],
       [100, 0, 400],
       [1, 2, 3],
     ],
     [
-      'does not renew at once when a stable connection is two attempts ago',
+      'does not renew at once if the stable connection was two attempts ago',
       [stable('backoff'), refused('backoff'), turnedAway('renew')],
       [100, 200, 400],
       [1, 2, 3],
     ],
     [
-      'does not renew at once when the connection after a stable one drops',
+      'does not renew at once if the connection after a stable one drops',
       [stable('backoff'), dropped('renew')],
       [100, 200],
       [1, 2],
     ],
-    ['does not renew at once at the first handshake', [turnedAway('renew'), turnedAway('renew')], [100, 200], [1, 2]],
+    ['does not renew at once in the first handshake', [turnedAway('renew'), turnedAway('renew')], [100, 200], [1, 2]],
     ['does not renew at once before the connection was stable', [dropped('renew', 4_999)], [100], [1]],
-    ['renews at once from the very ms on in which it is stable', [dropped('renew', 5_000)], [0], [1]],
+    ['renews at once from the first ms in which the connection is stable', [dropped('renew', 5_000)], [0], [1]],
     [
-      'takes no long ticket request or handshake for a stable connection',
+      'does not count a long ticket request or handshake as a stable connection',
       [
         failureOf({ stage: 'ticket', verdict: 'renew', uptimeMs: 60_000 }),
         failureOf({ stage: 'handshake', verdict: 'renew', uptimeMs: 60_000 }),
@@ -129,40 +127,40 @@ describe('nextReconnect', () => {
       [100, 200],
       [1, 2],
     ],
-    ['does not back off at once, however stable', [stable('backoff')], [100], [1]],
+    ['does not back off at once, even after a stable connection', [stable('backoff')], [100], [1]],
     [
-      'waits as long as the service says, and no longer',
+      'waits exactly as long as the service requests',
       [refused('wait', 7_000), refused('wait', 1_000), refused('wait', 60_000)],
       [7_000, 1_000, 60_000],
       [1, 2, 3],
     ],
     [
-      'backs off when it is to wait and is not told for how long',
+      'backs off if the verdict is wait without a Retry-After',
       [refused('wait'), refused('wait', 0), refused('wait')],
       [100, 200, 400],
       [1, 2, 3],
     ],
     [
-      'waits no longer than the service asks where that is shorter than its own wait',
+      'waits as long as the service requests, also if that is shorter than the wait of the policy',
       [refused('backoff'), refused('backoff'), refused('backoff'), refused('wait', 150)],
       [100, 200, 400, 150],
       [1, 2, 3, 4],
     ],
     ['counts a wait as an attempt', [refused('wait', 3_000), refused('backoff')], [3_000, 200], [1, 2]],
     [
-      'takes Retry-After for a floor wherever it is sent',
+      'uses Retry-After as the shortest wait for every status',
       [refused('backoff', 5_000), turnedAway('backoff', 150), turnedAway('renew', 9_000)],
       [5_000, 200, 9_000],
       [1, 2, 3],
     ],
     [
-      'takes Retry-After for a floor of a renewal that would be at once',
+      'uses Retry-After as the shortest wait of a renewal that would be at once',
       [failureOf({ stage: 'stream', verdict: 'renew', uptimeMs: 9_000, retryAfterMs: 30 })],
       [30],
       [1],
     ],
     [
-      'waits no longer than a timer can',
+      'waits at most as long as a timer can',
       [refused('wait', 2 ** 31), refused('backoff', Infinity)],
       [MAX_TIMER_MS, MAX_TIMER_MS],
       [1, 2],
@@ -175,12 +173,12 @@ describe('nextReconnect', () => {
     expect(reconnects.map(({ attempt }) => attempt)).toEqual(attempts);
   });
 
-  it('tells whether the connection had been stable', () => {
+  it('reports whether the connection was stable', () => {
     const failures = [stable('renew'), dropped('renew'), turnedAway('renew')];
     expect(reconnectsOf(fold(plain, failures)).map(({ afterStable }) => afterStable)).toEqual([true, false, false]);
   });
 
-  it('hands the first failure on as it is, and later ones with the one before', () => {
+  it('passes the first failure unchanged, and later ones with the previous failure', () => {
     const failures = [refused('backoff'), turnedAway('backoff'), dropped('backoff')] as const;
     const [one, two, three] = reconnectsOf(fold(plain, failures)).map(({ failure }) => failure);
     expect(one).toBe(failures[0]);
@@ -189,14 +187,14 @@ describe('nextReconnect', () => {
     expect(three?.previous?.toJSON()).toEqual(failures[1].toJSON());
   });
 
-  it('stops at a failure that stops, with the one before it', () => {
+  it('stops with a failure whose verdict is stop, and sets its previous failure', () => {
     const [before, last] = [stable('renew'), refused('stop')];
     const stop = stopOf(fold(plain, [before, last])) as TradeFeedError;
     expect(stop.toJSON()).toEqual({ ...last.toJSON(), previous: before });
     expect(stopOf(fold(plain, [last]))).toBe(last);
   });
 
-  it('leaves a failure its own one before: what stopped a feed behind a relay', () => {
+  it('keeps the previous failure that a relay sent', () => {
     const first = stable('renew');
     const before = refused('backoff');
     const stop = copyFailure(refused('stop'), { previous: before });
@@ -207,13 +205,13 @@ describe('nextReconnect', () => {
     ).toEqual([undefined, before.endedAt, again.endedAt]);
   });
 
-  it('stops at a failure that stops, however long the service would have it wait', () => {
+  it('stops with a failure whose verdict is stop, also if it has a Retry-After', () => {
     const failure = refused('stop', 5_000);
     expect(stopOf(fold(plain, [failure]))).toBe(failure);
   });
 
   it.each([[new Error('mine')], [new TypeError('mine')], ['text'], [undefined], [null], [0], [{ verdict: 'backoff' }]])(
-    'stops at %p as it is: it is no failure of the feed',
+    'stops with %p unchanged: it is not a failure of the feed',
     (error) => {
       expect(fold(plain, [error])).toEqual([{ stop: error }]);
       expect(stopOf(fold(plain, [refused('backoff'), error]))).toBe(error);
@@ -223,18 +221,18 @@ describe('nextReconnect', () => {
   describe('with maxAttempts', () => {
     const limited = (maxAttempts: number) => resolveBackoff({ ...plain, maxAttempts });
 
-    it('3 makes one first attempt and three more', () => {
+    it('3 allows one first attempt and three more', () => {
       const failures = Array.from({ length: 9 }, () => refused('backoff'));
       const decisions = fold(limited(3), failures);
       expect(reconnectsOf(decisions).map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
       expect(decisions).toHaveLength(4);
     });
 
-    it('0 makes none, not even after a stable connection', () => {
+    it('0 allows no reconnect, not even after a stable connection', () => {
       expect(reconnectsOf(fold(limited(0), [stable('renew')]))).toEqual([]);
     });
 
-    it('counts anew after a stable connection', () => {
+    it('starts to count again after a stable connection', () => {
       const failures = [
         refused('backoff'),
         refused('backoff'),
@@ -245,7 +243,7 @@ describe('nextReconnect', () => {
       expect(reconnectsOf(fold(limited(2), failures)).map(({ attempt }) => attempt)).toEqual([1, 2, 1, 2]);
     });
 
-    it('ends with an error of its own: the last failure is its cause', () => {
+    it('ends with retries-exhausted, whose cause is the last failure', () => {
       const before = refused('backoff');
       const last = failureOf({ stage: 'stream', verdict: 'renew', uptimeMs: 9 });
       const error = stopOf(fold(limited(1), [before, last])) as TradeFeedError;
@@ -261,15 +259,13 @@ describe('nextReconnect', () => {
         meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
         previous: before,
       });
-      // The cause does not leave a server: there the last failure takes the place of the one before it.
-      expect(error.toPublic().previous?.toJSON()).toEqual(
-        copyFailure(last, { previous: undefined }).toPublic().toJSON(),
-      );
+      // The cause is not public: in the public failure, the last failure is `previous`.
+      expect(error.toPublic().previous?.toJSON()).toEqual(copyFailure(last, { previous: undefined }).toPublic().toJSON());
       expect(error.message).toContain('(maxAttempts is 1; the last failure was invalid-options).');
       expect((error.cause as TradeFeedError).toJSON()).toEqual({ ...last.toJSON(), previous: before });
     });
 
-    it('has no previous failure to tell of after the first attempt', () => {
+    it('has no previous failure after the first attempt', () => {
       const failure = refused('backoff');
       const error = stopOf(fold(limited(0), [failure])) as TradeFeedError;
       expect('previous' in error).toBe(false);
@@ -305,7 +301,7 @@ describe('jitter', () => {
     expect(delayAt(jitter, random, attempt)).toBe(delayMs);
   });
 
-  it('is asked for anew with each wait', () => {
+  it('calls random again for each wait', () => {
     const drawn = [0.1, 0.9, 0.5];
     const policy = resolveBackoff({ initialDelayMs: 1_000, maxDelayMs: 1_000, random: () => drawn.shift() ?? 0 });
     const delays = reconnectsOf(
@@ -317,9 +313,9 @@ describe('jitter', () => {
     expect(delays).toEqual([100, 900, 500]);
   });
 
-  it('is not asked for when nothing is drawn', () => {
+  it('does not call random if there is no jitter', () => {
     const random = () => {
-      throw new Error('asked');
+      throw new Error('random was called');
     };
     const policy = resolveBackoff({ ...plain, jitter: 'full', random });
     expect(reconnectsOf(fold(policy, [stable('renew')]))).toHaveLength(1);
@@ -331,7 +327,7 @@ describe('jitter', () => {
   it.each([
     ['full', [1, 200, 400]],
     ['equal', [200, 300, 400]],
-  ] as const)('spreads those who were told the same Retry-After over a first wait (%s)', (jitter, added) => {
+  ] as const)('spreads clients with the same Retry-After over a first wait (%s)', (jitter, added) => {
     const delaysAt = (random: number) =>
       reconnectsOf(
         fold(resolveBackoff({ ...plain, jitter, initialDelayMs: 400, random: () => random }), [
@@ -341,40 +337,40 @@ describe('jitter', () => {
         ]),
       ).map(({ delayMs }) => delayMs);
     expect([0, 0.5, 0.999_999].map(delaysAt)).toEqual(added.map((more) => Array<number>(3).fill(5_000 + more)));
-    // A `random` that is none does not undercut the service.
+    // An invalid `random` does not make the wait shorter than the service requests.
     for (const wrong of [-9, NaN, -Infinity]) expect(delaysAt(wrong)).toEqual([5_001, 5_001, 5_001]);
   });
 
-  it.each(['full', 'equal', 'none'] as const)('never makes a wait of 0 (%s)', (jitter) => {
+  it.each(['full', 'equal', 'none'] as const)('never returns a wait of 0 (%s)', (jitter) => {
     expect(delayAt(jitter, 0, 1, { initialDelayMs: 0 })).toBe(1);
     expect(delayAt(jitter, 0, 1, { initialDelayMs: 0, maxDelayMs: 0 })).toBe(1);
   });
 
-  it('lets a first wait of 0 grow all the same', () => {
+  it('increases a first wait of 0', () => {
     expect([1, 2, 3, 4].map((attempt) => delayAt('none', 0, attempt, { initialDelayMs: 0 }))).toEqual([1, 2, 4, 8]);
   });
 
-  it.each([NaN, -1, -Infinity])('waits at least 1 ms also when `random` gives %d, which it should not', (random) => {
+  it.each([NaN, -1, -Infinity])('waits at least 1 ms also if `random` returns %d, which is invalid', (random) => {
     expect(delayAt('full', random, 3)).toBe(1);
   });
 
-  it('copes with a factor or a growth beyond all numbers', () => {
+  it('handles a factor or a wait beyond the largest number', () => {
     expect(delayAt('none', 0, 2, { factor: Infinity })).toBe(1_000);
     expect(delayAt('equal', 0.5, 2_000)).toBe(750);
   });
 
-  it('makes a wait of at least 1 ms also where the longest wait is Infinity', () => {
+  it('returns a wait of at least 1 ms also if the longest wait is Infinity', () => {
     expect(delayAt('full', 0, 1, { initialDelayMs: Infinity, maxDelayMs: Infinity })).toBeGreaterThanOrEqual(1);
     expect(delayAt('full', 0, 2, { factor: Infinity, maxDelayMs: Infinity })).toBeGreaterThanOrEqual(1);
   });
 
-  it('holds at the cap also where that is what a timer keeps', () => {
+  it('stays at the longest wait also if that is the longest timer', () => {
     const [early, late] = [0.25, 0.75].map((random) => delayAt('full', random, 99, { maxDelayMs: 1e12 }));
     expect(early).toBeLessThan(late!);
   });
 });
 
-describe('any policy, after any failures', () => {
+describe('every policy, after any failures', () => {
   const draws = fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), {
     minLength: 1,
     maxLength: 20,
@@ -406,12 +402,12 @@ describe('any policy, after any failures', () => {
   );
   const failures = fc.array(ended.map(failureOf), { minLength: 1, maxLength: 15 });
 
-  const holds = (check: (policy: BackoffPolicy, reconnects: readonly Reconnect[], given: TradeFeedError[]) => void) => {
+  const holds = (check: (policy: BackoffPolicy, reconnects: readonly Reconnect[], ended: TradeFeedError[]) => void) => {
     fc.assert(
-      fc.property(policies, failures, (policy, given) => {
-        const reconnects = reconnectsOf(fold(policy, given));
-        expect(reconnects).toHaveLength(given.length);
-        check(policy, reconnects, given);
+      fc.property(policies, failures, (policy, ended) => {
+        const reconnects = reconnectsOf(fold(policy, ended));
+        expect(reconnects).toHaveLength(ended.length);
+        check(policy, reconnects, ended);
       }),
       { numRuns: cases(60) },
     );
@@ -419,7 +415,7 @@ describe('any policy, after any failures', () => {
   const isStable = ({ stableAfterMs }: BackoffPolicy, { stage, uptimeMs }: TradeFeedError) =>
     stage === 'stream' && uptimeMs >= stableAfterMs;
 
-  it('waits within its bounds, never less than the service asks for, never longer than a timer can', () => {
+  it('waits within its bounds, at least as long as the service requests, and at most as long as a timer can', () => {
     holds((policy, reconnects) => {
       for (const { delayMs, failure } of reconnects) {
         const floorMs = Math.min(failure.retryAfterMs ?? 0, MAX_TIMER_MS);
@@ -433,7 +429,7 @@ describe('any policy, after any failures', () => {
     });
   });
 
-  it('waits 0 only to renew, and only for a stable connection that was not used up', () => {
+  it('waits 0 only to renew, and only once per stable connection', () => {
     holds((policy, reconnects) => {
       reconnects.forEach(({ delayMs, failure, afterStable }, i) => {
         expect(afterStable).toBe(isStable(policy, failure));
@@ -456,27 +452,27 @@ describe('any policy, after any failures', () => {
     });
   });
 
-  it('counts the attempts since the last stable connection, and from no other place', () => {
-    holds((policy, reconnects, given) => {
+  it('counts the attempts since the last stable connection', () => {
+    holds((policy, reconnects, ended) => {
       let attempt = 0;
-      given.forEach((failure, i) => {
+      ended.forEach((failure, i) => {
         attempt = isStable(policy, failure) ? 1 : attempt + 1;
         expect(reconnects[i]?.attempt).toBe(attempt);
       });
     });
   });
 
-  it('links each failure to the one before it, and to no other', () => {
-    holds((_policy, reconnects, given) => {
+  it('links each failure to the previous one', () => {
+    holds((_policy, reconnects, ended) => {
       reconnects.forEach(({ failure }, i) => {
-        expect(failure.endedAt).toBe(given[i]?.endedAt);
-        expect(failure.previous?.endedAt).toBe(given[i - 1]?.endedAt);
+        expect(failure.endedAt).toBe(ended[i]?.endedAt);
+        expect(failure.previous?.endedAt).toBe(ended[i - 1]?.endedAt);
         expect(failure.previous?.previous).toBeUndefined();
       });
     });
   });
 
-  it('draws the jitter from the whole of its range, at the cap as well', () => {
+  it('draws the jitter from its whole range, also at the longest wait', () => {
     fc.assert(
       fc.property(policies, fc.integer({ min: 1, max: 30 }), (policy, attempts) => {
         const drawn: number[] = [];
@@ -503,7 +499,7 @@ describe('any policy, after any failures', () => {
     );
   });
 
-  it('grows the longest wait when connections open and drop at once', () => {
+  it('increases the longest wait when connections open and drop at once', () => {
     fc.assert(
       fc.property(policies, fc.integer({ min: 2, max: 30 }), (policy, attempts) => {
         const steady = { ...policy, jitter: 'none', stableAfterMs: 1 } as const;
@@ -519,13 +515,13 @@ describe('any policy, after any failures', () => {
     );
   });
 
-  it('gives up after maxAttempts exactly', () => {
+  it('stops after exactly maxAttempts', () => {
     fc.assert(
-      fc.property(policies, failures, fc.nat(6), (policy, given, maxAttempts) => {
-        const decisions = fold({ ...policy, maxAttempts }, given);
-        const attempts = reconnectsOf(fold(policy, given)).map(({ attempt }) => attempt);
+      fc.property(policies, failures, fc.nat(6), (policy, ended, maxAttempts) => {
+        const decisions = fold({ ...policy, maxAttempts }, ended);
+        const attempts = reconnectsOf(fold(policy, ended)).map(({ attempt }) => attempt);
         const tooMany = attempts.findIndex((attempt) => attempt > maxAttempts);
-        expect(reconnectsOf(decisions)).toHaveLength(tooMany === -1 ? given.length : tooMany);
+        expect(reconnectsOf(decisions)).toHaveLength(tooMany === -1 ? ended.length : tooMany);
         expect((stopOf(decisions) as TradeFeedError | undefined)?.code).toBe(
           tooMany === -1 ? undefined : 'retries-exhausted',
         );
@@ -534,19 +530,19 @@ describe('any policy, after any failures', () => {
     );
   });
 
-  it('changes neither the failures nor the decision before', () => {
-    holds((policy, reconnects, given) => {
-      given.forEach((failure) => {
+  it('changes neither the failures nor the previous decision', () => {
+    holds((policy, reconnects, ended) => {
+      ended.forEach((failure) => {
         expect('previous' in failure).toBe(false);
       });
-      const [last, failure] = [Object.freeze({ ...reconnects[0]! }), Object.freeze(given.at(-1)!)];
+      const [last, failure] = [Object.freeze({ ...reconnects[0]! }), Object.freeze(ended.at(-1)!)];
       expect(nextReconnect(Object.freeze({ ...policy }), last, failure)).toHaveProperty('delayMs');
     });
   });
 });
 
 describe('resolveBackoff', () => {
-  it('fills up with the defaults of the design', () => {
+  it('adds the documented defaults', () => {
     expect(resolveBackoff()).toEqual({
       initialDelayMs: 500,
       maxDelayMs: 30_000,
@@ -560,14 +556,14 @@ describe('resolveBackoff', () => {
     expect(Object.isFrozen(defaultBackoff)).toBe(true);
   });
 
-  it('lets what is given count, and nothing that is undefined', () => {
+  it('uses the values that are set and ignores undefined ones', () => {
     const scheduler = new VirtualTimeScheduler();
     const policy = resolveBackoff({ factor: 3, scheduler, jitter: undefined });
     expect(policy).toEqual({ ...defaultBackoff, factor: 3, scheduler });
     expect(policy.scheduler).toBe(scheduler);
   });
 
-  it('takes its own result again', () => {
+  it('accepts its own result', () => {
     expect(resolveBackoff(resolveBackoff({ factor: 3 }))).toEqual(resolveBackoff({ factor: 3 }));
   });
 
@@ -580,13 +576,13 @@ describe('resolveBackoff', () => {
     [{ maxAttempts: '3' }, '`backoff.maxAttempts` must be a whole number, 0 or more, or Infinity)'],
     [{ initialDelayMs: 31_000 }, '`backoff.initialDelayMs` must be at most maxDelayMs (30000), got 31000'],
     [{ retries: 3 }, '`backoff.retries` must be left out'],
-  ] as [object, string][])('refuses %j', (given, message) => {
-    expect(() => resolveBackoff(given)).toThrow(message);
-    expect(() => resolveBackoff(given)).toThrow(TradeFeedError);
+  ] as [object, string][])('refuses %j', (options, message) => {
+    expect(() => resolveBackoff(options)).toThrow(message);
+    expect(() => resolveBackoff(options)).toThrow(TradeFeedError);
   });
 });
 
-it('takes a longest wait that is shorter than the default of the first one, and what it made of it again', () => {
+it('accepts a longest wait that is shorter than the default of the first one, and its own result', () => {
   const policy = resolveBackoff({ maxDelayMs: 300 });
   expect(policy).toMatchObject({ initialDelayMs: 300, maxDelayMs: 300 });
   expect(resolveBackoff(policy)).toEqual(policy);

@@ -12,7 +12,7 @@ const disconnected = (at: number, facts: FailureFacts): Disconnected => ({
   failure: createTradeFeedError({ endedAt: at, ...facts }),
 });
 
-// Small letters: what happened; the capital one behind an `opened` is its gap.
+// Small letters are events. A capital letter after an `opened` is its gap.
 const t: LifecycleEvent = { type: 'ticket-requested', at: 1, feed: 'market' };
 const i: LifecycleEvent = { type: 'ticket-issued', at: 2, feed: 'market', expiresAt: '2026-11-20T12:00:00Z' };
 const r: LifecycleEvent = { type: 'reconnecting', at: 3, delayMs: 5, attempt: 1, verdict: 'backoff' };
@@ -39,51 +39,51 @@ const check = (source: string, expected: string, more: Readonly<Record<string, L
 };
 
 describe('withGaps', () => {
-  it('passes everything on in its place; the first connection opens without a gap', () => {
+  it('passes all events on in order, without a gap after the first connection', () => {
     const source = '  t-i-o---';
     const sub = '     ^-------!';
     const expected = 't-i-o---';
     check(source, expected, {}, sub);
   });
 
-  it('puts a gap behind the opening that ends an outage, in the same moment', () => {
+  it('adds a gap after the opening that ends an outage, in the same moment', () => {
     const source = '  -o-d-r-t-i-p-----';
     const expected = '-o-d-r-t-i-(pG)--';
     check(source, expected);
   });
 
-  it('tells of each outage once, with its own failure', () => {
+  it('reports each outage once, with its own failure', () => {
     const source = '  -o-d-p-----e-q----';
     const expected = '-o-d-(pG)--e-(qH)-';
     check(source, expected);
   });
 
-  it('tells of an outage no second time when a connection opens without one', () => {
+  it('does not report an outage again when a connection opens without an outage', () => {
     const source = '  -o-d-p-----q-';
     const expected = '-o-d-(pG)--q-';
     check(source, expected);
   });
 
-  it('begins the gap at the end of the last open connection, however many attempts failed since', () => {
+  it('starts the gap at the end of the last open connection, however many attempts failed since', () => {
     const source = '  -o-d-t-k-r-t-i-h-r-p-----';
     const expected = '-o-d-t-k-r-t-i-h-r-(pG)--';
     check(source, expected);
   });
 
-  it('tells of no gap before the first connection, however many attempts failed', () => {
+  it('reports no gap before the first connection, however many attempts failed', () => {
     const source = '  -k-r-h-r-o-';
     const expected = '-k-r-h-r-o-';
     check(source, expected);
   });
 
-  it('begins the gap of a stalled connection when it was last heard', () => {
+  it('starts the gap of a stalled connection when its last bytes arrived', () => {
     const s = disconnected(40_000, { stage: 'stream', code: 'connection-stalled', endedAt: 5_000 });
     const u = opened(2, 40_500);
     const S: Gap = { type: 'gap', from: 5_000, to: 40_500, durationMs: 35_500, failure: s.failure };
     check('  o-s-u----', 'o-s-(uS)', { s, u, S });
   });
 
-  it('has no negative length when the clock was set back meanwhile', () => {
+  it('has no negative length if the clock was set back', () => {
     const u = opened(2, 1_500);
     const S: Gap = { type: 'gap', from: 1_500, to: 1_500, durationMs: 0, failure: d.failure };
     check('  o-d-u----', 'o-d-(uS)', { u, S });
@@ -94,25 +94,25 @@ describe('withGaps', () => {
     check('-o-d-#', '-o-d-#');
   });
 
-  it('leaves its source when the consumer leaves', () => {
+  it('unsubscribes from its source when the consumer unsubscribes', () => {
     const source = '  -o-d-p-----';
     const sub = '     ^---!';
     const expected = '-o-d';
     check(source, expected, {}, sub);
   });
 
-  it('gives each subscription outages of its own', () => {
+  it('tracks the outages of each subscription separately', () => {
     new TestScheduler((actual, wanted) => {
       expect(actual).toEqual(wanted);
     }).run(({ hot, expectObservable, expectSubscriptions }) => {
       const source = hot('  -o-d-p----', events);
       const early = '       ^---------!';
       const late = '        ----^-----!';
-      const toldEarly = '   -o-d-(pG)-';
-      const toldLate = '    -----p----';
-      const told$ = source.pipe(withGaps());
-      expectObservable(told$, early).toBe(toldEarly, events);
-      expectObservable(told$, late).toBe(toldLate, events);
+      const expectedEarly = '   -o-d-(pG)-';
+      const expectedLate = '    -----p----';
+      const events$ = source.pipe(withGaps());
+      expectObservable(events$, early).toBe(expectedEarly, events);
+      expectObservable(events$, late).toBe(expectedLate, events);
       expectSubscriptions(source.subscriptions).toBe([early, late]);
     });
   });

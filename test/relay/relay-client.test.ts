@@ -7,7 +7,7 @@ import { RelayRun } from '../../src/relay/relay-run.js';
 import { disconnected, gapOf, opened, reconnecting } from '../operators/stream.js';
 import { eventsIn, frame, range } from './support.js';
 import { cases } from '../support/cases.js';
-import { type WireEvent } from './support.js';
+import type { WireEvent } from './support.js';
 
 const runOf = (bounds: { capacity?: number; capacityBytes?: number; maxReplayBytes?: number } = {}) =>
   new RelayRun({ capacity: 1_000, capacityBytes: 1e6, maxReplayBytes: 1e6, ...bounds }, () => 500);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { frameLine } from '../../src/operators/node/recording-line.js';
+import { frameLine } from '../../src/operators/node/recording/recording-line.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { RelayClient } from '../../src/relay/relay-client.js';
 import { sseText } from '../../src/relay/relay-message.js';
@@ -8,7 +8,7 @@ import { RelayRun } from '../../src/relay/relay-run.js';
 import { disconnected, gapOf, opened, reconnecting } from '../operators/stream.js';
 import { eventsIn, frame, isFrame, range, watermarkIn } from './support.js';
 import { cases } from '../support/cases.js';
-import { type WireEvent } from './support.js';
+import type { WireEvent } from './support.js';
 
 const begin = 1_000_000;
 

@@ -61,7 +61,7 @@ describe('the module of NestJS', () => {
     started = await startApp({ imports: [TradeFeedTestingModule.forRoot()], controllers: [FeedController] });
     expect(await ask('/open')).toMatchObject({ status: 500 });
     expect(started.app.get(TradeFeed).status.state).toBe('idle');
-    expect(started.log.raw).toContain("`authorize` must be who decides who may read: 'guard' or 'everybody'");
+    expect(started.log.raw).toContain("`authorize` must be 'guard' or 'everybody': it decides who may read");
   });
 
   it.each<[string, unknown]>([

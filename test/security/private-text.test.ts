@@ -8,8 +8,9 @@ import { NEVER, type Observable, tap } from 'rxjs';
 import { ProxyAgent } from 'undici';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { replay$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { stoppedBy } from '../../src/nestjs/feed-status.js';
 import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
-import { frameLine, gapLine } from '../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../src/operators/node/recording/recording-line.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { serviceMeanings } from '../../src/protocol/failures/service-meanings.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
@@ -20,9 +21,8 @@ import { relayMeanings } from '../../src/protocol/failures/relay-meanings.js';
 import { relayReports } from '../../src/protocol/failures/relay-meanings.js';
 import { readFailure } from '../../src/protocol/failures/read-failure.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
-import { crossed, crossing } from '../../src/worker/crossed-error.js';
-import { keptValues } from '../../src/worker/kept-values.js';
-import { standIns } from '../../src/worker/stand-ins.js';
+import { fromCloneable, toCloneable } from '../../src/worker/cloneable-error.js';
+import { placeholders, storedValues } from '../../src/worker/thrown-values.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { openSse, startApp, when } from '../nestjs/support.js';
 import { optionsFor } from '../support/feed.js';
@@ -82,7 +82,7 @@ const origins = {
     new TradeFeedError({ code, stage, verdict, summary: words, advice: words, reason: words, cause: words }),
   fields: (failure: TradeFeedError, words: string) => Object.assign(failure, { host: words, config: { key: words } }),
   worker: (failure: TradeFeedError) =>
-    crossed(structuredClone(crossing(failure, standIns)), keptValues()) as TradeFeedError,
+    fromCloneable(structuredClone(toCloneable(failure, placeholders)), storedValues()) as TradeFeedError,
   recording: (failure: TradeFeedError) => readFailure(JSON.parse(JSON.stringify(failure))),
 } as const;
 
@@ -163,7 +163,7 @@ describe('a page receives only the fixed texts of the library', () => {
       source.subject.error(failure);
       expect(await bytes).not.toMatch(isPrivate);
       expect(await bytes).toContain('"code":"relay-source-failed"');
-      const health = new TradeFeedHealthIndicator({ status: { state: 'stopped', since: 1, failure } }).isHealthy();
+      const health = new TradeFeedHealthIndicator({ status: stoppedBy(failure) }).isHealthy();
       expect(JSON.stringify(health)).not.toMatch(isPrivate);
     },
   );

@@ -5,34 +5,50 @@ import { buildSync } from 'esbuild';
 const root = join(import.meta.dirname, '../..');
 const versionOf = (name) => JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')).version;
 
-/** Bundles a package into one CommonJS file, and returns its path. */
-const bundled = (name) => {
-  const folder = join(root, 'temp/packages');
+const folder = join(root, 'temp/packages');
+
+const write = (file, text) => {
+  mkdirSync(folder, { recursive: true });
+  // Rename is atomic: another run of the tests may write the same file.
+  writeFileSync(`${file}.${process.pid}`, text);
+  renameSync(`${file}.${process.pid}`, file);
+};
+
+/** Bundles a package into one CommonJS file, and returns the path of that file. */
+const bundled = (name, contents = `module.exports = require('${name}');`) => {
   const file = join(folder, `${name}-${versionOf(name)}.cjs`);
   if (existsSync(file)) return file;
   const { outputFiles } = buildSync({
-    stdin: { contents: `module.exports = require('${name}');`, resolveDir: root },
+    stdin: { contents, resolveDir: root },
     bundle: true,
     format: 'cjs',
     platform: 'node',
     target: 'node20',
+    minifyWhitespace: true,
+    minifySyntax: true,
     write: false,
     logLevel: 'error',
   });
-  mkdirSync(folder, { recursive: true });
-  // Rename is atomic: another run of the tests may write the same file.
-  writeFileSync(`${file}.${process.pid}`, outputFiles[0].contents);
-  renameSync(`${file}.${process.pid}`, file);
+  write(file, outputFiles[0].contents);
   return file;
 };
 
+// `rxjs/operators` and the like share classes with `rxjs`, so they are parts of the same file.
+const rxjsParts = ['operators', 'testing', 'fetch'];
+const rxjs = bundled(
+  'rxjs',
+  `module.exports = { ...require('rxjs'), ${rxjsParts.map((part) => `${part}: require('rxjs/${part}')`).join()} };`,
+);
+for (const part of rxjsParts)
+  write(join(folder, `rxjs-${part}.cjs`), `module.exports = require(${JSON.stringify(rxjs)}).${part};`);
+
 /**
- * The packages that jest loads as one file. It loads every file of a package again for each test file, and these have 100 to 300 files.
- * RxJS brings such a bundle. `rxjs/operators` and the like must be the same file, because they share classes.
+ * The packages that jest loads as one file. It loads every file of a package again for each test file, and these packages have 100 to
+ * 300 files.
  */
 export const bundledPackages = {
-  '^rxjs$': join(root, 'node_modules/rxjs/dist/bundles/rxjs.umd.js'),
-  '^rxjs/(operators|testing|fetch)$': join(root, 'test/support/rxjs-parts/$1.cjs'),
+  '^rxjs$': rxjs,
+  [`^rxjs/(${rxjsParts.join('|')})$`]: join(folder, 'rxjs-$1.cjs'),
   '^io-ts$': bundled('io-ts'),
   '^undici$': bundled('undici'),
 };

@@ -4,12 +4,12 @@ import { connect as connectTls, createServer as createTls } from 'node:tls';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { certificateFor } from './certificate.js';
-import { kilobytes, through } from './fault-ends.js';
+import { kilobytes, connectThrough } from './connect-through.js';
 import { type Faults, startFaultProxy } from './fault-proxy.js';
 
 describe('the flow of bytes', () => {
   it('is delayed in order, and the delays of chunks overlap', async () => {
-    await using net = await through({ toClient: { delayMs: 60, jitterMs: 40 } });
+    await using net = await connectThrough({ toClient: { delayMs: 60, jitterMs: 40 } });
     const client = net.client();
     const service = await net.service();
     const sentMs = performance.now();
@@ -25,7 +25,7 @@ describe('the flow of bytes', () => {
   });
 
   it('is limited to a number of bytes per second', async () => {
-    await using net = await through({ toServer: { bytesPerSecond: 100_000 } });
+    await using net = await connectThrough({ toServer: { bytesPerSecond: 100_000 } });
     const client = net.client();
     const startedMs = performance.now();
     client.socket.write(kilobytes(20));
@@ -39,7 +39,7 @@ describe('the flow of bytes', () => {
     ['split', 8],
     ['drip', 800],
   ] as const)('is split into small pieces: %s', async (segments, atLeast) => {
-    await using net = await through({ toClient: { segments } });
+    await using net = await connectThrough({ toClient: { segments } });
     const client = net.client();
     (await net.service()).socket.write(kilobytes(8));
     await client.received(8 * 1_024);
@@ -48,7 +48,7 @@ describe('the flow of bytes', () => {
   });
 
   it('is joined into one chunk', async () => {
-    await using net = await through({ toClient: { segments: 'coalesced' } });
+    await using net = await connectThrough({ toClient: { segments: 'coalesced' } });
     const client = net.client();
     const service = await net.service();
     for (const digit of '01234') {
@@ -62,7 +62,7 @@ describe('the flow of bytes', () => {
 
 describe('a cut', () => {
   it.each([0, 1, 1_000, 70_000])('after %i bytes forwards exactly that many, then resets', async (afterBytes) => {
-    await using net = await through({ toClient: { cut: { afterBytes, how: 'reset' } } });
+    await using net = await connectThrough({ toClient: { cut: { afterBytes, how: 'reset' } } });
     const client = net.client();
     const service = await net.service();
     service.socket.write(kilobytes(100));
@@ -73,7 +73,7 @@ describe('a cut', () => {
   });
 
   it('ends one direction with FIN and keeps the other open', async () => {
-    await using net = await through({ toClient: { cut: { afterBytes: 3, how: 'end' } } });
+    await using net = await connectThrough({ toClient: { cut: { afterBytes: 3, how: 'end' } } });
     const client = net.client();
     const service = await net.service();
     service.socket.write('abcdef');
@@ -84,7 +84,7 @@ describe('a cut', () => {
   });
 
   it('discards everything in both directions from then on', async () => {
-    await using net = await through({ toServer: { cut: { afterBytes: 3, how: 'half-open' } } });
+    await using net = await connectThrough({ toServer: { cut: { afterBytes: 3, how: 'half-open' } } });
     const client = net.client();
     client.socket.write('abcdef');
     const service = await net.service();

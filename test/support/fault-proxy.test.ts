@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { kilobytes, through } from './fault-ends.js';
+import { kilobytes, connectThrough } from './connect-through.js';
 
 describe('without a fault', () => {
   it('forwards all bytes in both directions, and FIN', async () => {
-    await using net = await through({});
+    await using net = await connectThrough({});
     const client = net.client();
     client.socket.end('question');
     const service = await net.service();
@@ -18,7 +18,7 @@ describe('without a fault', () => {
   });
 
   it('forwards a reset from either side', async () => {
-    await using net = await through({});
+    await using net = await connectThrough({});
     const [one, other] = [net.client(), net.client()];
     const services = [await net.service(1), await net.service(2)] as const;
     one.socket.resetAndDestroy();
@@ -30,7 +30,7 @@ describe('without a fault', () => {
 
 describe('connections', () => {
   it('are refused on request, and without a target', async () => {
-    await using net = await through((n) => ({ refuse: n === 1 }));
+    await using net = await connectThrough((n) => ({ refuse: n === 1 }));
     expect(await net.client().ended).toBe('ECONNRESET');
     const { target } = net.proxy;
     net.proxy.target = undefined;
@@ -47,12 +47,12 @@ describe('connections', () => {
     const { port } = server.address() as AddressInfo;
     server.close();
     await once(server, 'close');
-    await using net = await through({}, { target: port });
+    await using net = await connectThrough({}, { target: port });
     expect(await net.client().ended).toBe('ECONNRESET');
   });
 
   it('are reordered: one connects to the target after the next', async () => {
-    await using net = await through((n) => (n === 1 ? { connectAfter: 'next' } : {}), { holdMs: 5_000 });
+    await using net = await connectThrough((n) => (n === 1 ? { connectAfter: 'next' } : {}), { holdMs: 5_000 });
     net.client().socket.write('first');
     await once(net.client().socket.setNoDelay(), 'connect');
     for (const n of [1, 2]) await net.service(n);
@@ -61,7 +61,7 @@ describe('connections', () => {
   });
 
   it('that wait for the next one connect after a time limit', async () => {
-    await using net = await through({ connectAfter: 'next' }, { holdMs: 20 });
+    await using net = await connectThrough({ connectAfter: 'next' }, { holdMs: 20 });
     net.client().socket.write('alone');
     await (await net.service()).received(5);
   });
@@ -70,7 +70,7 @@ describe('connections', () => {
     ['reset', 'ECONNRESET'],
     ['end', 'FIN'],
   ] as const)('that are open end with %s()', async (method, seen) => {
-    await using net = await through({});
+    await using net = await connectThrough({});
     const clients = [net.client(), net.client()];
     const services = [await net.service(1), await net.service(2)];
     net.proxy[method]();
@@ -78,7 +78,7 @@ describe('connections', () => {
   });
 
   it('that are open become half-open with halfOpen(), later ones do not', async () => {
-    await using net = await through({});
+    await using net = await connectThrough({});
     const before = net.client();
     const service = await net.service(1);
     net.proxy.halfOpen();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { kilobytes, through } from './fault-ends.js';
+import { kilobytes, connectThrough } from './connect-through.js';
 import { randomFaults, seededRandom } from './fault-random.js';
 import { cases } from './cases.js';
 
@@ -26,7 +26,7 @@ describe('random faults', () => {
       fc.asyncProperty(fc.nat(), async (seed) => {
         const { toClient = {} } = randomFaults(seededRandom(seed));
         const { bytesPerSecond: _, ...faults } = toClient;
-        await using net = await through({ toClient: faults }, { random: seededRandom(seed) });
+        await using net = await connectThrough({ toClient: faults }, { random: seededRandom(seed) });
         const client = net.client();
         const service = await net.service();
         service.socket.end(kilobytes(10));

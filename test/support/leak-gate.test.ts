@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,48 +7,48 @@ import { basename, join, resolve } from 'node:path';
 // Small test files, each with one passing test, and the expected message of the gate.
 const files: Readonly<Record<string, { source: string; message?: string }>> = {
   'leaves-a-timer': {
-    source: `test('passes', () => { setTimeout(() => {}, 60_000); });`,
+    source: `it('passes', () => { setTimeout(() => {}, 60_000); });`,
     message: 'leaks: 1 Timeout ',
   },
   'leaves-an-interval': {
-    source: `test('passes', () => { setInterval(() => {}, 50); setInterval(() => {}, 50); });`,
+    source: `it('passes', () => { setInterval(() => {}, 50); setInterval(() => {}, 50); });`,
     message: 'leaks: 2 Timeout ',
   },
-  'leaves-a-timer-behind-fake-ones': {
-    source: `test('passes', () => { setTimeout(() => {}, 60_000); jest.useFakeTimers(); });`,
+  'leaves-a-timer-before-fake-ones': {
+    source: `it('passes', () => { setTimeout(() => {}, 60_000); jest.useFakeTimers(); });`,
     message: 'leaks: 1 Timeout ',
   },
   'leaves-a-server': {
-    source: `test('passes', (done) => { createServer().listen(0, '127.0.0.1', done); });`,
+    source: `it('passes', (done) => { createServer().listen(0, '127.0.0.1', done); });`,
     message: 'leaks: 1 TCPServerWrap ',
   },
   'leaves-a-socket': {
     source: `
       const server = createServer();
       beforeAll((done) => { server.listen(0, '127.0.0.1', done); });
-      test('passes', (done) => { connect(server.address().port, '127.0.0.1', done); });
+      it('passes', (done) => { connect(server.address().port, '127.0.0.1', done); });
       afterAll(() => { server.close(); });`,
     message: 'TCPSocketWrap',
   },
   'leaves-a-rejection': {
-    source: `test('passes', () => {}); afterAll(() => { setImmediate(() => { Promise.reject(new Error('late')); }); });`,
+    source: `it('passes', () => {}); afterAll(() => { setImmediate(() => { Promise.reject(new Error('late')); }); });`,
     message: 'late',
   },
   'leaves-nothing': {
     source: `
       const server = createServer((socket) => { socket.end('bye'); });
       beforeAll((done) => { server.listen(0, '127.0.0.1', done); });
-      test('passes', (done) => { connect(server.address().port, '127.0.0.1').resume().once('close', () => done()); });
-      test('logs', () => { console.log('a line'); process.stdout.write(''); });
+      it('passes', (done) => { connect(server.address().port, '127.0.0.1').resume().once('close', () => done()); });
+      it('logs', () => { console.log('a line'); process.stdout.write(''); });
       afterAll(() => { server.close(); });`,
   },
   'closes-a-little-later': {
-    source: `test('passes', () => { setTimeout(() => {}, 300); });`,
+    source: `it('passes', () => { setTimeout(() => {}, 300); });`,
   },
 };
 
 const prelude = `
-  import { afterAll, beforeAll, jest, test } from '@jest/globals';
+  import { afterAll, beforeAll, it, jest } from '@jest/globals';
   import { connect, createServer } from 'node:net';`;
 
 interface Outcome {
@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the leak gate', () => {
-  test.each(Object.entries(files))('judges a file that %s', (name, { message }) => {
+  it.each(Object.entries(files))('judges a file that %s', (name, { message }) => {
     const outcome = outcomes.get(name);
     expect(outcome?.message ?? '').toContain(message ?? '');
     expect(outcome?.status).toBe(message === undefined ? 'passed' : 'failed');

@@ -5,7 +5,7 @@ import { Agent, request } from 'undici';
 import WebSocket from 'ws';
 import type { ServiceEvent, TradeFeedService } from 'rx-trade-feed/testing';
 
-/** A ticket response as it came: the tests check its form themselves. */
+/** An unchecked ticket response: the tests check its form. */
 export interface BareTicket {
   readonly ticket: string;
   readonly token_type: string;
@@ -15,17 +15,17 @@ export interface BareTicket {
   readonly subprotocol: string;
 }
 
-/** An HTTP answer, its body parsed. */
+/** An HTTP answer with a parsed body. */
 export interface BareAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: unknown;
 }
 
-/** The code of the stand-in error body. */
+/** Returns the code of the default error body. */
 export const errorCode = ({ body }: BareAnswer): unknown => (body as { error: { code: unknown } }).error.code;
 
-/** Waits for `close`, also when an error comes first, which `once` of `node:events` takes for the end. */
+/** Waits for `close`, also after an error. `once` of `node:events` would reject at the error. */
 export const closeOf = (emitter: EventEmitter): Promise<unknown[]> =>
   new Promise((resolve) => {
     emitter.on('error', () => undefined);
@@ -34,7 +34,7 @@ export const closeOf = (emitter: EventEmitter): Promise<unknown[]> =>
     });
   });
 
-/** Sends one HTTP request over a connection of its own. */
+/** Sends one HTTP request over a separate connection. */
 export const send = async (
   url: string,
   { ca, ...options }: Parameters<typeof request>[1] & { readonly ca?: string } = {},
@@ -46,7 +46,7 @@ export const send = async (
   return { status: statusCode, headers, body: text === '' ? undefined : (JSON.parse(text) as unknown) };
 };
 
-/** Posts a ticket request. */
+/** Sends a ticket request. */
 export const postTicket = (
   { baseUrl }: TradeFeedService,
   apiKey?: string,
@@ -63,23 +63,23 @@ export const postTicket = (
     ...(ca === undefined ? {} : { ca }),
   });
 
-/** Takes a ticket that must be granted. */
+/** Requests a ticket, and expects that it is granted. */
 export const takeTicket = async (service: TradeFeedService, apiKey: string, feed?: string): Promise<BareTicket> => {
   const { status, body } = await postTicket(service, apiKey, feed === undefined ? undefined : { feed });
   if (status !== 200) throw new Error(`The ticket was refused with ${status}.`);
   return body as BareTicket;
 };
 
-/** A bare ws client: what it received is kept from the first byte on. */
+/** A plain ws client that stores all received data from the first byte on. */
 export interface BareSocket {
   readonly ws: WebSocket;
   readonly messages: { readonly data: Buffer; readonly isBinary: boolean }[];
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  /** Gives the first messages as text, as soon as there are that many. */
+  /** Returns the first `count` messages as text, when they have arrived. */
   first(count: number): Promise<string[]>;
 }
 
-/** What a handshake is made with; by default what the ticket says. */
+/** The parts of a handshake, by default from the ticket. */
 export interface HandshakeOptions {
   readonly url?: string;
   readonly protocols?: readonly string[];
@@ -87,7 +87,7 @@ export interface HandshakeOptions {
   readonly ca?: string;
 }
 
-/** Tries a handshake: gives the open socket, or the refusal. */
+/** Tries a handshake. Returns the open socket or the refusal. */
 export const tryHandshake = async (
   { ticket, wss_url, subprotocol }: Pick<BareTicket, 'ticket' | 'wss_url' | 'subprotocol'>,
   { url = wss_url, protocols = [subprotocol], headers, ca }: HandshakeOptions = {},
@@ -123,14 +123,14 @@ export const tryHandshake = async (
   });
 };
 
-/** Makes a handshake that must succeed. */
+/** Performs a handshake, and expects that it succeeds. */
 export const openSocket = async (ticket: BareTicket, options?: HandshakeOptions): Promise<BareSocket> => {
   const result = await tryHandshake(ticket, options);
   if ('status' in result) throw new Error(`The handshake was refused with ${result.status}.`);
   return result;
 };
 
-/** Makes a handshake that must be refused. */
+/** Performs a handshake, and expects a refusal. */
 export const refusedHandshake = async (
   ticket: Pick<BareTicket, 'ticket' | 'wss_url' | 'subprotocol'>,
   options?: HandshakeOptions,
@@ -141,7 +141,7 @@ export const refusedHandshake = async (
   throw new Error('The handshake was not refused.');
 };
 
-/** Takes a ticket and opens a connection with it. */
+/** Requests a ticket and opens a connection with it. */
 export const connectAs = async (service: TradeFeedService, apiKey: string, feed?: string): Promise<BareSocket> =>
   openSocket(await takeTicket(service, apiKey, feed));
 
@@ -152,14 +152,14 @@ export const nextEvent = <T extends ServiceEvent['type']>(
 ): Promise<Extract<ServiceEvent, { type: T }>> =>
   firstValueFrom(events$.pipe(filter((event): event is Extract<ServiceEvent, { type: T }> => event.type === type)));
 
-/** Keeps every event of a service from now on. */
+/** Records all events of a service from now on. */
 export const recordEvents = ({ events$ }: TradeFeedService): ServiceEvent[] => {
   const events: ServiceEvent[] = [];
   events$.subscribe((event) => events.push(event));
   return events;
 };
 
-/** Sends raw bytes over TCP and gives all that comes back until the service ends the connection. */
+/** Sends raw bytes over TCP, and returns all received bytes when the service has closed the connection. */
 export const sendRaw = async ({ baseUrl }: TradeFeedService, ...lines: string[]): Promise<string> => {
   const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1');
   let text = '';
@@ -170,7 +170,7 @@ export const sendRaw = async ({ baseUrl }: TradeFeedService, ...lines: string[])
   return text;
 };
 
-/** The lines of a handshake that is right but for some changes. */
+/** Returns the lines of a valid handshake, with some changes. */
 export const handshakeLines = (
   ticket: string,
   changes: Readonly<Record<string, string | undefined>> = {},
@@ -189,10 +189,10 @@ export const handshakeLines = (
   return [`${target} HTTP/1.1`, ...lines];
 };
 
-/** A TCP connection whose handshake was accepted: what it sends and answers is up to the test. */
+/** A TCP connection with an accepted handshake: the test decides what it sends. */
 export interface RawSocket {
   readonly socket: Socket;
-  /** Gives all bytes that came, once the connection is over. */
+  /** Returns all received bytes when the connection is closed. */
   readonly received: Promise<Buffer>;
 }
 

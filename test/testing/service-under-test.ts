@@ -15,15 +15,15 @@ export const serviceFactory = (): ((options?: TradeFeedServiceOptions) => Promis
   };
 };
 
-/** A clock that stands until a test moves it. */
+/** A clock that moves only when a test moves it. */
 export interface StoodClock {
   readonly scheduler: VirtualTimeScheduler;
-  /** Moves the time on, and runs what is due. */
+  /** Moves the time forward, and runs the actions that are due. */
   advance(ms: number): void;
 }
 
-/** Makes a clock that stands at 0. */
-export const stoodClock = (): StoodClock => {
+/** Creates a clock at 0. */
+export const manualClock = (): StoodClock => {
   const scheduler = new VirtualTimeScheduler();
   return {
     scheduler,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -170,32 +170,32 @@ const found = (rule: string): readonly string[] =>
   [...new Set(oddities.filter(({ rule: { name } }) => name === rule).map(({ from, to }) => `${from} -> ${to}`))].sort();
 
 describe('the import rules', () => {
-  test('have a row in this test for every room', () => {
+  it('have a row in this test for every room', () => {
     expect(Object.keys(table).sort()).toEqual(Object.keys(files).sort());
   });
 
-  test.each(Object.entries(table))('let %s import what its row names, nothing else', (room, { may }) => {
+  it.each(Object.entries(table))('let %s import what its row names, nothing else', (room, { may }) => {
     expect(refused(asValues, room)).toEqual(allBut(room, may));
   });
 
-  test.each(Object.entries(table))('hold for the type-only imports of %s too', (room, { may, mayAsType = [] }) => {
+  it.each(Object.entries(table))('hold for the type-only imports of %s too', (room, { may, mayAsType = [] }) => {
     expect(refused(asTypes, room)).toEqual(allBut(room, [...may, ...mayAsType]));
   });
 
-  test('refuse cycles, those of a type and those of tests too', () => {
+  it('refuse cycles, those of a type and those of tests too', () => {
     expect(found('no-cycles')).toEqual(['src/protocol/a.ts -> src/protocol/b.ts', 'test/one.ts -> test/two.ts']);
   });
 
-  test('refuse a file that only a test reaches', () => {
+  it('refuse a file that only a test reaches', () => {
     const unreached = found('no-orphans').map((edge) => edge.split(' -> ')[1]);
     expect([...new Set(unreached)]).toEqual(['src/protocol/dead.ts', 'src/utils/helper.ts']);
   });
 
-  test('refuse a file in a folder without a row', () => {
+  it('refuse a file in a folder without a row', () => {
     expect(found('no-row')).toEqual(['src/utils/helper.ts -> src/protocol/a.ts']);
   });
 
-  test('refuse a Node built-in or a socket library that the browser reaches by way of others', () => {
+  it('refuse a Node built-in or a socket library that the browser reaches by way of others', () => {
     const reached = found('browser-without-node').map((edge) => nameOf(edge.split(' -> ')[1] ?? ''));
     expect(reached).toEqual(['node:fs', 'ws']);
   });

@@ -8,8 +8,8 @@ import { accept, binary, close, type HandshakeStep, startWire, text, type Wire, 
 const frames$ = (wire: Wire) =>
   of<Feed>('market').pipe(requestTicket(optionsFor(wire)), openConnection({ ...optionsFor(wire), agent: new Agent() }));
 
-// Such a socket is read by ws alone.
-describe("through a user's own agent", () => {
+// Only ws reads the socket of an agent.
+describe("with a user's agent", () => {
   it('delivers text, binary and fragmented frames in order', async () => {
     const fragmented = Buffer.concat([wsFrame(1, 'c', false), wsFrame(9), wsFrame(0, 'd')]);
     await using wire = await startWire({
@@ -25,14 +25,14 @@ describe("through a user's own agent", () => {
     expect(wire.opcodes).toEqual([10, 8]);
   });
 
-  it('delivers all that came before a close, then its failure, at once, though the server keeps the socket open', async () => {
+  it('emits the frames before a close, then its failure, at once, although the server keeps the socket open', async () => {
     await using wire = await startWire({
       handshake: [accept(text('a'), close(4003, 'access expired'), text('late'))],
       staysOpen: true,
       ignoresClose: true,
     });
     const seen: string[] = [];
-    // The closing handshake would be cut after 1 s.
+    // The closing handshake would be aborted after 1 s.
     const cut = new Promise((_, reject) => setTimeout(reject, 700, new Error('not at once')).unref());
     const ended = frames$(wire).forEach((frame) => {
       seen.push(frame.text());
@@ -41,7 +41,7 @@ describe("through a user's own agent", () => {
     expect(seen).toEqual(['a']);
   });
 
-  it('stays connected from one read to the next, and stamps each frame with its time', async () => {
+  it('stays connected between reads, and each frame has the time of its read', async () => {
     let push: (frame: Buffer) => void = () => undefined;
     const open: HandshakeStep = (peer, wire, n) => {
       push = (frame) => void peer.socket.write(frame);

@@ -3,15 +3,15 @@ import { firstValueFrom } from 'rxjs';
 import { resolveTicketOptions } from '../../src/options.js';
 import { apiKey$ } from '../../src/transport/api-key.js';
 
-const asked = (apiKey: () => string | Promise<string>, ticketTimeoutMs = 5_000) =>
+const keyOf = (apiKey: () => string | Promise<string>, ticketTimeoutMs = 5_000) =>
   firstValueFrom(apiKey$(resolveTicketOptions({ baseUrl: 'http://localhost', apiKey, ticketTimeoutMs })));
 
 // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as a user's function may
 const throwing = (reason: unknown): Promise<never> => Promise.reject(reason);
 
 describe('apiKey$', () => {
-  it('wraps what a function gives', async () => {
-    const key = await asked(() => Promise.resolve('planted'));
+  it('wraps the key that a function returns in a Secret', async () => {
+    const key = await keyOf(() => Promise.resolve('planted'));
     expect([String(key), key.reveal()]).toEqual(['[secret]', 'planted']);
   });
 
@@ -19,9 +19,9 @@ describe('apiKey$', () => {
     ['rejects with an error', new Error('no vault'), 'no vault'],
     ['rejects with something else', 'planted-secret', 'it rejected'],
   ])(
-    'says that there is no key when it %s, and shows nothing but the message of an error',
+    'fails with api-key-unavailable when the function %s, and shows only the message of an error',
     async (_, thrown, words) => {
-      const failure = asked(() => throwing(thrown));
+      const failure = keyOf(() => throwing(thrown));
       await expect(failure).rejects.toMatchObject({
         code: 'api-key-unavailable',
         stage: 'ticket',
@@ -31,8 +31,8 @@ describe('apiKey$', () => {
     },
   );
 
-  it('says how long it waited for one', async () => {
-    const failure = asked(() => new Promise<string>(() => undefined), 20);
+  it('reports how long it waited for the function', async () => {
+    const failure = keyOf(() => new Promise<string>(() => undefined), 20);
     await expect(failure).rejects.toMatchObject({
       code: 'api-key-unavailable',
       message: expect.stringContaining('(no answer in 20 ms)'),
@@ -40,11 +40,13 @@ describe('apiKey$', () => {
   });
 
   it.each(['', 'a b', 7 as unknown as string, undefined as unknown as string])(
-    'takes no text that cannot be sent: %j',
+    'refuses a value that cannot be sent as a header: %j',
     async (key) => {
-      await expect(asked(() => key)).rejects.toMatchObject({
+      await expect(keyOf(() => key)).rejects.toMatchObject({
         code: 'invalid-options',
-        message: expect.stringContaining('`apiKey` must be a function that gives a text of visible ASCII characters)'),
+        message: expect.stringContaining(
+          '`apiKey` must be a function that returns a string of visible ASCII characters)',
+        ),
       });
     },
   );

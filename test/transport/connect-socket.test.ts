@@ -12,7 +12,7 @@ describe('originOf', () => {
     ['http://127.0.0.1:8080/a', 'ws://127.0.0.1:8080/b'],
     ['http://localhost/', 'ws://localhost:80'],
     ['https://[::1]:8443/', 'wss://[::1]:8443/ws'],
-  ])('is the same of %s and %s', (a, b) => {
+  ])('is equal for %s and %s', (a, b) => {
     expect(originOf(new URL(a))).toBe(originOf(new URL(b)));
   });
 
@@ -20,14 +20,14 @@ describe('originOf', () => {
     ['wss://a.example/', 'wss://b.example/'],
     ['wss://a.example/', 'wss://a.example:444/'],
     ['wss://a.example:80/', 'ws://a.example/'],
-  ])('is not the same of %s and %s', (a, b) => {
+  ])('is different for %s and %s', (a, b) => {
     expect(originOf(new URL(a))).not.toBe(originOf(new URL(b)));
   });
 });
 
 describe('connectSocket', () => {
-  it('connects to an IPv6 address, which stands in brackets in a URL', async () => {
-    // Nothing listens there, and there may be no IPv6 at all: the error names the address.
+  it('connects to an IPv6 address, which has brackets in a URL', async () => {
+    // Nothing listens there, and the machine may not have IPv6: the error names the address.
     const [error] = (await once(connectSocket(new URL('ws://[::1]:1/')), 'error')) as [Error];
     expect(error).toMatchObject({ address: '::1', port: 1 });
   });
@@ -35,19 +35,19 @@ describe('connectSocket', () => {
   it.each([
     ['ws:', false],
     ['wss:', true],
-  ])('is ready once it may be written to: %s', async (_, isTls) => {
+  ])('is ready when it can be written to: %s', async (_, isTls) => {
     const tls = await certificateFor();
     await using wire = await startWire(isTls ? { tls } : {});
     const socket = connectSocket(new URL(wire.wssUrl), { ca: tls.cert });
     expect(isReady(socket)).toBe(false);
     await new Promise<void>((resolve) => whenReady(socket, resolve));
     expect(isReady(socket)).toBe(true);
-    // Also for whoever asks when it is.
+    // Also if the socket was ready before the call.
     await new Promise<void>((resolve) => whenReady(socket, resolve));
     socket.destroy();
   });
 
-  it('goes to the address, whatever its options of TLS say', async () => {
+  it('connects to the host of the URL, whatever the TLS options contain', async () => {
     const tls = await certificateFor();
     await using wire = await startWire({ tls });
     await using elsewhere = await startWire({ tls });
@@ -59,7 +59,7 @@ describe('connectSocket', () => {
     socket.destroy();
   });
 
-  it.each(['ws:', 'wss:'])('sends what is small at once: an answer to a ping, an upgrade: %s', (protocol) => {
+  it.each(['ws:', 'wss:'])('sends small messages without delay, such as a pong or an upgrade: %s', (protocol) => {
     const atOnce = jest.spyOn(Socket.prototype, 'setNoDelay');
     const socket = connectSocket(new URL(`${protocol}//127.0.0.1:1`));
     socket.on('error', () => undefined).destroy();
@@ -67,7 +67,7 @@ describe('connectSocket', () => {
     atOnce.mockRestore();
   });
 
-  it('is ready too when a certificate that is not trusted is put up with', async () => {
+  it('is also ready with an untrusted certificate if rejectUnauthorized is false', async () => {
     await using wire = await startWire({ tls: await certificateFor() });
     const socket = connectSocket(new URL(wire.wssUrl), { rejectUnauthorized: false });
     await new Promise<void>((resolve) => whenReady(socket, resolve));
@@ -75,7 +75,7 @@ describe('connectSocket', () => {
     socket.destroy();
   });
 
-  it('is not ready when TCP is there and TLS is not', async () => {
+  it('is not ready after the TCP connection and before the end of the TLS handshake', async () => {
     await using gate = await startGate(['silence']);
     const socket = connectSocket(new URL(`wss://127.0.0.1:${gate.port}`));
     await once(socket, 'connect');
@@ -88,7 +88,7 @@ describe('connectSocket', () => {
     ['localhost', undefined, 'localhost'],
     ['127.0.0.1', 'feed.example', 'feed.example'],
     ['localhost', 'feed.example', 'feed.example'],
-  ])('names %s to the server, with the servername %s, as %s', async (host, servername, named) => {
+  ])('sends %s as the server name, with the servername %s, as %s', async (host, servername, named) => {
     const tls = await certificateFor(servername);
     await using wire = await startWire({ tls });
     const url = new URL(`wss://${host}:${portOf(wire.wssUrl)}`);

@@ -8,7 +8,7 @@ const late = new Error('late');
 
 const recorder = () => ({ next: jest.fn(), error: jest.fn(), complete: jest.fn() });
 
-// `deadline` and the turn of the event loop have no scheduler to inject: jest's own virtual time stands in.
+// `deadline` and the turn of the event loop accept no scheduler, so the tests use the fake timers of jest.
 beforeEach(() => {
   jest.useFakeTimers();
 });
@@ -19,26 +19,26 @@ afterEach(() => {
 
 describe('socketsRead$', () => {
   it('emits and completes after one turn of the event loop, not before', async () => {
-    const told = recorder();
-    socketsRead$.subscribe(told);
+    const observer = recorder();
+    socketsRead$.subscribe(observer);
     await Promise.resolve();
-    expect(told.next).not.toHaveBeenCalled();
+    expect(observer.next).not.toHaveBeenCalled();
     jest.advanceTimersByTime(0);
-    expect(told.next).toHaveBeenCalledTimes(1);
-    expect(told.complete).toHaveBeenCalledTimes(1);
+    expect(observer.next).toHaveBeenCalledTimes(1);
+    expect(observer.complete).toHaveBeenCalledTimes(1);
   });
 
-  it('leaves nothing behind when it is unsubscribed from', () => {
-    const told = recorder();
-    const subscription = socketsRead$.subscribe(told);
+  it('cleans up when it is unsubscribed', () => {
+    const observer = recorder();
+    const subscription = socketsRead$.subscribe(observer);
     expect(jest.getTimerCount()).toBe(1);
     subscription.unsubscribe();
     expect(jest.getTimerCount()).toBe(0);
     jest.runAllTimers();
-    expect(told.next).not.toHaveBeenCalled();
+    expect(observer.next).not.toHaveBeenCalled();
   });
 
-  it('takes a turn of its own for each subscription', () => {
+  it('uses a separate turn for each subscription', () => {
     const [one, two] = [recorder(), recorder()];
     socketsRead$.subscribe(one).unsubscribe();
     socketsRead$.subscribe(two);
@@ -60,7 +60,7 @@ describe('timerAfterReads', () => {
     });
   };
 
-  it('emits once when the time is over and the sockets were read, then completes', () => {
+  it('emits once after the time, when the sockets were read, then completes', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const reads = cold('     --(r|)');
       const readsSub = ' 10ms ^-!';
@@ -70,7 +70,7 @@ describe('timerAfterReads', () => {
     });
   });
 
-  it.each([2 ** 31, 1e15, Infinity])('waits as long as a timer can for %d ms: it does not fire at once', (ms) => {
+  it.each([2 ** 31, 1e15, Infinity])('waits as long as a timer can for %d ms, instead of firing at once', (ms) => {
     marbles(({ expectObservable }, scheduler) => {
       expectObservable(timerAfterReads(ms, scheduler, of('read'))).toBe(`${MAX_TIMER_MS}ms (t|)`, { t: 0 });
     });
@@ -79,7 +79,7 @@ describe('timerAfterReads', () => {
   it.each([
     ['the wait', '5ms !', []],
     ['the turn of the reads', '11ms !', ['10ms ^!']],
-  ])('leaves nothing behind when it is unsubscribed from in %s', (_when, unsub, readsSubs) => {
+  ])('cleans up when it is unsubscribed during %s', (_when, unsub, readsSubs) => {
     marbles(({ cold, expectObservable, expectSubscriptions, flush }, scheduler) => {
       const reads = cold('--(r|)');
       expectObservable(timerAfterReads(10, scheduler, reads), unsub).toBe('');
@@ -89,61 +89,61 @@ describe('timerAfterReads', () => {
     });
   });
 
-  it('takes one turn of the event loop where nothing else is said', () => {
-    const told = recorder();
-    timerAfterReads(10).subscribe(told);
+  it('uses one turn of the event loop by default', () => {
+    const observer = recorder();
+    timerAfterReads(10).subscribe(observer);
     jest.advanceTimersByTime(9);
-    expect(told.next).not.toHaveBeenCalled();
+    expect(observer.next).not.toHaveBeenCalled();
     jest.advanceTimersByTime(1);
     jest.runAllTimers();
-    expect(told.next).toHaveBeenCalledTimes(1);
-    expect(told.complete).toHaveBeenCalledTimes(1);
+    expect(observer.next).toHaveBeenCalledTimes(1);
+    expect(observer.complete).toHaveBeenCalledTimes(1);
   });
 });
 
 describe('deadline', () => {
-  it('errors when the time is over without a value, and leaves its source', () => {
-    const told = recorder();
+  it('errors after the time without a value, and unsubscribes from its source', () => {
+    const observer = recorder();
     const source = new Subject<number>();
-    source.pipe(deadline(10, () => late)).subscribe(told);
+    source.pipe(deadline(10, () => late)).subscribe(observer);
     jest.advanceTimersByTime(9);
-    expect(told.error).not.toHaveBeenCalled();
+    expect(observer.error).not.toHaveBeenCalled();
     jest.advanceTimersByTime(1);
     jest.runAllTimers();
-    expect(told.error).toHaveBeenCalledTimes(1);
-    expect(told.error).toHaveBeenCalledWith(late);
+    expect(observer.error).toHaveBeenCalledTimes(1);
+    expect(observer.error).toHaveBeenCalledWith(late);
     expect(source.observed).toBe(false);
   });
 
-  it('has no hold on a source that has emitted once, however long the rest takes', () => {
-    const told = recorder();
+  it('does not limit the source after its first value', () => {
+    const observer = recorder();
     const source = new Subject<number>();
-    source.pipe(deadline(10, () => late)).subscribe(told);
+    source.pipe(deadline(10, () => late)).subscribe(observer);
     jest.advanceTimersByTime(9);
     source.next(1);
     expect(jest.getTimerCount()).toBe(0);
     jest.advanceTimersByTime(60_000);
     source.next(2);
     source.complete();
-    expect(told.next.mock.calls).toEqual([[1], [2]]);
-    expect(told.complete).toHaveBeenCalledTimes(1);
-    expect(told.error).not.toHaveBeenCalled();
+    expect(observer.next.mock.calls).toEqual([[1], [2]]);
+    expect(observer.complete).toHaveBeenCalledTimes(1);
+    expect(observer.error).not.toHaveBeenCalled();
   });
 
-  it('lets a value count that had arrived and is read in the turn after the timer', () => {
-    const told = recorder();
+  it('accepts a value that had arrived and is read in the turn after the timer', () => {
+    const observer = recorder();
     const source = new Observable<number>((subscriber) => {
-      // The loop was blocked past the deadline: its timer runs first, then the socket is read.
+      // The event loop was blocked past the deadline: the timer fires first, then the socket is read.
       setTimeout(() => setImmediate(() => subscriber.next(1)), 10);
     });
-    const subscription = source.pipe(deadline(10, () => late)).subscribe(told);
+    const subscription = source.pipe(deadline(10, () => late)).subscribe(observer);
     jest.advanceTimersByTime(1_000);
-    expect(told.next.mock.calls).toEqual([[1]]);
-    expect(told.error).not.toHaveBeenCalled();
+    expect(observer.next.mock.calls).toEqual([[1]]);
+    expect(observer.error).not.toHaveBeenCalled();
     subscription.unsubscribe();
   });
 
-  it('passes an error and a completion of its source on, and stops its timer', () => {
+  it('passes on an error and a completion of its source, and stops its timer', () => {
     const [failed, ended] = [recorder(), recorder()];
     const source = new Subject<number>();
     source.pipe(deadline(10, () => late)).subscribe(failed);
@@ -155,7 +155,7 @@ describe('deadline', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('makes its error only when it is due, and anew each time', () => {
+  it('creates the error only when the time is over, each time', () => {
     const onTimeout = jest.fn(() => new Error('late'));
     const source$ = NEVER.pipe(deadline(10, onTimeout));
     const [one, two] = [recorder(), recorder()];
@@ -168,17 +168,17 @@ describe('deadline', () => {
   });
 
   it.each([2 ** 31, Infinity])('does not fire at once with %d ms', (ms) => {
-    const told = recorder();
-    const subscription = NEVER.pipe(deadline(ms, () => late)).subscribe(told);
+    const observer = recorder();
+    const subscription = NEVER.pipe(deadline(ms, () => late)).subscribe(observer);
     jest.advanceTimersByTime(MAX_TIMER_MS - 1);
-    expect(told.error).not.toHaveBeenCalled();
+    expect(observer.error).not.toHaveBeenCalled();
     subscription.unsubscribe();
   });
 
-  it('leaves nothing behind when it is unsubscribed from', () => {
-    const told = recorder();
+  it('cleans up when it is unsubscribed', () => {
+    const observer = recorder();
     const source = new Subject<number>();
-    const subscription = source.pipe(deadline(10, () => late)).subscribe(told);
+    const subscription = source.pipe(deadline(10, () => late)).subscribe(observer);
     subscription.unsubscribe();
     expect(jest.getTimerCount()).toBe(0);
     expect(source.observed).toBe(false);

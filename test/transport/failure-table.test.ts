@@ -19,7 +19,9 @@ import {
   wsFrame,
 } from '../support/wire.js';
 
-/** One way to cause a failure on the wire. What it means is in the failure table of test/support. */
+/**
+ * One way to cause a failure on the wire. Its meaning is in the failure table of test/support, which is written from the contract.
+ */
 interface Row extends WireScript, Observed {
   readonly what: string;
   readonly retryAfterMs?: number;
@@ -87,13 +89,13 @@ const rows: readonly Row[] = [
   { stage: 'ticket', what: 'reset', code: 'ticket-endpoint-unreachable', ticket: [reset] },
   {
     stage: 'ticket',
-    what: 'no HTTP at all',
+    what: 'an answer that is not HTTP',
     code: 'ticket-endpoint-unreachable',
     ticket: [(response) => response.socket?.end(`garbage ${plantedKey}\r\n\r\n`)],
   },
   {
     stage: 'ticket',
-    what: 'nobody listens',
+    what: 'an unreachable port',
     code: 'ticket-endpoint-unreachable',
     options: { baseUrl: 'http://127.0.0.1:1' },
   },
@@ -106,7 +108,7 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'ticket',
-    what: 'a body cut off',
+    what: 'an incomplete body',
     code: 'ticket-endpoint-unreachable',
     ticket: [
       (response) => {
@@ -124,14 +126,14 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'ticket',
-    what: 'a certificate that the check of the user refuses',
+    what: 'a certificate that checkServerIdentity refuses',
     code: 'untrusted-certificate',
     tls: untrusted,
     options: { tls: { ca: untrusted.cert, checkServerIdentity: () => new Error('not pinned') } },
   },
   {
     stage: 'ticket',
-    what: 'a check of the user that throws',
+    what: 'a checkServerIdentity that throws',
     code: 'untrusted-certificate',
     tls: untrusted,
     options: {
@@ -167,7 +169,7 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'ticket',
-    what: 'a key function that gives no key',
+    what: 'a key function that returns no key',
     code: 'invalid-options',
     options: { apiKey: () => '' },
   },
@@ -230,7 +232,7 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'handshake',
-    what: 'nobody listens',
+    what: 'an unreachable port',
     code: 'handshake-unreachable',
     ticket: [issue({ wss_url: 'ws://127.0.0.1:1/ws' })],
   },
@@ -242,7 +244,7 @@ const rows: readonly Row[] = [
   },
   {
     stage: 'handshake',
-    what: 'a ticket that runs out in the handshake',
+    what: 'a ticket that expires in the handshake',
     code: 'ticket-expired',
     ticket: [issue({ expires_at: '2031-01-01T00:00:00.05Z' }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })],
     handshake: [silence],
@@ -252,7 +254,7 @@ const rows: readonly Row[] = [
   closeRow(4003, 'access expired'),
   closeRow(4003, 'access revoked'),
   closeRow(4003, 'something else'),
-  // The words of the contract are no secrets, though a secret may be a part of them.
+  // The reasons of the contract are not secrets, although a part of them may equal a secret.
   {
     ...closeRow(4003, 'access expired'),
     what: 'e, the ticket',
@@ -297,15 +299,15 @@ const rows: readonly Row[] = [
   badFrameRow('a reserved opcode', wsFrame(3, 'x')),
   badFrameRow('a reserved bit', Buffer.from([0xc1, 0x01, 0x78])),
   badFrameRow('a masked frame', Buffer.from([0x81, 0x81, 1, 2, 3, 4, 0x79])),
-  badFrameRow('a continuation of nothing', wsFrame(0, 'x')),
+  badFrameRow('a continuation without a first fragment', wsFrame(0, 'x')),
 ];
 
-/** Rows that need two services: the ticket comes from one, the handshake goes to the other. */
+/** Rows with two services: one for the ticket, one for the handshake. */
 const handshakeTlsRows = [
   { what: 'an unknown CA', tls: untrusted, options: {} },
   { what: 'a certificate for another host', tls: otherName, options: { tls: { ca: otherName.cert } } },
   {
-    what: 'a certificate that the check of the user refuses',
+    what: 'a certificate that checkServerIdentity refuses',
     tls: untrusted,
     options: { tls: { ca: untrusted.cert, checkServerIdentity: () => new Error('not pinned') } },
   },
@@ -313,11 +315,11 @@ const handshakeTlsRows = [
 
 const tried = new Set<FailureRow>();
 
-describe('the failure table, on the wire', () => {
+describe('the failure table on the wire', () => {
   it.each(rows.map((row) => ({ ...row, ...expectedFailure(row) })))('$stage: $what is $code, $verdict', async (row) => {
     await using wire = await startWire(row);
 
-    // Every connection counts as stable: a renew follows at once, and nothing else does.
+    // Every connection counts as stable: only a renewal follows at once.
     const backoff = { stableAfterMs: 0, ...row.options?.backoff };
     const { failure, goesOn, delayMs, events } = await outcomeOf(optionsFor(wire, { ...row.options, backoff }));
 
@@ -338,7 +340,7 @@ describe('the failure table, on the wire', () => {
     if (row.verdict === 'renew' && row.stage === 'stream') expect(delayMs).toBe(0);
     else if (goesOn) expect(delayMs).toBeGreaterThanOrEqual(row.retryAfterMs ?? 1);
     expect(failure.message).toContain(failure.advice);
-    // One attempt is one ticket request and at most one handshake: nothing was followed, nothing was tried twice.
+    // An attempt is one ticket request and at most one handshake: no redirect was followed, and no request was repeated.
     expect(wire.tickets.length).toBeLessThanOrEqual(1);
     expect(wire.handshakes.length).toBeLessThanOrEqual(1);
     expect(wire.opcodes.filter((opcode) => opcode < 8)).toEqual([]);
@@ -357,7 +359,7 @@ describe('the failure table, on the wire', () => {
     tried.add(failureRow({ stage: 'handshake', code: 'untrusted-certificate' }));
   });
 
-  it('gives up with retries-exhausted after one first attempt and maxAttempts more', async () => {
+  it('stops with retries-exhausted after one first attempt and maxAttempts reconnects', async () => {
     await using wire = await startWire({ ticket: [refuse(500)] });
 
     const error = await new Promise((resolve) => {
@@ -374,7 +376,7 @@ describe('the failure table, on the wire', () => {
     tried.add(failureRow({ stage: 'ticket', code: 'retries-exhausted' }));
   });
 
-  it('is tried in every row', () => {
+  it('is tested in every row', () => {
     expect(failureTable.filter((row) => !tried.has(row))).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { frameHead, isControl, Opcode } from '../../src/transport/frame-head.js'
 const headOf = (...bytes: readonly number[]) => frameHead(Buffer.from([9, ...bytes]), 1);
 const wrong = { bytes: 2, length: Infinity };
 
-// RFC 6455, 5.2, byte by byte; one byte before each head shows that it is read from where it begins.
+// RFC 6455, 5.2, byte by byte. One extra byte before each head shows that `at` is used.
 describe('frameHead', () => {
   it.each([
     ['a text', [0x81, 5], { isFinal: true, opcode: Opcode.Text, bytes: 2, length: 5 }],
@@ -32,7 +32,7 @@ describe('frameHead', () => {
     ['an unknown control opcode', [0x8b, 0]],
     ['a ping in fragments', [0x09, 0]],
     ['a close frame of more than 125 bytes', [0x88, 126, 0, 126]],
-  ])('finds %s wrong, at once', (_, bytes) => {
+  ])('reports %s as invalid at once', (_, bytes) => {
     expect(headOf(...bytes)).toMatchObject(wrong);
     expect(headOf(...bytes.slice(0, 2))).toMatchObject(wrong);
   });
@@ -42,13 +42,13 @@ describe('frameHead', () => {
     ['one byte', [0x81]],
     ['half of a length of 16 bits', [0x81, 126, 1]],
     ['most of a length of 64 bits', [0x81, 127, 0, 0, 0, 0, 0, 0, 1]],
-  ])('waits for more after %s', (_, bytes) => {
+  ])('needs more bytes after %s', (_, bytes) => {
     expect(headOf(...bytes)).toBeUndefined();
   });
 });
 
 describe('isControl', () => {
-  it('is true of close, ping and pong alone', () => {
+  it('is true only for close, ping and pong', () => {
     expect(Object.entries(Opcode).filter(([, opcode]) => isControl(opcode))).toEqual([
       ['Close', 8],
       ['Ping', 9],

@@ -6,11 +6,11 @@ import { tradeFeed$, type TradeFeedOptions } from '../../src/index.js';
 import { optionsFor, outcomeOf } from '../support/feed.js';
 import { close, subprotocol, text } from '../support/wire.js';
 
-/** A service of raw TCP that sends these heads before each of its answers (RFC 9110, 15.2). */
+/** A raw TCP service that sends these heads before each of its answers (RFC 9110, 15.2). */
 interface Informing {
   readonly beforeTicket?: string;
   readonly beforeUpgrade?: string;
-  /** Sends them apart from what follows. */
+  /** Sends the heads in a separate write. */
   readonly apart?: boolean;
 }
 
@@ -90,7 +90,7 @@ const received = async (options: TradeFeedOptions) => {
 describe.each([
   ['in the same write', false],
   ['apart', true],
-])('an informational answer that nobody asked for, %s', (_when, apart) => {
+])('an unexpected informational answer, %s', (_when, apart) => {
   it.each(heads)('is skipped before the ticket: %s', async (_what, beforeTicket) => {
     const { texts, failure } = await received(optionsFor(await startInforming({ beforeTicket, apart })));
     expect(failure).toMatchObject({ code: 'connection-replaced', framesReceived: 1 });
@@ -106,7 +106,7 @@ describe.each([
     },
   );
 
-  it('is not skipped before the ticket if it is a 100, which undici takes for a bad answer', async () => {
+  it('is not skipped before the ticket if it is a 100, which undici reports as a bad response', async () => {
     const { failure, goesOn } = await outcomeOf(optionsFor(await startInforming({ beforeTicket: goOn, apart })));
     expect(failure).toMatchObject({ stage: 'ticket', code: 'ticket-endpoint-unreachable', verdict: 'backoff' });
     expect(failure.message).toContain('bad response');

@@ -5,14 +5,14 @@ import { stalled$ } from '../../src/transport/liveness.js';
 
 const MAX_TIMER_MS = 2_147_483_647;
 
-/** A connection on virtual time: when it was heard, when it was pinged, and how it answers. */
+/** A connection on virtual time: when bytes were read, when it was pinged, and how it answers. */
 interface Line {
   readonly scheduler: TestScheduler;
-  heardAtMs: number;
+  lastReadMs: number;
   readonly pings: number[];
-  /** Ms from a ping to its answer; `undefined`: never. */
+  /** Ms from a ping to its answer; `undefined`: no answer. */
   answersAfterMs?: number | undefined;
-  /** Bytes that are read in the turn after a timer, not before. */
+  /** Emits when the bytes that arrived are read, in the turn after a timer. */
   reads$: Observable<unknown>;
   readonly stalled$: (idleTimeoutMs: number) => Observable<string>;
 }
@@ -24,16 +24,16 @@ const marbles = (test: (line: Line, helpers: RunHelpers) => void): void => {
   scheduler.run((helpers) => {
     const line: Line = {
       scheduler,
-      heardAtMs: 0,
+      lastReadMs: 0,
       pings: [],
       reads$: of('read'),
       stalled$: (idleTimeoutMs) =>
         stalled$(
           {
-            heardAtMs: () => line.heardAtMs,
+            lastReadMs: () => line.lastReadMs,
             ping: () => {
               line.pings.push(scheduler.now());
-              if (line.answersAfterMs !== undefined) scheduler.schedule(() => hear(line), line.answersAfterMs);
+              if (line.answersAfterMs !== undefined) scheduler.schedule(() => receive(line), line.answersAfterMs);
             },
             now: () => scheduler.now(),
             scheduler,
@@ -42,7 +42,7 @@ const marbles = (test: (line: Line, helpers: RunHelpers) => void): void => {
           idleTimeoutMs,
         ).pipe(
           map(() => 's'),
-          // It emits once; a broken one must not go on for ever in virtual time.
+          // It emits once. With a bug, virtual time could run forever.
           take(3),
         ),
     };
@@ -50,17 +50,17 @@ const marbles = (test: (line: Line, helpers: RunHelpers) => void): void => {
   });
 };
 
-const hear = (line: Line): void => {
-  line.heardAtMs = line.scheduler.now();
+const receive = (line: Line): void => {
+  line.lastReadMs = line.scheduler.now();
 };
 
-/** Lets bytes arrive where the diagram has a `b`. */
+/** Reads bytes where the diagram has a `b`. */
 const bytes = (line: Line, { hot }: RunHelpers, diagram: string): void => {
-  hot(diagram).subscribe(() => hear(line));
+  hot(diagram).subscribe(() => receive(line));
 };
 
 describe('stalled$', () => {
-  it('pings after idleTimeoutMs of silence, and gives up after as long again', () => {
+  it('pings after idleTimeoutMs of silence, and emits after the same time again', () => {
     marbles((line, { expectObservable, flush }) => {
       const expected = '20ms (s|)';
       expectObservable(line.stalled$(10)).toBe(expected);
@@ -69,7 +69,7 @@ describe('stalled$', () => {
     });
   });
 
-  it('waits 5 s for an answer at the most', () => {
+  it('waits at most 5 s for an answer', () => {
     marbles((line, { expectObservable, flush }) => {
       const expected = '35s (s|)';
       expectObservable(line.stalled$(30_000)).toBe(expected);
@@ -82,25 +82,25 @@ describe('stalled$', () => {
     [4_999, 9_998],
     [5_000, 10_000],
     [5_001, 10_001],
-  ])('with an idleTimeoutMs of %i gives up after %i ms', (idleTimeoutMs, ms) => {
+  ])('with an idleTimeoutMs of %i emits after %i ms', (idleTimeoutMs, ms) => {
     marbles((line, { expectObservable }) => {
       expectObservable(line.stalled$(idleTimeoutMs)).toBe(`${ms}ms (s|)`);
     });
   });
 
-  it('keeps a quiet connection that answers, for as long as it answers', () => {
+  it('keeps a quiet connection while it answers', () => {
     marbles((line, { expectObservable, flush }) => {
       line.answersAfterMs = 3;
       const unsub = '   50ms !';
       const expected = '';
       expectObservable(line.stalled$(10), unsub).toBe(expected);
       flush();
-      // Ten ms after each answer.
+      // 10 ms after each answer.
       expect(line.pings).toEqual([10, 23, 36, 49]);
     });
   });
 
-  it('gives up when the answers cease', () => {
+  it('emits when the answers stop', () => {
     marbles((line, { expectObservable, flush }) => {
       line.answersAfterMs = 3;
       line.scheduler.schedule(() => {
@@ -113,7 +113,7 @@ describe('stalled$', () => {
     });
   });
 
-  it('takes any byte for a sign of life and begins to wait anew', () => {
+  it('restarts the wait after any byte', () => {
     marbles((line, helpers) => {
       const source = '  ----b----b---------';
       const expected = '29ms (s|)';
@@ -124,7 +124,7 @@ describe('stalled$', () => {
     });
   });
 
-  it('takes any byte after the ping for its answer', () => {
+  it('accepts any byte after the ping as its answer', () => {
     marbles((line, helpers) => {
       const source = '  15ms b';
       const expected = '35ms (s|)';
@@ -135,7 +135,7 @@ describe('stalled$', () => {
     });
   });
 
-  it('counts an answer that arrives in the very ms of the ping', () => {
+  it('accepts an answer in the same ms as the ping', () => {
     marbles((line, { expectObservable, flush }) => {
       line.answersAfterMs = 0;
       const unsub = '   35ms !';
@@ -145,7 +145,7 @@ describe('stalled$', () => {
     });
   });
 
-  it('counts an answer that arrives in the last ms', () => {
+  it('accepts an answer in the last ms', () => {
     marbles((line, { expectObservable, flush }) => {
       line.answersAfterMs = 10;
       const unsub = '   35ms !';
@@ -155,12 +155,12 @@ describe('stalled$', () => {
     });
   });
 
-  it('does not ping when bytes that waited are read in the turn after the timer', () => {
+  it('does not ping if bytes that had arrived are read in the turn after the timer', () => {
     marbles((line, { cold, expectObservable, flush }) => {
-      // The loop was blocked: the timer fires first, the socket is read 2 ms later.
+      // The event loop was blocked: the timer fires first, the socket is read 2 ms later.
       line.reads$ = cold('--(r|)').pipe(
         take(1),
-        tap(() => hear(line)),
+        tap(() => receive(line)),
       );
       const unsub = '   40ms !';
       expectObservable(line.stalled$(10), unsub).toBe('');
@@ -169,14 +169,14 @@ describe('stalled$', () => {
     });
   });
 
-  it('keeps the connection when its answer waited and is read in the turn after the timer', () => {
+  it('keeps the connection if the answer had arrived and is read in the turn after the timer', () => {
     marbles((line, { cold, expectObservable, expectSubscriptions, flush }) => {
       const nothing = cold(' --(r|)');
       const answer = cold('  --(r|)');
       let turn = 0;
       line.reads$ = defer(() => {
         turn += 1;
-        return turn === 2 ? answer.pipe(tap(() => hear(line))) : nothing;
+        return turn === 2 ? answer.pipe(tap(() => receive(line))) : nothing;
       });
       const unsub = '        30ms !';
       const nothingSub = '   10ms ^-!';
@@ -189,7 +189,7 @@ describe('stalled$', () => {
     });
   });
 
-  it('gives up only after the sockets were read, when nothing had arrived', () => {
+  it('emits only after the sockets were read without new bytes', () => {
     marbles((line, { cold, expectObservable }) => {
       line.reads$ = cold('--(r|)');
       const expected = '  10ms -- 10ms --(s|)';
@@ -197,14 +197,14 @@ describe('stalled$', () => {
     });
   });
 
-  it('asks again in 1 ms when a timer fires too early', () => {
+  it('checks again in 1 ms if a timer fires too early', () => {
     marbles((line, helpers) => {
-      // The clock of `now` is slower than that of the timers, as Node's may be.
+      // The clock of `now` is slower than the clock of the timers, as can happen in Node.
       const { scheduler } = line;
       const pings: number[] = [];
       const early$ = stalled$(
         {
-          heardAtMs: () => 0,
+          lastReadMs: () => 0,
           ping: () => pings.push(scheduler.now()),
           now: () => scheduler.now() * 0.95,
           scheduler,
@@ -225,7 +225,7 @@ describe('stalled$', () => {
     });
   });
 
-  it('is silent for ever, and schedules nothing, when it is off', () => {
+  it('never emits and schedules nothing if it is disabled', () => {
     marbles((line, { expectObservable, flush }) => {
       expectObservable(line.stalled$(0), '60m !').toBe('');
       flush();
@@ -235,7 +235,7 @@ describe('stalled$', () => {
     });
   });
 
-  it.each([2 ** 31, 1e12, Infinity])('does not ping at once, nor ever too early, with an idleTimeoutMs of %d', (ms) => {
+  it.each([2 ** 31, 1e12, Infinity])('does not ping too early with an idleTimeoutMs of %d', (ms) => {
     marbles((line, { expectObservable, flush }) => {
       expectObservable(line.stalled$(ms), `${MAX_TIMER_MS}ms !`).toBe('');
       flush();
@@ -243,7 +243,7 @@ describe('stalled$', () => {
     });
   });
 
-  it('pings in time where the wait is longer than one timer can keep', () => {
+  it('pings on time if the wait is longer than the longest timer', () => {
     marbles((line, { expectObservable, flush }) => {
       expectObservable(line.stalled$(MAX_TIMER_MS + 1_000)).toBe(`${MAX_TIMER_MS + 6_000}ms (s|)`);
       flush();
@@ -251,7 +251,7 @@ describe('stalled$', () => {
     });
   });
 
-  it('counts the silence from when the connection was last heard, not from subscribing', () => {
+  it('measures the silence since the last read, not since the subscription', () => {
     marbles((line, { expectObservable, flush }) => {
       const sub = '     4ms ^';
       const expected = '20ms (s|)';
@@ -266,17 +266,17 @@ describe('stalled$', () => {
     ['the turn after the timer', '11ms !'],
     ['the wait for an answer', '15ms !'],
     ['the last turn', '23ms !'],
-  ])('leaves nothing behind when it is unsubscribed from in %s', (_when, unsub) => {
+  ])('cleans up when it is unsubscribed during %s', (_when, unsub) => {
     marbles((line, { cold, expectObservable, flush }) => {
       line.reads$ = cold('--(r|)');
       expectObservable(line.stalled$(10), unsub).toBe('');
       flush();
       expect(line.scheduler.actions).toHaveLength(0);
-      expect(line.heardAtMs).toBe(0);
+      expect(line.lastReadMs).toBe(0);
     });
   });
 
-  it('gives each subscription a watch of its own', () => {
+  it('watches each subscription separately', () => {
     marbles((line, { expectObservable, flush }) => {
       const watch$ = line.stalled$(10);
       expectObservable(watch$).toBe('20ms (s|)');
@@ -286,12 +286,12 @@ describe('stalled$', () => {
     });
   });
 
-  it('runs on the clock and the timers of Node where nothing else is said', () => {
+  it('uses the clock and the timers of Node by default', () => {
     jest.useFakeTimers();
     try {
       const heardMs = performance.now();
       const [ping, next] = [jest.fn(), jest.fn()];
-      const subscription = stalled$({ heardAtMs: () => heardMs, ping }, 30_000).subscribe(next);
+      const subscription = stalled$({ lastReadMs: () => heardMs, ping }, 30_000).subscribe(next);
       jest.advanceTimersByTime(29_999);
       expect(ping).not.toHaveBeenCalled();
       jest.advanceTimersByTime(2);

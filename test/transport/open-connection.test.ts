@@ -36,7 +36,7 @@ const texts = (wire: Wire, count: number, options?: TradeFeedOptions): Promise<s
     ),
   );
 
-/** Accepts, then writes these pieces, each in a turn of its own so that they arrive one by one. */
+/** Accepts, then writes the pieces in separate turns, so that they arrive one by one. */
 const inPieces =
   (...pieces: readonly Buffer[]): HandshakeStep =>
   (peer) => {
@@ -49,7 +49,7 @@ const inPieces =
   };
 
 describe('openConnection', () => {
-  it('sends the ticket in Authorization and the subprotocol, and nothing else that is secret', async () => {
+  it('sends the ticket in Authorization and the subprotocol, and no other secret', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))] });
     await texts(wire, 1);
     expect(wire.handshakes).toMatchObject([
@@ -118,7 +118,7 @@ describe('openConnection', () => {
     }
   });
 
-  it('delivers a frame of 16 MiB, and by default none that is larger', async () => {
+  it('emits a frame of 16 MiB, and by default no larger one', async () => {
     const largest = 16 * 1024 * 1024;
     await using wire = await startWire({
       handshake: [accept(binary(Buffer.alloc(largest, 7)), binary(Buffer.alloc(largest + 1)))],
@@ -132,7 +132,7 @@ describe('openConnection', () => {
     expect(sizes).toEqual([largest]);
   });
 
-  it('delivers any frames unchanged and in order, however the bytes are cut', async () => {
+  it('emits all frames unchanged and in order, however the bytes are split', async () => {
     const frame = fc.record({
       payload: fc.uint8Array({ maxLength: 300 }),
       isBinary: fc.boolean(),
@@ -177,7 +177,7 @@ describe('openConnection', () => {
     );
   });
 
-  it('delivers a frame in more fragments than ws takes by itself', async () => {
+  it('emits a frame with more fragments than the default limit of ws', async () => {
     const part = Buffer.alloc(64, 120);
     const fragments = Array.from({ length: 20_000 }, (_, i) => wsFrame(i === 0 ? 1 : 0, part, i === 19_999));
     await using wire = await startWire({ handshake: [accept(...fragments)] });
@@ -185,7 +185,7 @@ describe('openConnection', () => {
     expect(all).toBe('x'.repeat(64 * 20_000));
   });
 
-  it('takes a frame in 32 Ki fragments however few bytes it may have, and in no more', async () => {
+  it('accepts at most 32 Ki fragments of a small frame', async () => {
     const fragments = (count: number) =>
       Buffer.concat(Array.from({ length: count }, (_, n) => wsFrame(n === 0 ? 1 : 0, 'x', n === count - 1)));
     await using wire = await startWire({ handshake: [accept(fragments(32_000)), accept(fragments(33_000))] });
@@ -194,13 +194,13 @@ describe('openConnection', () => {
     await expect(texts(wire, 1, few)).rejects.toMatchObject({ code: 'invalid-frame' });
   });
 
-  it('keeps a connection on which many pings arrive at once, as they do after a blocked event loop', async () => {
+  it('keeps a connection on which many pings arrive at once, as after a blocked event loop', async () => {
     const pings = Array.from({ length: 2_000 }, () => wsFrame(9));
     await using wire = await startWire({
       handshake: [
         (peer, wire, n) => {
           accept(...pings, text('a'))(peer, wire, n);
-          // The answers show that all were read: what follows comes over a connection that outlived them.
+          // The answers show that all pings were read: the next frame arrives over the same connection.
           peer.socket.on('data', () => {
             if (wire.opcodes.filter((opcode) => opcode === 10).length === pings.length) peer.socket.write(text('b'));
           });
@@ -210,7 +210,7 @@ describe('openConnection', () => {
     await expect(texts(wire, 2)).resolves.toEqual(['a', 'b']);
   });
 
-  it('delivers all that came before a close, then its failure, at once, though the server keeps the socket open', async () => {
+  it('emits the frames before a close, then its failure, at once, although the server keeps the socket open', async () => {
     const after = text('after the close');
     await using wire = await startWire({
       handshake: [accept(text('a'), text('b'), close(1001, 'server shutdown'), after)],
@@ -229,7 +229,7 @@ describe('openConnection', () => {
     expect(wire.opcodes).toEqual([8]);
   });
 
-  it('tells of a close as soon as its frame is there, answers it, and ends the closing handshake unheard', async () => {
+  it('reports a close when its frame is read, answers it, and ends the closing handshake silently', async () => {
     const closing: Promise<void>[] = [];
     await using wire = await startWire({
       handshake: [accept(close(4003, 'access expired')), accept(text('a'))],
@@ -253,14 +253,14 @@ describe('openConnection', () => {
   });
 
   it.each([
-    ['a code that may not be sent', close(1006)],
-    ['a reason that is no text', wsFrame(8, Buffer.from([0x0f, 0xa1, 0xff]))],
-  ])('takes a close frame with %s for a frame that breaks the protocol', async (_, frame) => {
+    ['a code that must not be sent', close(1006)],
+    ['a reason that is not UTF-8', wsFrame(8, Buffer.from([0x0f, 0xa1, 0xff]))],
+  ])('reports a close frame with %s as an invalid frame', async (_, frame) => {
     await using wire = await startWire({ handshake: [accept(text('a'), frame)] });
     await expect(frames$(wire).forEach(() => undefined)).rejects.toMatchObject({ code: 'invalid-frame' });
   });
 
-  it('says how long the connection had lived', async () => {
+  it('reports how long the connection lived', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))] });
     const ended = frames$(wire).forEach(() => {
       setTimeout(() => [...wire.open].at(-1)?.end(close(1000)), 60);
@@ -271,7 +271,7 @@ describe('openConnection', () => {
     expect(uptimeMs).toBeLessThan(5_000);
   });
 
-  it('stamps a frame with the time its bytes were read, also when the consumer was slow with the one before', async () => {
+  it('sets receivedAt to the time of the read, also if the consumer was slow with the previous frame', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
     const frames: Frame[] = [];
     await new Promise<void>((resolve) => {
@@ -288,7 +288,7 @@ describe('openConnection', () => {
     expect(frames[1]?.receivedAt).toBe(frames[0]?.receivedAt);
   });
 
-  it('stamps a frame that comes later with its own time', async () => {
+  it('sets receivedAt of a later frame to its own time', async () => {
     await using wire = await startWire({
       handshake: [
         (peer, wire, n) => {
@@ -301,7 +301,7 @@ describe('openConnection', () => {
     expect((b?.receivedAt ?? 0) - (a?.receivedAt ?? 0)).toBeGreaterThanOrEqual(30);
   });
 
-  it('keeps its absolute deadline while the answer to the handshake drips', async () => {
+  it('keeps its absolute deadline while the answer to the handshake arrives byte by byte', async () => {
     await using wire = await startWire({
       handshake: [
         ({ socket }) => {
@@ -319,13 +319,13 @@ describe('openConnection', () => {
     expect(performance.now() - started).toBeLessThan(1_000);
   });
 
-  it('uses a ticket that the local clock would call dead', async () => {
+  it('uses a ticket that is expired by the local clock', async () => {
     const ticket = issue({ expires_at: '2001-01-01T00:01:00Z' }, { date: 'Mon, 01 Jan 2001 00:00:00 GMT' });
     await using wire = await startWire({ ticket: [ticket], handshake: [accept(text('a'))] });
     await expect(texts(wire, 1)).resolves.toEqual(['a']);
   });
 
-  it('waits for the handshake with a ticket of which no deadline is known', async () => {
+  it('uses handshakeTimeoutMs for a ticket without a known deadline', async () => {
     const slow: HandshakeStep = (peer, wire, n) => void setTimeout(accept(text('a')), 50, peer, wire, n);
     await using wire = await startWire({ handshake: [slow] });
     const ticket = await firstValueFrom(of<Feed>('market').pipe(requestTicket(optionsFor(wire))));
@@ -334,7 +334,7 @@ describe('openConnection', () => {
     expect(frame?.text()).toBe('a');
   });
 
-  it('tries no handshake with a ticket that was held until it ran out', async () => {
+  it('starts no handshake with a ticket that expired before', async () => {
     await using wire = await startWire();
     const ticket = await firstValueFrom(of<Feed>('market').pipe(requestTicket(optionsFor(wire))));
     const held = { ...ticket, deadlineMs: performance.now() - 1 };
@@ -350,7 +350,7 @@ describe('openConnection', () => {
     await expect(texts(wire, 1, { tls: { ca: certificate.cert } })).resolves.toEqual(['over TLS']);
   });
 
-  it('lets a later ticket replace the connection of an earlier one', async () => {
+  it('replaces the connection of an earlier ticket with that of a later one', async () => {
     await using wire = await startWire({ handshake: [accept(text('1')), accept(text('2'))] });
     const feeds = new Subject<Feed>();
     const seen: string[] = [];
@@ -370,7 +370,7 @@ describe('openConnection', () => {
   });
 });
 
-describe('liveness, on the wire', () => {
+describe('liveness on the wire', () => {
   it('sends no ping while bytes arrive', async () => {
     await using wire = await startWire({
       handshake: [
@@ -404,14 +404,14 @@ describe('liveness, on the wire', () => {
     expect(wire.opcodes.filter((opcode) => opcode === 9)).toHaveLength(2);
   });
 
-  it('finds a half-open connection and destroys it', async () => {
+  it('detects a half-open connection and destroys it', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))] });
     const heardAt = Date.now();
     const failure: unknown = await frames$(wire, { idleTimeoutMs: 30 })
       .forEach(() => undefined)
       .catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: 'connection-stalled', framesReceived: 1 });
-    // The gap that follows begins where the connection was last heard, not where it was given up.
+    // The following gap starts at the last read, not when the connection was closed.
     expect((failure as { endedAt: number }).endedAt - heardAt).toBeLessThan(Date.now() - heardAt - 50);
     await Promise.all([...wire.open].map(closed));
   });
@@ -427,30 +427,33 @@ describe('liveness, on the wire', () => {
     expect(wire.opcodes).toEqual([8]);
   });
 
-  it.each(['an I/O callback', 'a timer'])('does not take an event loop blocked in %s for silence', async (where) => {
-    await using wire = await startWire({ handshake: [accept(text('before'))] });
-    const seen: string[] = [];
-    const block = () => {
-      [...wire.open].at(-1)?.write(text('while blocked'));
-      for (const end = performance.now() + 200; performance.now() < end;);
-    };
-    await new Promise<void>((resolve, reject) => {
-      const subscription = frames$(wire, { idleTimeoutMs: 60 }).subscribe({
-        next: (frame) => {
-          seen.push(frame.text());
-          if (seen.length === 1) {
-            if (where === 'a timer') setTimeout(block, 5);
-            else stat('.', block);
-          } else {
-            subscription.unsubscribe();
-            resolve();
-          }
-        },
-        error: reject,
+  it.each(['an I/O callback', 'a timer'])(
+    'does not report an event loop that is blocked in %s as silence',
+    async (where) => {
+      await using wire = await startWire({ handshake: [accept(text('before'))] });
+      const seen: string[] = [];
+      const block = () => {
+        [...wire.open].at(-1)?.write(text('while blocked'));
+        for (const end = performance.now() + 200; performance.now() < end;);
+      };
+      await new Promise<void>((resolve, reject) => {
+        const subscription = frames$(wire, { idleTimeoutMs: 60 }).subscribe({
+          next: (frame) => {
+            seen.push(frame.text());
+            if (seen.length === 1) {
+              if (where === 'a timer') setTimeout(block, 5);
+              else stat('.', block);
+            } else {
+              subscription.unsubscribe();
+              resolve();
+            }
+          },
+          error: reject,
+        });
       });
-    });
-    expect(seen).toEqual(['before', 'while blocked']);
-    await Promise.all([...wire.open].map(closed));
-    expect(wire.opcodes).toEqual([8]);
-  });
+      expect(seen).toEqual(['before', 'while blocked']);
+      await Promise.all([...wire.open].map(closed));
+      expect(wire.opcodes).toEqual([8]);
+    },
+  );
 });

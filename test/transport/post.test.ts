@@ -10,7 +10,7 @@ import { issue, refuse, startWire, type TicketStep } from '../support/wire.js';
 const tls = await certificateFor();
 const ca = { tls: { ca: tls.cert } };
 
-/** What both sides of a feed with TLS, or without, have in common. */
+/** Both transports of a feed: TCP and TLS. */
 const transports = [
   ['TCP', {}],
   ['TLS', { tls }],
@@ -20,7 +20,7 @@ const causesOf = (events: readonly FeedEvent[]): unknown[] =>
   events.flatMap((event) => (event.type === 'disconnected' ? [event.failure.cause] : []));
 
 describe('the connection of the ticket requests', () => {
-  it.each(transports)('is one, as long as the service leaves it open: %s', async (_, script) => {
+  it.each(transports)('is reused while the service keeps it open: %s', async (_, script) => {
     await using service = await startTwoOrigins({ ...script, handshake: [expired, expired, frames] });
     await opened(service, 3, ca);
     expect(service.tickets.tickets).toHaveLength(3);
@@ -29,8 +29,8 @@ describe('the connection of the ticket requests', () => {
   });
 
   const leaving: readonly (readonly [string, TicketStep])[] = [
-    ['says that it will close it', issue({}, { connection: 'close' })],
-    ['keeps no idle connection', issue({}, { 'keep-alive': 'timeout=1' })],
+    ['announces the close', issue({}, { connection: 'close' })],
+    ['keeps no idle connection open', issue({}, { 'keep-alive': 'timeout=1' })],
     [
       'closes it',
       (response, wire, n) => {
@@ -39,7 +39,7 @@ describe('the connection of the ticket requests', () => {
       },
     ],
   ];
-  it.each(leaving)('is made anew where the service %s', async (_, step) => {
+  it.each(leaving)('is opened again if the service %s', async (_, step) => {
     await using wire = await startWire({ ticket: [step, issue()], handshake: [expired, frames] });
     const events$ = tradeFeedEvents$('market', optionsFor(wire, { backoff: stable }));
     const events = await until(events$, (event) => event.type === 'opened' && event.connection === 2);
@@ -48,13 +48,13 @@ describe('the connection of the ticket requests', () => {
     expect(wire.connections).toBe(4);
   });
 
-  it('is made anew after a refusal: another server may be behind the same address', async () => {
+  it('is opened again after a refusal: another server may answer at the same address', async () => {
     await using wire = await startWire({ ticket: [refuse(503), issue()], handshake: [frames] });
     await until(tradeFeedEvents$('market', optionsFor(wire)), ({ type }) => type === 'opened');
     expect(wire.connections).toBe(3);
   });
 
-  it('is made anew after an answer that never ended', async () => {
+  it('is opened again after an incomplete answer', async () => {
     const endless: TicketStep = (response) => void response.writeHead(200).write('{');
     await using wire = await startWire({ ticket: [endless, issue()], handshake: [frames] });
     const events$ = tradeFeedEvents$('market', optionsFor(wire, { ticketTimeoutMs: 500 }));
@@ -63,7 +63,7 @@ describe('the connection of the ticket requests', () => {
     expect(wire.connections).toBe(3);
   });
 
-  it("is not kept beside a user's dispatcher, which has its own", async () => {
+  it("is not stored if a user's dispatcher connects", async () => {
     await using service = await startTwoOrigins({ handshake: [expired, frames] });
     const dispatcher = new Agent({ pipelining: 0 });
     await opened(service, 2, { dispatcher });
@@ -72,8 +72,8 @@ describe('the connection of the ticket requests', () => {
   });
 });
 
-describe('a request on a kept connection that is closed before any byte of an answer', () => {
-  it.each(transports)('is sent once more, on a fresh one, in the same attempt: %s', async (_, script) => {
+describe('a request on a stored connection that is closed before the first byte of an answer', () => {
+  it.each(transports)('is sent once more over a new connection, in the same attempt: %s', async (_, script) => {
     await using service = await startTwoOrigins({
       ...script,
       tickets: (granted) => [granted, dropped, granted],
@@ -87,10 +87,10 @@ describe('a request on a kept connection that is closed before any byte of an an
   });
 
   const notAgain: readonly (readonly [string, readonly TicketStep[], number])[] = [
-    ['when the fresh one is closed as well', [dropped, dropped], 3],
-    ['when an answer had begun', [(response) => response.socket?.write('HTTP', () => response.socket?.destroy())], 2],
+    ['if the new connection is closed, too', [dropped, dropped], 3],
+    ['if an answer had started', [(response) => response.socket?.write('HTTP', () => response.socket?.destroy())], 2],
     [
-      'when its head was there',
+      'if the head of an answer had arrived',
       [(response) => void response.writeHead(200).write('{', () => response.socket?.destroy())],
       2,
     ],
@@ -106,7 +106,7 @@ describe('a request on a kept connection that is closed before any byte of an an
     expect(service.tickets.tickets).toHaveLength(requests + 1);
   });
 
-  it('keeps its one deadline', async () => {
+  it('keeps its deadline', async () => {
     const late: TicketStep = (response, wire, n) => void setTimeout(() => dropped(response, wire, n), 1_500);
     await using service = await startTwoOrigins({ tickets: (granted) => [granted, late, noop], handshake: [expired] });
     let requestedMs = 0;

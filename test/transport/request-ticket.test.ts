@@ -11,7 +11,7 @@ import { issue, refuse, startWire, ticketBody, type TicketStep } from '../suppor
 const market: Feed = 'market';
 const day = 'Mon, 01 Jan 2001 00:00:00 GMT';
 
-/** Writes one byte at a time, for ever, with a space between each and the next. */
+/** Writes one byte at a time, forever, with a pause in between. */
 const drip =
   (head: boolean): TicketStep =>
   (response) => {
@@ -50,7 +50,7 @@ describe('requestTicket', () => {
     expect(wire.tickets[0]?.url).toBe(url);
   });
 
-  it('gives each feed its own ticket, in order', async () => {
+  it('requests a separate ticket for each feed, in order', async () => {
     await using wire = await startWire();
     const feeds: Feed[] = ['market', 'raw', 'market'];
     const tickets = await firstValueFrom(from(feeds).pipe(requestTicket(optionsFor(wire)), toArray()));
@@ -62,7 +62,7 @@ describe('requestTicket', () => {
     expect(wire.tickets.map(({ body }) => body)).toEqual(['{"feed":"market"}', '{"feed":"raw"}', '{"feed":"market"}']);
   });
 
-  it('asks an async key function before every ticket', async () => {
+  it('calls an async key function before every ticket', async () => {
     await using wire = await startWire();
     let n = 0;
     const apiKey = () => Promise.resolve(`key-${(n += 1)}`);
@@ -73,14 +73,14 @@ describe('requestTicket', () => {
     expect(wire.tickets.map(({ headers }) => headers['x-api-key'])).toEqual(['key-1', 'key-2']);
   });
 
-  it('asks for no feed that is none', async () => {
+  it('requests no ticket for an unknown feed', async () => {
     await using wire = await startWire();
     const request$ = of('candles' as Feed).pipe(requestTicket(optionsFor(wire)));
     await expect(firstValueFrom(request$)).rejects.toMatchObject({ code: 'invalid-options' });
     expect(wire.connections).toBe(0);
   });
 
-  it('takes the lifetime as expires_at minus Date, on the monotonic clock, whatever the local clock says', async () => {
+  it('computes the lifetime as expires_at minus Date, on the monotonic clock, whatever the local clock shows', async () => {
     await using wire = await startWire({ ticket: [issue({ expires_at: '2001-01-01T00:00:42.5Z' }, { date: day })] });
     const before = performance.now();
     const { deadlineMs } = await firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))));
@@ -88,7 +88,7 @@ describe('requestTicket', () => {
     expect(deadlineMs).toBeLessThanOrEqual(performance.now() + 42_500);
   });
 
-  it('counts the lifetime from the request, though the answer comes late', async () => {
+  it('measures the lifetime from the request, also if the answer is late', async () => {
     const late: TicketStep = (response, wire, n) =>
       void setTimeout(() => issue({ expires_at: '2001-01-01T00:00:42Z' }, { date: day })(response, wire, n), 150);
     await using wire = await startWire({ ticket: [late] });
@@ -97,7 +97,7 @@ describe('requestTicket', () => {
     expect((deadlineMs ?? 0) - before).toBeLessThan(42_100);
   });
 
-  it('knows no deadline when the response has no usable Date', async () => {
+  it('sets no deadline if the response has no valid Date', async () => {
     await using wire = await startWire({ ticket: [issue({}, { date: 'yesterday' })] });
     const ticket = await firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))));
     expect(ticket.deadlineMs).toBeUndefined();
@@ -106,7 +106,7 @@ describe('requestTicket', () => {
   it.each([
     ['head', true],
     ['body', false],
-  ])('keeps its absolute deadline while the %s drips', async (_part, head) => {
+  ])('keeps its absolute deadline while the %s arrives byte by byte', async (_part, head) => {
     await using wire = await startWire({ ticket: [drip(head)] });
     const started = performance.now();
     await expect(
@@ -119,7 +119,7 @@ describe('requestTicket', () => {
     expect(performance.now() - started).toBeLessThan(1_000);
   });
 
-  it('says what the status says, also when the body of a refusal never ends', async () => {
+  it('reports the status of a refusal whose body never ends', async () => {
     const endless: TicketStep = (response) => void response.writeHead(401).write('x');
     await using wire = await startWire({ ticket: [endless] });
     await expect(
@@ -127,7 +127,7 @@ describe('requestTicket', () => {
     ).rejects.toMatchObject({ code: 'invalid-api-key', status: 401 });
   });
 
-  it('says what the status says when the connection breaks in the body of a refusal', async () => {
+  it('reports the status of a refusal if the connection breaks in its body', async () => {
     const broken: TicketStep = (response) =>
       void response.writeHead(403, { 'content-length': '99' }).write('x', () => response.socket?.destroy());
     await using wire = await startWire({ ticket: [broken] });
@@ -136,7 +136,7 @@ describe('requestTicket', () => {
     });
   });
 
-  it('leaves no connection behind', async () => {
+  it('leaves no connection open', async () => {
     await using wire = await startWire({ ticket: [issue(), refuse(500, {}, 'x'.repeat(300_000))] });
     await firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))));
     await firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire)))).catch(() => undefined);
@@ -144,7 +144,7 @@ describe('requestTicket', () => {
     expect(wire.connections).toBe(2);
   });
 
-  it("drains a refusal, so that the connection of a user's dispatcher is used again", async () => {
+  it("reads the body of a refusal, so that a user's dispatcher can reuse the connection", async () => {
     await using wire = await startWire({ ticket: [refuse(500, {}, 'x'.repeat(5_000)), refuse(503), issue()] });
     const dispatcher = new Agent({ connections: 1 });
     const request = () => firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire, { dispatcher }))));
@@ -155,7 +155,7 @@ describe('requestTicket', () => {
     await dispatcher.close();
   });
 
-  it("ends the request of a user's dispatcher when nobody is subscribed any more", async () => {
+  it("ends the request of a user's dispatcher when it is unsubscribed", async () => {
     await using wire = await startWire({ ticket: [() => undefined] });
     const dispatcher = new Agent();
     const subscription = of(market)
@@ -169,7 +169,7 @@ describe('requestTicket', () => {
     await dispatcher.close();
   });
 
-  it('reads a body of just the size that a ticket may have', async () => {
+  it('reads a body of exactly the allowed size', async () => {
     const full: TicketStep = (response, wire, n) => {
       void response.writeHead(200).end(JSON.stringify(ticketBody(wire, n)).padEnd(64 * 1024));
     };
@@ -179,7 +179,7 @@ describe('requestTicket', () => {
     });
   });
 
-  it('reads no more of a body than a ticket can need', async () => {
+  it('reads at most the allowed size of a body', async () => {
     const padded: TicketStep = (response, wire, n) =>
       void response.writeHead(200).end(JSON.stringify(ticketBody(wire, n)) + ' '.repeat(70_000));
     await using wire = await startWire({ ticket: [padded] });
@@ -189,7 +189,7 @@ describe('requestTicket', () => {
     });
   });
 
-  it("follows no redirect, even where a user's dispatcher would", async () => {
+  it("follows no redirect, even if a user's dispatcher would", async () => {
     await using elsewhere = await startWire();
     await using wire = await startWire({ ticket: [refuse(307, { location: `${elsewhere.baseUrl}/v1/wss/tickets` })] });
     const dispatcher = new Agent().compose(interceptors.redirect({ maxRedirections: 5 }));
@@ -200,7 +200,7 @@ describe('requestTicket', () => {
     await dispatcher.destroy();
   });
 
-  it('trusts a private CA that it is given', async () => {
+  it('accepts a private CA from the options', async () => {
     const certificate = await certificateFor();
     await using wire = await startWire({ tls: certificate });
     const ticket = await firstValueFrom(
@@ -209,7 +209,7 @@ describe('requestTicket', () => {
     expect(ticket.wss_url).toBe(wire.wssUrl);
   });
 
-  it('sees a TLS error that comes in the same turn as the end of the TLS handshake', async () => {
+  it('reports a TLS error in the same turn as the end of the TLS handshake', async () => {
     const certificate = await certificateFor();
     await using wire = await startWire({ tls: certificate });
     const brokenRecord = Buffer.from([0x17, 3, 3, 0, 30, ...Buffer.alloc(30, 7)]);
@@ -232,7 +232,7 @@ describe('requestTicket', () => {
     proxy.close();
   });
 
-  it('names the fields that are wrong, without their values', async () => {
+  it('names the invalid fields, without their values', async () => {
     await using wire = await startWire({ ticket: [issue({ expires_at: 'planted-a', wss_url: 'planted-b' })] });
     await expect(firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))))).rejects.toMatchObject({
       code: 'invalid-ticket',
@@ -240,7 +240,7 @@ describe('requestTicket', () => {
     });
   });
 
-  it('lets the option `classify` override a verdict, and stops on what that function throws', async () => {
+  it('uses the verdict of the option `classify`, and stops with an exception of it', async () => {
     await using wire = await startWire({ ticket: [refuse(401)] });
     const with401 = (classify: () => Verdict) =>
       firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire, { classify }))));

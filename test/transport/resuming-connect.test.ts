@@ -12,7 +12,7 @@ import { startWire, type Wire } from '../support/wire.js';
 const tls = await certificateFor();
 const other = await certificateFor();
 
-/** Connects, waits for a session where a new one is made, and says whether an earlier one was resumed. */
+/** Connects, waits for a new session if there is one, and returns whether an earlier session was resumed. */
 const resumes = async (connect: Connect, url: string): Promise<boolean> => {
   const socket = connect(new URL(url));
   if (!(socket instanceof TLSSocket)) throw new Error('There are no sessions without TLS.');
@@ -20,7 +20,7 @@ const resumes = async (connect: Connect, url: string): Promise<boolean> => {
   await once(socket, 'secureConnect');
   const isReused = socket.isSessionReused();
   if (!isReused) await session;
-  // What is ready is told a turn later.
+  // The session is stored one turn later.
   await new Promise((resolve) => setImmediate(resolve));
   socket.destroy();
   await closed(socket);
@@ -35,19 +35,16 @@ const errorOf = async (connect: Connect, url: string): Promise<unknown> => {
 const maxVersions = ['TLSv1.2', 'TLSv1.3'] as const;
 
 describe('resumingConnect', () => {
-  it.each(maxVersions)(
-    'resumes the last session with an origin, the path and the scheme apart: %s',
-    async (maxVersion) => {
-      await using wire = await startWire({ tls: { ...tls, maxVersion } as typeof tls });
-      const connect = resumingConnect({ ca: tls.cert });
-      expect(await resumes(connect, wire.wssUrl)).toBe(false);
-      expect(await resumes(connect, wire.wssUrl)).toBe(true);
-      expect(await resumes(connect, `${wire.baseUrl}/v1/wss/tickets`)).toBe(true);
-    },
-  );
+  it.each(maxVersions)('resumes the last session with an origin, for every path and scheme: %s', async (maxVersion) => {
+    await using wire = await startWire({ tls: { ...tls, maxVersion } as typeof tls });
+    const connect = resumingConnect({ ca: tls.cert });
+    expect(await resumes(connect, wire.wssUrl)).toBe(false);
+    expect(await resumes(connect, wire.wssUrl)).toBe(true);
+    expect(await resumes(connect, `${wire.baseUrl}/v1/wss/tickets`)).toBe(true);
+  });
 
-  it('resumes the session of a connection that broke once it was there', async () => {
-    // In TLS 1.3 each connection brings a session of its own.
+  it('resumes the session of a connection that broke after its TLS handshake', async () => {
+    // In TLS 1.3 each connection would create a new session.
     await using wire = await startWire({ tls: { ...tls, maxVersion: 'TLSv1.2' } as typeof tls });
     const connect = resumingConnect({ ca: tls.cert });
     await resumes(connect, wire.wssUrl);
@@ -59,7 +56,7 @@ describe('resumingConnect', () => {
     expect(await resumes(connect, wire.wssUrl)).toBe(true);
   });
 
-  it('resumes nothing of another origin, also of the same service', async () => {
+  it('resumes no session of another origin, also of the same service', async () => {
     await using wire = await startWire({ tls });
     await using gate = await startGate([{ port: portOf(wire.wssUrl) }]);
     const connect = resumingConnect({ ca: tls.cert });
@@ -68,23 +65,23 @@ describe('resumingConnect', () => {
     expect(await resumes(connect, `wss://localhost:${portOf(wire.wssUrl)}`)).toBe(false);
   });
 
-  it('knows nothing of the sessions of another', async () => {
+  it('does not share sessions with another function', async () => {
     await using wire = await startWire({ tls });
     await resumes(resumingConnect({ ca: tls.cert }), wire.wssUrl);
     expect(await resumes(resumingConnect({ ca: tls.cert }), wire.wssUrl)).toBe(false);
   });
 
-  it("resumes nothing where a check of the user's must be asked, and asks it each time", async () => {
+  it("resumes no session with a user's checkServerIdentity, and calls it for each connection", async () => {
     await using wire = await startWire({ tls });
-    let asked = 0;
-    const options: TlsOptions = { ca: tls.cert, checkServerIdentity: () => void (asked += 1) };
+    let calls = 0;
+    const options: TlsOptions = { ca: tls.cert, checkServerIdentity: () => void (calls += 1) };
     const connect = resumingConnect(options);
     expect(await resumes(connect, wire.wssUrl)).toBe(false);
     expect(await resumes(connect, wire.wssUrl)).toBe(false);
-    expect(asked).toBe(2);
+    expect(calls).toBe(2);
   });
 
-  it('finds a certificate that is not trusted, though it has a session with its place', async () => {
+  it('detects an untrusted certificate, also if it has a session with that origin', async () => {
     await using first: Wire = await startWire({ tls });
     await using second: Wire = await startWire({ tls: other });
     await using gate = await startGate([{ port: portOf(first.wssUrl) }, { port: portOf(second.wssUrl) }]);
@@ -95,7 +92,7 @@ describe('resumingConnect', () => {
     await expect(errorOf(connect, url)).resolves.toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
   });
 
-  it('never tries the session again of a connection that was refused, or of one that did not come about', async () => {
+  it('removes the session after a connection that was refused or that failed', async () => {
     const named = await certificateFor('elsewhere.example');
     await using elsewhere = await startWire({ tls: named });
     await using wire = await startWire({ tls });
@@ -109,7 +106,7 @@ describe('resumingConnect', () => {
     expect(await resumes(connect, url)).toBe(false);
   });
 
-  it('keeps the sessions of the last few origins, however many there are', async () => {
+  it('stores the sessions of the last few origins only', async () => {
     await using wire = await startWire({ tls });
     const gates = await Promise.all(Array.from({ length: 5 }, () => startGate([{ port: portOf(wire.wssUrl) }])));
     const connect = resumingConnect({ ca: tls.cert });
@@ -120,7 +117,7 @@ describe('resumingConnect', () => {
     for (const gate of gates) await gate[Symbol.asyncDispose]();
   });
 
-  it('leaves plain TCP as it is', async () => {
+  it('does not change plain TCP', async () => {
     await using wire = await startWire();
     const socket = resumingConnect(undefined)(new URL(wire.wssUrl));
     await once(socket, 'connect');

@@ -6,7 +6,7 @@ import { noop, VirtualTimeScheduler } from 'rxjs';
 import { Agent, Client } from 'undici';
 import { type FeedEvent, createTradeFeedError, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { resolveOptions } from '../../src/options.js';
-import { reusableSockets } from '../../src/transport/reusable-sockets.js';
+import { freshSockets, reusableSockets } from '../../src/transport/reusable-sockets.js';
 import { certificateFor } from '../support/certificate.js';
 import { closed, optionsFor, until } from '../support/feed.js';
 import { type Fate, startGate } from '../support/gate.js';
@@ -27,28 +27,29 @@ import { waitFor } from '../support/wait-for.js';
 const tls = await certificateFor();
 const ca = { tls: { ca: tls.cert } };
 
-/** What both sides of a feed with TLS, or without, have in common. */
+/** Both transports of a feed: TCP and TLS. */
 const transports = [
   ['TCP', {}],
   ['TLS', { tls }],
 ] as const;
 
-describe('what is kept', () => {
-  const clientOf = () => {
-    const dispatcher = new Client('http://127.0.0.1:1');
-    return {
-      dispatcher,
-      socket: () => undefined,
-      get isDestroyed() {
-        return dispatcher.destroyed;
-      },
-      destroy: () => void dispatcher.destroy(),
-    };
+const clientOf = () => {
+  const dispatcher = new Client('http://127.0.0.1:1');
+  return {
+    dispatcher,
+    socket: () => undefined,
+    get isDestroyed() {
+      return dispatcher.destroyed;
+    },
+    destroy: () => void dispatcher.destroy(),
   };
-  const kept = () => reusableSockets(resolveOptions());
+};
 
-  it('is given away once, and not if it is over', () => {
-    const [sockets, client] = [kept(), clientOf()];
+describe('reusableSockets', () => {
+  const createSockets = () => reusableSockets(resolveOptions());
+
+  it('returns a stored client once, and not if it is destroyed', () => {
+    const [sockets, client] = [createSockets(), clientOf()];
     expect(sockets.takeClient()).toBeUndefined();
     sockets.storeClient(client);
     expect(sockets.takeClient()).toBe(client);
@@ -61,16 +62,16 @@ describe('what is kept', () => {
   it.each([
     ['connection-stalled', true],
     ['connection-lost', false],
-  ] as const)('is trusted no more after %s: %s', (code, isDestroyed) => {
-    const [sockets, client] = [kept(), clientOf()];
+  ] as const)('destroys a stored client after %s: %s', (code, isDestroyed) => {
+    const [sockets, client] = [createSockets(), clientOf()];
     sockets.storeClient(client);
     sockets.attemptFailed(createTradeFeedError({ stage: 'stream', code }));
     expect(client.isDestroyed).toBe(isDestroyed);
     expect(sockets.takeClient() === undefined).toBe(isDestroyed);
   });
 
-  it('goes with the subscription, also what is given back later', () => {
-    const [sockets, idle, late] = [kept(), clientOf(), clientOf()];
+  it('destroys a stored client with the subscription, also if it is stored later', () => {
+    const [sockets, idle, late] = [createSockets(), clientOf(), clientOf()];
     sockets.storeClient(idle);
     sockets.release();
     expect(idle.isDestroyed).toBe(true);
@@ -78,7 +79,7 @@ describe('what is kept', () => {
     expect(late.isDestroyed).toBe(true);
   });
 
-  it('is made no more once it is released', async () => {
+  it('opens no spare connection after the release', async () => {
     await using gate = await startGate(['silence']);
     const sockets = reusableSockets(resolveOptions({ standby: true }));
     const socket = sockets.connectStream(new URL(`ws://127.0.0.1:${gate.port}`));
@@ -92,11 +93,29 @@ describe('what is kept', () => {
   });
 });
 
+describe('freshSockets', () => {
+  it('stores nothing: a client is destroyed, and no spare connection is opened', async () => {
+    await using gate = await startGate(['silence', 'silence']);
+    const [sockets, client] = [freshSockets(resolveOptions({ standby: true })), clientOf()];
+    sockets.storeClient(client);
+    expect([client.isDestroyed, sockets.takeClient(), sockets.lastFailure()]).toEqual([true, undefined, undefined]);
+    const url = new URL(`ws://127.0.0.1:${gate.port}`);
+    const opened = [sockets.connectStream(url)];
+    sockets.openSpare();
+    sockets.standBy();
+    opened.push(sockets.connectTicket(url));
+    await waitFor(() => gate.connections === 2);
+    await turns();
+    expect(gate.connections).toBe(2);
+    for (const socket of opened) socket.destroy();
+  });
+});
+
 describe('the spare connection', () => {
-  it.each(transports)('is made while the ticket is requested, and used by the handshake: %s', async (_, script) => {
+  it.each(transports)('is opened while the ticket is requested, and used by the handshake: %s', async (_, script) => {
     await using service: TwoOrigins = await startTwoOrigins({
       ...script,
-      // The ticket comes only once the connection is there, its TLS handshake done.
+      // The ticket is issued when the connection and its TLS handshake are done.
       tickets: (granted) => [granted, after(() => service.stream.connections === 2, granted)],
       handshake: [expired, frames],
     });
@@ -112,13 +131,13 @@ describe('the spare connection', () => {
     expect(sockets.at(-1)?.isSessionReused()).toBe(true);
   });
 
-  it('is used while it is still being made', async () => {
+  it('is used while it still connects', async () => {
     await using service = await startTwoOrigins({ tls, handshake: [expired, frames] });
     await opened(service, 2, ca);
     expect(service.gate.connections).toBe(2);
   });
 
-  it('is not made before the first ticket', async () => {
+  it('is not opened before the first ticket', async () => {
     await using service = await startTwoOrigins({ tickets: () => [noop] });
     const subscription = tradeFeedEvents$('market', optionsFor(service)).subscribe();
     await waitFor(() => service.tickets.tickets.length === 1);
@@ -127,7 +146,7 @@ describe('the spare connection', () => {
     subscription.unsubscribe();
   });
 
-  it("is not made where a user's agent connects", async () => {
+  it("is not opened if a user's agent connects", async () => {
     await using service = await startTwoOrigins({
       tickets: (granted) => [granted, (response, wire, n) => void turns().then(() => granted(response, wire, n))],
       handshake: [expired, frames],
@@ -138,7 +157,7 @@ describe('the spare connection', () => {
     agent.destroy();
   });
 
-  it('is thrown away when the new ticket names another origin', async () => {
+  it('is dropped if the new ticket names another origin', async () => {
     await using elsewhere = await startWire();
     await using service: TwoOrigins = await startTwoOrigins({
       tickets: (granted) => [
@@ -172,7 +191,7 @@ describe('the spare connection', () => {
   });
 
   it.each<Fate>(['reset', 'end', 'garbage'])(
-    'is dropped without a word when it fails (%s), and the handshake connects by itself',
+    'is dropped silently if it fails (%s), and the handshake opens a new connection',
     async (fate) => {
       await using service: TwoOrigins = await startTwoOrigins({
         tls,
@@ -191,8 +210,8 @@ describe('the spare connection', () => {
 
   it.each<[string, (socket: Socket) => void]>([
     ['closed', (socket) => socket.end()],
-    ['said something on', (socket) => socket.write('HTTP/1.1 408 Request Timeout\r\n\r\n')],
-  ])('is dropped when the server %s it', async (_, act) => {
+    ['sent data on', (socket) => socket.write('HTTP/1.1 408 Request Timeout\r\n\r\n')],
+  ])('is dropped if the server %s it', async (_, act) => {
     await using service: TwoOrigins = await startTwoOrigins({
       tls,
       tickets: (granted) => [
@@ -210,7 +229,7 @@ describe('the spare connection', () => {
     expect(service.gate.connections).toBe(3);
   });
 
-  it('is not made again after an attempt that never opened: its service may be in trouble', async () => {
+  it('is not opened after an attempt that did not reach the stream: the service may be in trouble', async () => {
     await using service: TwoOrigins = await startTwoOrigins({
       tickets: (granted) => [
         granted,
@@ -225,7 +244,7 @@ describe('the spare connection', () => {
     expect(service.gate.connections).toBe(3);
   });
 
-  it('does not outlive an attempt that failed before its handshake', async () => {
+  it('is destroyed with an attempt that failed before its handshake', async () => {
     await using service: TwoOrigins = await startTwoOrigins({
       tickets: (granted) => [granted, after(() => service.stream.connections === 2, refuse(503))],
       handshake: [expired],
@@ -239,7 +258,7 @@ describe('the spare connection', () => {
 });
 
 describe('standby', () => {
-  /** A feed that stands by on virtual time. */
+  /** Starts a feed with standby on virtual time. */
   const started = async (service: TwoOrigins, connection = 1, options: TradeFeedOptions = {}) => {
     const time = new VirtualTimeScheduler(undefined, 0);
     const events: FeedEvent[] = [];
@@ -267,7 +286,7 @@ describe('standby', () => {
   };
   const last = (sockets: ReadonlySet<Socket>): Socket => [...sockets].at(-1) as Socket;
 
-  it('keeps one connection ready once the stream is open, and asks for no ticket', async () => {
+  it('keeps one connection open while the stream is open, and requests no ticket', async () => {
     await using service = await startTwoOrigins({ tls, handshake: [frames] });
     using feed = await started(service);
     await turns();
@@ -282,7 +301,7 @@ describe('standby', () => {
     expect(service.tickets.connections).toBe(1);
   });
 
-  it('gives it to the next handshake, and makes another beside the new stream', async () => {
+  it('uses it for the next handshake, and opens another one beside the new stream', async () => {
     await using service = await startTwoOrigins({ tls, handshake: [frames] });
     using feed = await started(service);
     feed.advance(100);
@@ -297,23 +316,23 @@ describe('standby', () => {
     expect(service.gate.open.size).toBe(2);
   });
 
-  it('makes it anew when the server closes it, with patience, and never two', async () => {
+  it('opens it again when the server closes it, with growing waits, and never two', async () => {
     await using service = await startTwoOrigins({ tls, handshake: [frames] });
     using feed = await started(service);
     feed.advance(100);
-    for (const [made, waitMs] of [
+    for (const [count, waitMs] of [
       [2, 1_000],
       [3, 2_000],
       [4, 4_000],
     ] as const) {
-      await waitFor(() => service.stream.connections === made);
+      await waitFor(() => service.stream.connections === count);
       const socket = last(service.gate.open);
       last(service.stream.open).end();
       await closed(socket);
       await turns();
       feed.advance(waitMs - 1);
       await turns();
-      expect(service.gate.connections).toBe(made);
+      expect(service.gate.connections).toBe(count);
       feed.advance(1);
     }
     await waitFor(() => service.stream.connections === 5);
@@ -333,19 +352,19 @@ describe('standby', () => {
     expect(service.gate.open.size).toBe(2);
   });
 
-  it('tries again, more and more rarely, where it is refused', async () => {
+  it('tries again with growing waits if it is refused', async () => {
     await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
     using feed = await started(service);
     feed.advance(100);
-    for (const made of [2, 3, 4]) {
-      await waitFor(() => service.gate.connections === made && service.gate.open.size === 1);
+    for (const count of [2, 3, 4]) {
+      await waitFor(() => service.gate.connections === count && service.gate.open.size === 1);
       await turns();
-      feed.advance(1_000 * 2 ** (made - 2));
+      feed.advance(1_000 * 2 ** (count - 2));
     }
     expect(failuresOf(feed.events)).toEqual([]);
   });
 
-  it('keeps a connection ready to the ticket endpoint, once the service has closed the last', async () => {
+  it('keeps a connection to the ticket endpoint after the service closed the last one', async () => {
     await using service = await startTwoOrigins({ tls, handshake: [frames] });
     using feed = await started(service);
     feed.advance(100);
@@ -359,7 +378,7 @@ describe('standby', () => {
     expect(service.tickets.tickets).toHaveLength(2);
   });
 
-  it("keeps nothing where a user's dispatcher and agent connect", async () => {
+  it("opens nothing if a user's dispatcher and agent connect", async () => {
     await using service = await startTwoOrigins({ handshake: [frames] });
     const [dispatcher, agent] = [new Agent({ pipelining: 0 }), new HttpAgent()];
     {
@@ -373,7 +392,7 @@ describe('standby', () => {
     agent.destroy();
   });
 
-  it('is off where nobody asked for it', async () => {
+  it('is off by default', async () => {
     await using service = await startTwoOrigins({ tls, handshake: [frames] });
     using feed = await started(service, 1, { standby: false });
     feed.advance(60_000);

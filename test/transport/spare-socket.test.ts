@@ -11,36 +11,36 @@ import { startWire } from '../support/wire.js';
 
 const tls = await certificateFor();
 
-/** A room for a spare connection, with a clock that the test moves, and every socket that was made. */
-const room = (connectTo: Connect = (url) => connectSocket(url, { ca: tls.cert })) => {
-  const made: Socket[] = [];
+/** Creates a spare socket with a clock that the test moves. Collects every socket that is opened. */
+const createSpare = (connectTo: Connect = (url) => connectSocket(url, { ca: tls.cert })) => {
+  const opened: Socket[] = [];
   const clock = { nowMs: 0 };
   const connect: Connect = (url) => {
     const socket = connectTo(url).on('error', () => undefined);
-    made.push(socket);
+    opened.push(socket);
     return socket;
   };
-  const spare = spareSocket(connect, { random: () => 1, scheduler: asyncScheduler }, () => clock.nowMs);
+  const created = spareSocket(connect, { random: () => 1, scheduler: asyncScheduler }, () => clock.nowMs);
   return {
-    ...spare,
-    made,
+    ...created,
+    opened,
     clock,
     [Symbol.asyncDispose]: async () => {
-      spare.drop();
-      for (const socket of made) await closed(socket.destroy());
+      created.drop();
+      for (const socket of opened) await closed(socket.destroy());
     },
   };
 };
 
 const urlOf = ({ port }: Gate) => new URL(`wss://127.0.0.1:${port}/ws`);
 
-/** A room that has connected once, and holds a spare since 0 ms, which meets this fate. */
-const holding = async (gate: Gate, isReady: boolean) => {
-  const holder = room();
-  holder.take(urlOf(gate));
-  holder.open();
-  if (isReady) await once(holder.made[1] as Socket, 'secureConnect');
-  return holder;
+/** Connects once, and opens a spare at 0 ms. */
+const openSpare = async (gate: Gate, isReady: boolean) => {
+  const spare = createSpare();
+  spare.take(urlOf(gate));
+  spare.open();
+  if (isReady) await once(spare.opened[1] as Socket, 'secureConnect');
+  return spare;
 };
 const startGates = async (second: (service: Fate) => Fate) => {
   const wire = await startWire({ tls });
@@ -59,76 +59,76 @@ describe('spareSocket', () => {
   it.each([
     ['ready', true, 49_999, true],
     ['ready', true, 50_000, false],
-    ['in the making', false, 999, true],
-    ['in the making', false, 1_000, false],
-  ])('gives one that is %s (%s) after %i ms: %s', async (_, isReady, ageMs, isGiven) => {
+    ['still connecting', false, 999, true],
+    ['still connecting', false, 1_000, false],
+  ])('returns a spare that is %s (%s) after %i ms: %s', async (_, isReady, ageMs, isReturned) => {
     await using gates = await startGates((service) => (isReady ? service : 'silence'));
-    await using holder = await holding(gates.gate, isReady);
-    holder.clock.nowMs = ageMs;
-    const taken = holder.take(urlOf(gates.gate));
-    expect(holder.made.indexOf(taken)).toBe(isGiven ? 1 : 2);
-    expect(holder.made[1]?.destroyed).toBe(!isGiven);
+    await using spare = await openSpare(gates.gate, isReady);
+    spare.clock.nowMs = ageMs;
+    const taken = spare.take(urlOf(gates.gate));
+    expect(spare.opened.indexOf(taken)).toBe(isReturned ? 1 : 2);
+    expect(spare.opened[1]?.destroyed).toBe(!isReturned);
   });
 
-  it('gives it once, with nothing of its own left on it', async () => {
+  it('returns it once, without listeners', async () => {
     await using gates = await startGates((service) => service);
-    await using holder = await holding(gates.gate, true);
-    const taken = holder.take(urlOf(gates.gate));
+    await using spare = await openSpare(gates.gate, true);
+    const taken = spare.take(urlOf(gates.gate));
     await new Promise((resolve) => setImmediate(resolve));
     expect({ readable: taken.listenerCount('readable'), flowing: taken.readableFlowing }).toEqual({
       readable: 0,
       flowing: null,
     });
-    expect(holder.take(urlOf(gates.gate))).not.toBe(taken);
-    holder.drop();
+    expect(spare.take(urlOf(gates.gate))).not.toBe(taken);
+    spare.drop();
     expect(taken.destroyed).toBe(false);
   });
 
-  it('destroys one that leads elsewhere', async () => {
+  it('destroys a spare for another origin', async () => {
     await using gates = await startGates((service) => service);
     await using elsewhere = await startWire();
-    await using holder = await holding(gates.gate, true);
-    const taken = holder.take(new URL(elsewhere.wssUrl));
-    expect(holder.made.indexOf(taken)).toBe(2);
-    expect(holder.made[1]?.destroyed).toBe(true);
+    await using spare = await openSpare(gates.gate, true);
+    const taken = spare.take(new URL(elsewhere.wssUrl));
+    expect(spare.opened.indexOf(taken)).toBe(2);
+    expect(spare.opened[1]?.destroyed).toBe(true);
   });
 
-  it('holds one at the most, and none before anything was connected to', async () => {
+  it('opens at most one, and none before the first connection', async () => {
     await using gates = await startGates((service) => service);
-    await using holder = room();
-    holder.open();
-    holder.standBy();
-    expect(holder.made).toHaveLength(0);
-    holder.take(urlOf(gates.gate));
-    holder.open();
-    holder.open();
-    expect(holder.made).toHaveLength(2);
+    await using spare = createSpare();
+    spare.open();
+    spare.standBy();
+    expect(spare.opened).toHaveLength(0);
+    spare.take(urlOf(gates.gate));
+    spare.open();
+    spare.open();
+    expect(spare.opened).toHaveLength(2);
   });
 
-  it('keeps to itself that it cannot connect at all: whoever connects is told', async () => {
+  it('ignores that it cannot connect: the next connection throws', async () => {
     const refused = new Error('refused');
     let fails = false;
     await using gate = await startGate(['silence']);
-    await using holder = room((url) => {
+    await using spare = createSpare((url) => {
       if (fails) throw refused;
       return connectSocket(url);
     });
-    holder.take(urlOf(gate));
+    spare.take(urlOf(gate));
     fails = true;
-    holder.open();
-    expect(() => holder.take(urlOf(gate))).toThrow(refused);
+    spare.open();
+    expect(() => spare.take(urlOf(gate))).toThrow(refused);
   });
 
-  it('waits for the end of a connection that serves as well, if that has not come yet', async () => {
+  it('waits until the current connection is closed', async () => {
     await using gates = await startGates((service) => service);
-    await using holder = room();
-    const first = holder.take(urlOf(gates.gate));
+    await using spare = createSpare();
+    const first = spare.take(urlOf(gates.gate));
     await once(first, 'secureConnect');
-    for (const made of [2, 3]) {
-      holder.standBy(first);
+    for (const count of [2, 3]) {
+      spare.standBy(first);
       first.destroy();
-      while (holder.made.length < made) await new Promise((resolve) => setImmediate(resolve));
+      while (spare.opened.length < count) await new Promise((resolve) => setImmediate(resolve));
     }
-    expect(holder.made[1]?.destroyed).toBe(true);
+    expect(spare.opened[1]?.destroyed).toBe(true);
   });
 });

@@ -5,15 +5,15 @@ import { type Frame, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from 
 import { optionsFor, until } from '../support/feed.js';
 import { binary, close, type HandshakeStep, startWire, switching, text, wsFrame } from '../support/wire.js';
 
-/** Node 20 copies what is marked as untransferable; since Node 21 the caller gets a DataCloneError. */
+/** Node 20 copies memory that is marked as untransferable. Since Node 21 the caller receives a DataCloneError. */
 const isCopied = process.versions.node.startsWith('20.');
 
-/** Cut nowhere. */
+/** No split. */
 const WHOLE = 2 ** 30;
 
 const payload = (n: number, bytes: number): string => `${n} `.padEnd(bytes, 'x');
 
-/** The frames of a connection as bytes, cut into writes: what the service counts, apart from the client. */
+/** The frames of a connection, split into writes, and the expected payloads. */
 interface Sent {
   readonly what: string;
   readonly payloads: readonly string[];
@@ -33,17 +33,17 @@ const sizes = (count: number, bytes: number): number[] => Array<number>(count).f
 const streams: readonly Sent[] = [
   sent('many in one read', sizes(300, 100), text, WHOLE),
   sent('binary, many in one read', sizes(300, 100), (whole) => binary(Buffer.from(whole)), WHOLE),
-  sent('cut into reads within frames', sizes(60, 100), text, 250),
-  sent('cut within a head', sizes(60, 6_000), text, 6_005),
-  // 60 frames of 102 bytes, and the first byte of one more.
-  sent('cut within a head, many more in the same read', sizes(300, 100), text, 60 * 102 + 1),
+  sent('split into reads within frames', sizes(60, 100), text, 250),
+  sent('split within a head', sizes(60, 6_000), text, 6_005),
+  // 60 frames of 102 bytes, and the first byte of the next one.
+  sent('split within a head, many more in the same read', sizes(300, 100), text, 60 * 102 + 1),
   sent('each larger than a read', sizes(8, 100_000), text, WHOLE),
-  sent('small and large in turn', [100, 40_000, 100, 20_000, 100, 100, 70_000, 100], text, 10_000),
+  sent('small and large, alternating', [100, 40_000, 100, 20_000, 100, 100, 70_000, 100], text, 10_000),
   sent('in fragments', sizes(40, 200), fragmented, WHOLE),
   sent('in fragments, each larger than a read', sizes(6, 90_000), fragmented, 30_000),
 ];
 
-/** Writes one after the other, each in a read of its own, then closes with a code that stops the feed. */
+/** Writes the pieces in separate reads, then closes with a code that stops the feed. */
 const sends =
   ({ writes }: Sent): HandshakeStep =>
   (peer) => {
@@ -56,7 +56,7 @@ const sends =
     next();
   };
 
-/** Transfers the memory of a frame to another thread's port; gives the name of what it throws. */
+/** Transfers the memory of a frame to another thread. Returns the name of the exception. */
 const transferTo = (port: MessageChannel, { data }: Frame): string | undefined => {
   try {
     port.port1.postMessage(data, [data.buffer as ArrayBuffer]);
@@ -68,11 +68,11 @@ const transferTo = (port: MessageChannel, { data }: Frame): string | undefined =
 
 const modes: readonly (readonly [string, () => TradeFeedOptions])[] = [
   ['here', () => ({})],
-  ["through a user's agent", () => ({ agent: new Agent() })],
+  ["with a user's agent", () => ({ agent: new Agent() })],
   ['in a worker', () => ({ receiveIn: 'worker' })],
 ];
 
-describe.each(modes)('frames that are received %s', (_where, optionsOf) => {
+describe.each(modes)('frames %s', (_where, optionsOf) => {
   it.each(streams)('cannot be transferred, and all of them arrive: $what', async (stream) => {
     await using wire = await startWire({ handshake: [sends(stream)] });
     const port = new MessageChannel();
@@ -94,9 +94,9 @@ describe.each(modes)('frames that are received %s', (_where, optionsOf) => {
     expect(failure).toMatchObject({ code: 'connection-replaced', framesReceived: stream.payloads.length });
     expect(texts).toEqual(stream.payloads);
     expect([...thrown]).toEqual([isCopied ? undefined : 'DataCloneError']);
-    // Nor were they emptied by what came after them.
+    // Later frames did not empty them.
     expect(received.map((frame) => frame.text())).toEqual(stream.payloads);
-    // Where it is a copy, it is one of the whole frame.
+    // Node 20 sends a copy of the whole frame.
     for (const whole of isCopied ? stream.payloads : []) {
       const copy = receiveMessageOnPort(port.port2) as { readonly message: Uint8Array };
       expect(Buffer.from(copy.message).toString()).toBe(whole);
@@ -104,7 +104,7 @@ describe.each(modes)('frames that are received %s', (_where, optionsOf) => {
     port.port1.close();
   });
 
-  it('tell of no gap and of no failure when they are structured clones with a transfer list', async () => {
+  it('cause no gap and no failure when they are cloned with a transfer list', async () => {
     const stream = sent('', sizes(100, 1_000), text, 3_333);
     await using wire = await startWire({ handshake: [sends(stream)] });
     const seen = await until(tradeFeedEvents$('market', optionsFor(wire, { ...optionsOf() })), (event) => {

@@ -19,16 +19,16 @@ import {
   type TicketStep,
 } from '../support/wire.js';
 
-/** Issues a ticket that lives for a minute, through a proxy that writes a `Date` which is this far ahead. */
+/** Issues a ticket with a lifetime of one minute, through a proxy whose `Date` is this far ahead. */
 const issueWithDateAhead =
   (aheadMs: number): TicketStep =>
   (response, wire, n) => {
-    // On the whole second, as a `Date` is.
+    // A `Date` has whole seconds.
     const now = Math.floor(Date.now() / 1_000) * 1_000;
     const expires_at = new Date(now + 60_000).toISOString();
     issue({ expires_at }, { date: new Date(now + aheadMs).toUTCString() })(response, wire, n);
   };
-/** Issues a ticket with so few ms to live that no handshake is done in time. */
+/** Issues a ticket with a lifetime so short that no handshake is done in time. */
 const issueShort =
   (ms: number): TicketStep =>
   (response, wire, n) => {
@@ -42,7 +42,7 @@ const slowly =
 
 const names = (events: readonly FeedEvent[]): string[] =>
   events.flatMap((event) => {
-    // Those of a worker come when they come.
+    // A worker sends watermarks at any time.
     if (event.type === 'watermark') return [];
     return [event.type === 'disconnected' ? event.failure.code : event.type];
   });
@@ -52,9 +52,9 @@ const untilFrame = (options: TradeFeedOptions) =>
 const opened = ['ticket-requested', 'ticket-issued', 'opened', 'frame'];
 const expired = ['ticket-requested', 'ticket-issued', 'ticket-expired', 'reconnecting'];
 
-describe.each(['main', 'worker'] as const)('a `Date` that a proxy wrote, received in %s', (receiveIn) => {
+describe.each(['main', 'worker'] as const)('a wrong `Date` from a proxy, received in %s', (receiveIn) => {
   it.each([60_000, 61_000, 3_600_000, 10 ** 12])(
-    'that leaves a ticket no time to live (%i ms ahead) is not believed: the service decides',
+    'that leaves the ticket no lifetime (%i ms ahead) is ignored: the service decides',
     async (aheadMs) => {
       await using wire = await startWire({ ticket: [issueWithDateAhead(aheadMs)], handshake: [accept(text('a'))] });
       const events = await untilFrame(optionsFor(wire, { receiveIn }));
@@ -63,7 +63,7 @@ describe.each(['main', 'worker'] as const)('a `Date` that a proxy wrote, receive
     },
   );
 
-  it('that leaves it too little time is not believed twice in a row', async () => {
+  it('that leaves the ticket too little time is ignored in the second attempt in a row', async () => {
     const handshake = slowly(150, accept(text('a')));
     await using wire = await startWire({ ticket: [issueShort(50)], handshake: [handshake] });
     const events = await untilFrame(optionsFor(wire, { receiveIn }));
@@ -71,7 +71,7 @@ describe.each(['main', 'worker'] as const)('a `Date` that a proxy wrote, receive
     expect(wire.tickets).toHaveLength(2);
   });
 
-  it('leaves it to the service to refuse the ticket', async () => {
+  it('leaves the refusal of the ticket to the service', async () => {
     await using wire = await startWire({ ticket: [issueWithDateAhead(90_000)], handshake: [refuseHandshake(401)] });
     const events = await until(
       tradeFeedEvents$('market', optionsFor(wire, { receiveIn })),
@@ -81,9 +81,9 @@ describe.each(['main', 'worker'] as const)('a `Date` that a proxy wrote, receive
     expect(wire.handshakes).toHaveLength(1);
   });
 
-  it('is believed again after any other failure', async () => {
+  it('is used again after any other failure', async () => {
     const answers: HandshakeStep[] = [() => undefined, refuseHandshake(503), () => undefined, accept(text('a'))];
-    // By the ticket: a machine that is slow may find it run out before there is a handshake.
+    // By the lifetime: on a slow machine the ticket may expire before the handshake starts.
     const handshake: HandshakeStep = (peer, wire, n) => answers[wire.tickets.length - 1]?.(peer, wire, n);
     await using wire = await startWire({ ticket: [issueShort(50)], handshake: [handshake] });
     const events = await untilFrame(optionsFor(wire, { receiveIn }));
@@ -91,7 +91,7 @@ describe.each(['main', 'worker'] as const)('a `Date` that a proxy wrote, receive
     expect(names(events)).toEqual([...expired, ...full, ...expired, ...opened]);
   });
 
-  it('does not make a handshake endless: handshakeTimeoutMs counts as ever', async () => {
+  it('does not make a handshake endless: handshakeTimeoutMs still applies', async () => {
     await using wire = await startWire({ ticket: [issueShort(50)], handshake: [() => undefined] });
     const events = await until(
       tradeFeedEvents$('market', optionsFor(wire, { receiveIn, handshakeTimeoutMs: 200 })),
@@ -101,8 +101,8 @@ describe.each(['main', 'worker'] as const)('a `Date` that a proxy wrote, receive
   });
 });
 
-describe('the building blocks alone, with a `Date` that leaves a ticket no time to live', () => {
-  it('try the handshake: the ticket has no deadline that is known', async () => {
+describe('the building blocks alone, with a `Date` that leaves a ticket no lifetime', () => {
+  it('try the handshake: the ticket has no known deadline', async () => {
     await using wire = await startWire({ ticket: [issueWithDateAhead(60_000)], handshake: [accept(text('a'))] });
     const options = optionsFor(wire);
     const ticket = await firstValueFrom(of<Feed>('market').pipe(requestTicket(options)));

@@ -1,6 +1,6 @@
 // Compile-only: `tsc --noEmit` is the test. `@ts-expect-error` marks code that must not compile; an unused mark is an error.
 import {
-  type Connecting,
+  type ConnectingStatus,
   connectionStatus,
   type ConnectionStatus,
   type Decoded,
@@ -14,13 +14,13 @@ import {
   frames,
   type Gap,
   gaps,
-  type Live,
+  type LiveStatus,
   mergeMapBounded,
   type ReconnectingStatus,
   type StoppedStatus,
   shareFeed,
-  type ShareOptions,
-  type StatsOptions,
+  type ShareFeedOptions,
+  type FeedStatsOptions,
   type TradeFeedError,
   tradeFeed$,
   tradeFeedEvents$,
@@ -56,9 +56,9 @@ export type IsStatus = Is<Same<Emitted<typeof status$>, ConnectionStatus>>;
 export const startOf = (status: ConnectionStatus): number => {
   switch (status.state) {
     case 'connecting':
-      return (status satisfies Connecting).since;
+      return (status satisfies ConnectingStatus).since;
     case 'live':
-      return (status satisfies Live).since + status.connection;
+      return (status satisfies LiveStatus).since + status.connection;
     case 'reconnecting': {
       const { since, attempt, nextAttemptAt, failure } = status satisfies ReconnectingStatus;
       nextAttemptAt satisfies number | undefined;
@@ -110,8 +110,8 @@ export const gapsOfDecoded$ = events$.pipe(
 );
 export type IsGapsOfDecoded = Is<Same<Emitted<typeof gapsOfDecoded$>, number>>;
 
-export const linger: ShareOptions = { lingerMs: 1 };
-export const period: StatsOptions = { everyMs: 1, drops$: undefined };
+export const linger: ShareFeedOptions = { lingerMs: 1 };
+export const period: FeedStatsOptions = { everyMs: 1, drops$: undefined };
 
 // @ts-expect-error -- unknown option
 export const badShare = shareFeed({ linger: 1_000 });

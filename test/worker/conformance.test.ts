@@ -17,7 +17,7 @@ import {
   wsFrame,
 } from '../support/wire.js';
 
-/** What a service can do, in its every status and close code: a feed tells of it in the same way wherever it is received. */
+/** Everything a service can do, with each status and close code. The events and the error are the same on both threads. */
 interface Row extends WireScript {
   readonly what: string;
   readonly options?: TradeFeedOptions;
@@ -41,9 +41,9 @@ const rows: readonly Row[] = [
   })),
   { what: 'ticket 429 with Retry-After', ticket: [refuse(429, { 'retry-after': '7' })] },
   { what: 'no ticket', ticket: [issue({ ticket: '' })] },
-  { what: 'a body that is no JSON', ticket: [refuse(200, {}, 'planted-ticket-1')] },
+  { what: 'a body that is not JSON', ticket: [refuse(200, {}, 'planted-ticket-1')] },
   { what: 'no answer to the ticket request', ticket: [silence], options: { ticketTimeoutMs: 30 } },
-  { what: 'nobody at the ticket endpoint', options: { baseUrl: 'http://127.0.0.1:1' } },
+  { what: 'an unreachable ticket endpoint', options: { baseUrl: 'http://127.0.0.1:1' } },
   ...[400, 401, 503, 500, 302, 200, 404, 408, 429].map((status) => ({
     what: `handshake ${status}`,
     handshake: [refuseHandshake(status, { location: '/elsewhere' })],
@@ -51,14 +51,14 @@ const rows: readonly Row[] = [
   { what: 'handshake 429 with Retry-After', handshake: [refuseHandshake(429, { 'retry-after': '7' })] },
   { what: 'another subprotocol', handshake: [(peer) => peer.socket.write(switching(peer, 'mmp.other.v1'))] },
   { what: 'no answer to the handshake', handshake: [silence], options: { handshakeTimeoutMs: 30 } },
-  { what: 'nobody at the other end', ticket: [issue({ wss_url: 'ws://127.0.0.1:1/ws' })] },
+  { what: 'an unreachable wss_url', ticket: [issue({ wss_url: 'ws://127.0.0.1:1/ws' })] },
   {
-    what: 'a ticket that is dead on arrival by its Date',
+    what: 'a ticket that is expired on arrival by its Date',
     ticket: [issue({ expires_at: '2031-01-01T00:00:00Z' }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })],
     handshake: [refuseHandshake(401)],
   },
   {
-    what: 'a ticket that runs out in the handshake',
+    what: 'a ticket that expires in the handshake',
     ticket: [issue({ expires_at: '2031-01-01T00:00:00.05Z' }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })],
     handshake: [silence],
   },
@@ -92,12 +92,12 @@ const rows: readonly Row[] = [
     handshake: [accept(close(4001))],
   },
   {
-    what: 'a check of the user that refuses',
+    what: 'a checkServerIdentity that refuses',
     tls: certificate,
     options: { tls: { ca: certificate.cert, checkServerIdentity: () => new Error('not pinned') } },
   },
   {
-    what: 'a check of the user that throws no error',
+    what: 'a checkServerIdentity that throws a string',
     tls: certificate,
     options: {
       tls: {
@@ -110,7 +110,7 @@ const rows: readonly Row[] = [
     },
   },
   {
-    what: 'a check of the user that pins',
+    what: 'a checkServerIdentity that pins the certificate',
     tls: certificate,
     options: {
       tls: {
@@ -123,36 +123,36 @@ const rows: readonly Row[] = [
     },
     handshake: [accept(close(4001))],
   },
-  { what: 'a key of a function', options: { apiKey: () => 'planted-key' }, handshake: [accept(close(4001))] },
+  { what: 'a key from a function', options: { apiKey: () => 'planted-key' }, handshake: [accept(close(4001))] },
   {
-    what: 'a key of a function that takes time',
+    what: 'a key from an async function',
     options: { apiKey: () => Promise.resolve('planted-key') },
     ticket: [refuse(403)],
   },
-  { what: 'a function that gives no key', options: { apiKey: () => '' } },
-  { what: 'a function that gives no text', options: { apiKey: () => ({}) as string } },
+  { what: 'a function that returns an empty key', options: { apiKey: () => '' } },
+  { what: 'a function that returns no string', options: { apiKey: () => ({}) as string } },
   { what: 'a key function that rejects', options: { apiKey: () => Promise.reject(new Error('the vault is sealed')) } },
   {
     what: 'a key function that never answers',
     options: { apiKey: () => new Promise<string>(silence), ticketTimeoutMs: 30 },
   },
-  { what: 'a verdict of the user', options: { classify: () => 'stop' }, ticket: [refuse(500)] },
-  { what: 'a verdict that is none', options: { classify: () => 'maybe' as never }, ticket: [refuse(500)] },
+  { what: 'a verdict of classify', options: { classify: () => 'stop' }, ticket: [refuse(500)] },
+  { what: 'an invalid verdict of classify', options: { classify: () => 'maybe' as never }, ticket: [refuse(500)] },
   { what: 'the verdict of the table', options: { classify: (_, verdict) => verdict }, ticket: [refuse(403)] },
 ];
 
-// Nothing of a second attempt is seen.
+// The wait is so long that the second attempt is not observed.
 const noHurry = { initialDelayMs: 5_000, maxDelayMs: 5_000, jitter: 'none' } as const;
 
-// What a clock or the machine decides is left out.
+// Removes the fields that depend on a clock or on the machine.
 const timeless = ({ endedAt: _, uptimeMs: __, ...fields }: Record<string, unknown>) => fields;
-const told = (failure: TradeFeedError | undefined): unknown =>
+const comparable = (failure: TradeFeedError | undefined): unknown =>
   failure && {
     ...timeless(failure.toJSON()),
     isError: failure instanceof Error,
     kind: failure.constructor.name,
     cause: causeOf(failure.cause),
-    previous: told(failure.previous),
+    previous: comparable(failure.previous),
   };
 const causeOf = (cause: unknown): unknown =>
   cause instanceof Error
@@ -162,29 +162,29 @@ const eventOf = (event: FeedEvent): unknown => {
   if (event.type === 'frame')
     return { ...event, data: event.data.toString('latin1'), receivedAt: typeof event.receivedAt };
   if (event.type === 'disconnected' || event.type === 'stopped')
-    return { type: event.type, failure: told(event.failure) };
+    return { type: event.type, failure: comparable(event.failure) };
   const facts: Record<string, unknown> = { ...event };
   for (const name of ['at', 'expiresAt']) Reflect.deleteProperty(facts, name);
   return facts;
 };
 
-// Of a worker alone.
+// Only a worker sends watermarks.
 const isNoWatermark = ({ type }: FeedEvent): boolean => type !== 'watermark';
 
 const seen = async ({ options, ...script }: Row, receiveIn: 'main' | 'worker') => {
   await using wire = await startWire(script);
   const { failure, goesOn, events } = await outcomeOf(optionsFor(wire, { ...options, receiveIn, backoff: noHurry }));
   const text = JSON.stringify(
-    { failure: told(failure), goesOn, events: events.filter(isNoWatermark).map(eventOf) },
+    { failure: comparable(failure), goesOn, events: events.filter(isNoWatermark).map(eventOf) },
     null,
     1,
   );
-  // Each wire has a port of its own.
+  // Each wire has its own port.
   return text.replaceAll(/127\.0\.0\.1:\d+/g, 'here');
 };
 
-describe('a feed that is received in a worker', () => {
-  it.each(rows)('tells of $what as one that is received here', async (row) => {
+describe('a feed in a worker', () => {
+  it.each(rows)('emits the same as a feed on this thread: $what', async (row) => {
     const [here, there] = await Promise.all([seen(row, 'main'), seen(row, 'worker')]);
     expect(there).toBe(here);
   });

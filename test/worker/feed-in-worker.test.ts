@@ -24,10 +24,10 @@ import { waitFor } from '../support/wait-for.js';
 const program = (name: string): string => fileURLToPath(new URL(`programs/${name}`, import.meta.url));
 const inWorker = (wire: { readonly baseUrl: string }, options: TradeFeedOptions = {}): TradeFeedOptions =>
   optionsFor(wire, { receiveIn: 'worker', ...options });
-/** Waits for a worker's end; gives 0 if it ended by itself, and nothing if it had ended before. */
+/** Waits for the end of a worker. Returns its exit code, and `undefined` if it had ended before. */
 const endOf = async (worker: Worker | undefined): Promise<unknown> =>
   worker && worker.threadId !== -1 ? new Promise((resolve) => worker.once('exit', resolve)) : undefined;
-/** Waits until the first worker was started: its file is loaded when it is needed. */
+/** Waits until the first worker was started: its file is imported on demand. */
 const firstWorker = async (): Promise<Worker> => {
   return waitFor(() => workers.started[0]);
 };
@@ -45,7 +45,7 @@ afterEach(async () => {
   await Promise.all(workers.started.map(endOf));
 });
 
-describe('unsubscribing from a feed that a worker receives', () => {
+describe('unsubscribing from a feed in a worker', () => {
   const silence = (): void => undefined;
   const moments: readonly (readonly [FeedEvent['type'], WireScript])[] = [
     ['ticket-requested', { ticket: [silence] }],
@@ -55,7 +55,7 @@ describe('unsubscribing from a feed that a worker receives', () => {
     ['reconnecting', { ticket: [refuse(429, { 'retry-after': '600' })] }],
   ];
 
-  it.each(moments)('in %s ends the worker, and leaves no connection', async (type, script) => {
+  it.each(moments)('during %s ends the worker and leaves no connection', async (type, script) => {
     await using wire = await startWire(script);
     const events = await until(tradeFeedEvents$('market', inWorker(wire)), (event) => event.type === type);
     expect(events.at(-1)?.type).toBe(type);
@@ -63,11 +63,11 @@ describe('unsubscribing from a feed that a worker receives', () => {
     expect(workers.started).toHaveLength(1);
     const wasOpen = type === 'opened' || type === 'frame';
     expect(wire.opcodes).toEqual(wasOpen ? [8] : []);
-    // The handshake that follows a ticket at once may have been sent already.
+    // The handshake that follows a ticket may already be sent.
     if (type !== 'ticket-issued') expect(wire.handshakes).toHaveLength(Number(wasOpen));
   });
 
-  it('before the worker is up ends it at once, and nothing was ever connected', async () => {
+  it('before the worker is ready terminates it, without any connection', async () => {
     await using wire = await startWire();
     const subscription = tradeFeed$('market', inWorker(wire)).subscribe();
     const worker = await firstWorker();
@@ -84,7 +84,7 @@ describe('unsubscribing from a feed that a worker receives', () => {
     expect(wire.connections).toBe(0);
   });
 
-  it('is cold: each subscription has a worker of its own, and none starts before', async () => {
+  it('is cold: each subscription has its own worker, which starts with the subscription', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))] });
     const feed$ = tradeFeed$('market', inWorker(wire)).pipe(take(1));
     expect(workers.started).toEqual([]);
@@ -93,14 +93,14 @@ describe('unsubscribing from a feed that a worker receives', () => {
     expect(wire.tickets).toHaveLength(2);
   });
 
-  it('cuts a closing handshake that takes longer than a second', async () => {
+  it('aborts a closing handshake that takes longer than a second', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))], ignoresClose: true });
     await firstValueFrom(tradeFeed$('market', inWorker(wire)));
     expect(await endOf(workers.started[0])).toBe(0);
     expect(wire.opcodes).toEqual([8]);
   });
 
-  it('ends a worker that does not listen', async () => {
+  it('terminates a worker that does not react', async () => {
     workers.instead = program('hang.mjs');
     await using wire = await startWire();
     const subscription = tradeFeed$('market', inWorker(wire)).subscribe();
@@ -110,7 +110,7 @@ describe('unsubscribing from a feed that a worker receives', () => {
     expect(await endOf(worker)).toBe(1);
   });
 
-  it('emits nothing more, also of what was handed over together', async () => {
+  it('emits nothing more, not even the rest of a batch', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b'), text('c'), close(1001))] });
     const words: string[] = [];
     const subscription = tradeFeedEvents$('market', inWorker(wire)).subscribe((event) => {
@@ -134,8 +134,8 @@ describe('unsubscribing from a feed that a worker receives', () => {
   });
 });
 
-describe('a worker that is lost', () => {
-  it('is followed by another one, with a gap and the next number', async () => {
+describe('a worker that ends early', () => {
+  it('is replaced by another one, with a gap and the next connection number', async () => {
     await using wire = await startWire({
       handshake: [accept(text('a')), accept(text('b'), close(1001)), accept(text('c'))],
     });
@@ -166,7 +166,7 @@ describe('a worker that is lost', () => {
     expect(workers.started).toHaveLength(2);
   });
 
-  it('is lost between two connections, not in one that has ended', async () => {
+  it('fails in stage ticket if there was no open connection', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), close(1001))] });
     const backoff = { initialDelayMs: 60_000, maxDelayMs: 60_000, jitter: 'none', maxAttempts: 1 } as const;
     const feed$ = tradeFeedEvents$('market', inWorker(wire, { backoff }));
@@ -182,7 +182,7 @@ describe('a worker that is lost', () => {
     expect(lost.failure).toMatchObject({ stage: 'ticket', framesReceived: 0, uptimeMs: 0 });
   });
 
-  it('counts against maxAttempts, shows why, and no secret', async () => {
+  it('counts as an attempt, and its failure has a cause without the key', async () => {
     workers.instead = program('throw.mjs');
     await using wire = await startWire();
     const error = await errorOf(inWorker(wire, { backoff: { maxAttempts: 1 } }));
@@ -194,7 +194,7 @@ describe('a worker that is lost', () => {
     expect(inspect(error, { depth: null, showHidden: true })).not.toContain(plantedKey);
   });
 
-  it('stops the feed if `classify` says so', async () => {
+  it('stops the feed if `classify` returns stop', async () => {
     workers.instead = program('throw.mjs');
     await using wire = await startWire();
     const classify = jest.fn((_failure: TradeFeedError, _verdict: Verdict) => 'stop' as const);
@@ -203,7 +203,7 @@ describe('a worker that is lost', () => {
     expect(classify).toHaveBeenCalledWith(expect.any(TradeFeedError), 'renew');
   });
 
-  it('stops the feed when it could not even be started', async () => {
+  it('stops the feed if it cannot be started', async () => {
     workers.instead = program('there-is-none.mjs');
     await using wire = await startWire();
     const error = await errorOf(inWorker(wire));
@@ -225,12 +225,12 @@ describe('functions of the user', () => {
   it.each<[string, TradeFeedOptions]>([
     ['classify', { classify: throwIt }],
     ['backoff.random', { backoff: { random: throwIt } }],
-  ])('that throw give the very same to the observer: %s', async (_name, options) => {
+  ])('that throw: the error of the feed is the same object: %s', async (_name, options) => {
     await using wire = await startWire({ ticket: [refuse(500)] });
     expect(await errorOf(inWorker(wire, options))).toBe(thrown);
   });
 
-  it('that throw a failure are stopped by it', async () => {
+  it('that throw a failure stop the feed with it', async () => {
     await using wire = await startWire({ ticket: [refuse(500)] });
     const classify = (failure: TradeFeedError) => {
       throw failure;
@@ -241,12 +241,12 @@ describe('functions of the user', () => {
     expect((error as TradeFeedError).advice).toContain('`classify` threw this');
   });
 
-  it('that give no key leave what they threw as the cause, also of the failure before', async () => {
+  it('that throw instead of returning a key: the exception is the cause of each failure', async () => {
     await using wire = await startWire();
     const causes = [new Error('first'), thrown];
-    let asked = 0;
+    let calls = 0;
     const apiKey = () => {
-      throw causes[asked++] as Error;
+      throw causes[calls++] as Error;
     };
     const error = (await errorOf(inWorker(wire, { apiKey, backoff: { maxAttempts: 1 } }))) as TradeFeedError;
     expect(error.code).toBe('retries-exhausted');
@@ -254,7 +254,7 @@ describe('functions of the user', () => {
     expect(error.previous?.cause).toBe(causes[0]);
   });
 
-  it('are asked on this thread: a key before every ticket, chance before every wait', async () => {
+  it('run on this thread: apiKey before every ticket, random before every wait', async () => {
     await using wire = await startWire({ handshake: [accept(close(1001)), accept(close(1001)), accept(text('a'))] });
     let keys = 0;
     const random = jest.fn(() => 0.5);
@@ -275,10 +275,10 @@ describe('functions of the user', () => {
   });
 });
 
-describe('a main thread that is blocked', () => {
+describe('a blocked main thread', () => {
   const stand = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-  it('loses nothing that its worker can hold', async () => {
+  it('loses no frame that its worker can store', async () => {
     const texts = Array.from({ length: 500 }, (_, n) => text(`${n}`.padEnd(1_000)));
     await using wire = await startWire({ handshake: [accept(...texts)] });
     const numbers = await firstValueFrom(
@@ -293,7 +293,7 @@ describe('a main thread that is blocked', () => {
     expect(numbers.map((frame) => Number(frame.text()))).toEqual(Array.from(texts.keys()));
   });
 
-  it('is told how many frames its worker had no room for, where they are missing', async () => {
+  it('receives a gap with the number of frames that its worker dropped, in their place', async () => {
     const texts = Array.from({ length: 1_500 }, (_, n) => text(`${n}`.padEnd(1_000)));
     await using wire = await startWire({ handshake: [accept(text('first'), ...texts, text('last'))] });
     let expected = 0;
@@ -318,8 +318,8 @@ describe('a main thread that is blocked', () => {
   });
 });
 
-describe('what is built on a feed', () => {
-  it('works on one that a worker receives: sharing, a relay', async () => {
+describe('operators', () => {
+  it('work with a feed in a worker: shareFeed and a relay', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
     const events$ = tradeFeedEvents$('market', inWorker(wire)).pipe(shareFeed({ lingerMs: 0 }));
     const relay = createRelay(events$, { lingerMs: 0 });
@@ -339,8 +339,8 @@ describe('a process', () => {
   const env = ({ baseUrl }: Wire) => ({ TRADE_FEED_BASE_URL: baseUrl, TRADE_FEED_API_KEY: plantedKey });
 
   it.each<[string, readonly string[], Record<string, string>]>([
-    ['by itself', [], {}],
-    ['whatever its flags', ['--expose-gc'], { NODE_OPTIONS: '--max-old-space-size=512 --no-warnings' }],
+    ['without flags', [], {}],
+    ['with flags and NODE_OPTIONS', ['--expose-gc'], { NODE_OPTIONS: '--max-old-space-size=512 --no-warnings' }],
   ])('whose only work was a feed in a worker exits %s', async (_what, flags, more) => {
     await using wire = await startWire({ ticket: [issue()], handshake: [accept(text('a'), text('b'), text('c'))] });
     const ended = await runProgram('../../worker/programs/take-three.mjs', [], { ...env(wire), ...more }, flags);

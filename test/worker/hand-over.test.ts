@@ -6,7 +6,7 @@ import type { Item } from '../../src/worker/messages.js';
 import { countHandled, createProgress } from '../../src/worker/progress.js';
 
 const frame = (bytes = 100): Frame => new Frame('market', Buffer.from(new ArrayBuffer(bytes)), false, 1, 1);
-const failed = { type: 'error', error: { kind: 'kept', id: 1, message: undefined } } as const;
+const failed = { type: 'error', error: { kind: 'stored', id: 1, message: undefined } } as const;
 
 const watermarksOf = (batches: readonly (readonly Item[])[]) =>
   batches.map((items) => {
@@ -32,12 +32,12 @@ const start = (capacityBytes = 2 ** 28) => {
     batches,
     handOver,
     counts,
-    put: (count: number, bytes?: number) => Array.from({ length: count }, () => handOver.put(frame(bytes))),
+    put: (count: number, bytes?: number) => Array.from({ length: count }, () => handOver.addFrame(frame(bytes))),
   };
 };
 
 describe('the hand-over', () => {
-  it('sends what one turn brought at its end, while the main thread keeps up', async () => {
+  it('sends all frames of a turn at its end, while the main thread keeps up', async () => {
     const { put, counts, handOver, batches, progress } = start();
     put(3);
     expect(counts()).toEqual([]);
@@ -45,14 +45,14 @@ describe('the hand-over', () => {
     expect(counts()).toEqual([3]);
     expect(countHandled(progress)).toBe(false);
     put(1);
-    handOver.tell(failed);
+    handOver.addEvent(failed);
     await turn();
     expect(counts()).toEqual([3, 1]);
     expect(batches[1]?.at(-2)).toBe(failed);
     expect(watermarksOf(batches)).toEqual([expect.any(Number), expect.any(Number)]);
   });
 
-  it('sends two batches ahead, and the rest together when it is told that one was handled', async () => {
+  it('sends two batches ahead, and the rest together after one was handled', async () => {
     const { put, counts, handOver, progress } = start();
     for (const count of [1, 2, 3, 4]) {
       put(count);
@@ -60,7 +60,7 @@ describe('the hand-over', () => {
     }
     expect(counts()).toEqual([1, 2]);
     expect(countHandled(progress)).toBe(true);
-    handOver.goOn();
+    handOver.resume();
     expect(counts()).toEqual([1, 2, 7]);
     expect(countHandled(progress)).toBe(false);
     put(1);
@@ -68,7 +68,7 @@ describe('the hand-over', () => {
     expect(counts()).toEqual([1, 2, 7, 1]);
   });
 
-  it('sends blocks before the turn is over, in batches of a bounded size', () => {
+  it('sends blocks before the end of the turn, in batches of a limited size', () => {
     const { put, batches } = start();
     put(90, 100_000);
     expect(batches).toHaveLength(2);
@@ -76,63 +76,63 @@ describe('the hand-over', () => {
     expect(Math.max(...bytes)).toBeLessThan(201_000);
   });
 
-  it('says with each batch that no older frame is still to come', async () => {
+  it('sends with each batch the time up to which all frames are sent', async () => {
     const { handOver, batches, progress } = start();
     const receivedAt = Date.now() - 1_000;
     const read = (bytes: number) => new Frame('market', Buffer.from(new ArrayBuffer(bytes)), false, receivedAt, 1);
-    // A block is sent in the middle of a read: other frames of that read follow, and are as old.
-    for (let n = 0; n < 6; n += 1) handOver.put(read(20_000));
+    // A block is sent during a read: more frames of that read follow, with the same time.
+    for (let n = 0; n < 6; n += 1) handOver.addFrame(read(20_000));
     expect(watermarksOf(batches)).toEqual([receivedAt]);
     const before = Date.now();
     await turn();
     expect(watermarksOf(batches)[1]).toBeGreaterThanOrEqual(before);
-    // The main thread has two batches before it: what waits is as old as it is, whatever the clock says.
-    for (let n = 0; n < 200; n += 1) handOver.put(read(20_000));
+    // Two batches are not handled. The watermark is not later than the frames that wait, whatever the clock shows.
+    for (let n = 0; n < 200; n += 1) handOver.addFrame(read(20_000));
     await turn();
     expect(batches).toHaveLength(2);
     countHandled(progress);
-    handOver.goOn();
+    handOver.resume();
     expect(watermarksOf(batches).slice(2)).toEqual([receivedAt]);
     countHandled(progress);
-    handOver.goOn();
+    handOver.resume();
     expect(watermarksOf(batches)[3]).toBeGreaterThanOrEqual(before);
   });
 
-  it('says so for a quiet feed when it is asked, and not while something waits or is under way', async () => {
+  it('sends a watermark on request, unless frames wait or a batch is not handled', async () => {
     const { handOver, batches, put } = start();
     const before = Date.now();
-    handOver.beat();
+    handOver.sendWatermark();
     expect(watermarksOf(batches)[0]).toBeGreaterThanOrEqual(before);
     expect(batches[0]).toHaveLength(1);
     put(1);
-    handOver.beat();
+    handOver.sendWatermark();
     expect(batches).toHaveLength(1);
     await turn();
-    handOver.beat();
+    handOver.sendWatermark();
     expect(batches).toHaveLength(2);
   });
 
-  it('has its whole room again once all was handled', async () => {
+  it('has its whole capacity again after all batches were handled', async () => {
     const { put, counts, handOver, progress, batches } = start(640_000);
     for (let round = 0; round < 10; round += 1) {
       put(10, 50_000);
       await turn();
       while (batches.length > Atomics.load(progress, 0)) countHandled(progress);
-      handOver.goOn();
+      handOver.resume();
       while (batches.length > Atomics.load(progress, 0)) countHandled(progress);
     }
     expect(counts().reduce((a, b) => a + b)).toBe(100);
     expect(batches.flat().filter(({ type }) => type === 'missed')).toEqual([]);
   });
 
-  it('holds what is under way against the bound, and not what was handled', async () => {
+  it('counts batches that are not handled against the capacity', async () => {
     const { put, counts, handOver, progress, batches } = start(640_000);
     put(30, 50_000);
     await turn();
     const [ahead] = [counts().reduce((a, b) => a + b)];
     countHandled(progress);
     countHandled(progress);
-    handOver.goOn();
+    handOver.resume();
     const missed = batches.flat().find(({ type }) => type === 'missed');
     expect(missed).toMatchObject({ type: 'missed' });
     const all = counts().reduce((a, b) => a + b);

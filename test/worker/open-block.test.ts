@@ -18,7 +18,7 @@ const framesOf = (block: Block | undefined, connection = 3): readonly Frame[] =>
   return frames;
 };
 
-/** Frames as a socket gives them: views of chunks, some one behind the other, some with holes, some before others. */
+/** Frames as a socket delivers them: views of chunks, some adjacent, some with holes, some in another order. */
 const chunks = fc.array(
   fc.record({
     bytes: fc.uint8Array({ minLength: 0, maxLength: 80 }),
@@ -46,7 +46,7 @@ const framesIn = ({
   );
 
 describe('a block', () => {
-  it('gives the frames that were added, whatever they are views of, and bytes of its own', () => {
+  it('contains the frames that were added, whatever their memory, and does not share memory with them', () => {
     fc.assert(
       fc.property(chunks, (all) => {
         const frames = all.flatMap(framesIn);
@@ -59,7 +59,7 @@ describe('a block', () => {
         for (const each of frames) open.add(each);
         const block = open.seal();
         for (const { bytes } of all) bytes.fill(0);
-        expect(open).toMatchObject({ isEmpty: true, heldBytes: 0 });
+        expect(open).toMatchObject({ isEmpty: true, usedBytes: 0 });
         expect(block?.count ?? 0).toBe(frames.length);
         expect(
           framesOf(block).map(({ data, isBinary, receivedAt }) => ({
@@ -74,7 +74,7 @@ describe('a block', () => {
     );
   });
 
-  it('holds a payload and a row for each frame, and the few bytes between those of one read', () => {
+  it('contains a row and a payload for each frame, and the few bytes between payloads of one read', () => {
     const read = Buffer.from('..aaaa..bbbb....................cc');
     const open = createOpenBlock(Infinity);
     for (const [start, end] of [
@@ -87,7 +87,7 @@ describe('a block', () => {
     expect(Buffer.from(bytes, 3 * rowBytes).toString()).toBe('aaaa..bbbbcc');
   });
 
-  it('takes any number of frames', () => {
+  it('accepts any number of frames', () => {
     const open = createOpenBlock(Infinity);
     const data = Buffer.from('x');
     for (let n = 0; n < 5_000; n += 1) open.add(frame(data, n % 2 === 0, n));
@@ -96,21 +96,21 @@ describe('a block', () => {
     );
   });
 
-  it('is full when enough is kept alive and the next frame was read elsewhere; what is empty is none', () => {
+  it('is sealed when it uses enough memory and the next frame is of another read; an empty one is not sealed', () => {
     const open = createOpenBlock(100);
     const [first, second] = [Buffer.alloc(100), Buffer.alloc(100)];
     expect(open.seal()).toBeUndefined();
     expect(open.add(frame(first.subarray(0, 1)))).toBeUndefined();
-    expect(open.heldBytes).toBe(first.buffer.byteLength);
+    expect(open.usedBytes).toBe(first.buffer.byteLength);
     expect(open.add(frame(first.subarray(1, 3)))).toBeUndefined();
     expect(open.add(frame(second))?.count).toBe(2);
     expect(open.isEmpty).toBe(false);
     expect(open.seal()?.count).toBe(1);
     open.add(frame(Buffer.from(new ArrayBuffer(0))));
-    expect(open).toMatchObject({ isEmpty: false, heldBytes: 0 });
+    expect(open).toMatchObject({ isEmpty: false, usedBytes: 0 });
   });
 
-  it('emits nothing more to who has left', () => {
+  it('emits nothing more after the subscriber unsubscribed', () => {
     const open = createOpenBlock(Infinity);
     for (const word of ['a', 'b', 'c']) open.add(frame(Buffer.from(word)));
     const words: string[] = [];

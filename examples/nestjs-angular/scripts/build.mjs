@@ -1,4 +1,4 @@
-// What has to be built, and with what.
+// Builds the parts of the app whose sources have changed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,23 +8,23 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 const parts = {
   server: {
-    made: 'dist/server/main.js',
-    from: ['server', 'package.json', 'node_modules/rx-trade-feed/dist'],
+    output: 'dist/server/main.js',
+    sources: ['server', 'package.json', 'node_modules/rx-trade-feed/dist'],
     command: ['node_modules/typescript/bin/tsc', '-p', 'server'],
   },
   page: {
-    made: 'dist/page/index.html',
-    from: ['page', 'angular.json', 'package.json', 'node_modules/rx-trade-feed/dist'],
+    output: 'dist/page/index.html',
+    sources: ['page', 'angular.json', 'package.json', 'node_modules/rx-trade-feed/dist'],
     command: ['node_modules/@angular/cli/bin/ng.js', 'build'],
   },
 };
 
-/** Tells which parts are older than what they are made from. */
-export const whatIsStale = () => ({ server: isStale(parts.server), page: isStale(parts.page) });
+/** Returns which parts are older than their sources. */
+export const staleParts = () => ({ server: isStale(parts.server), page: isStale(parts.page) });
 
-const isStale = ({ made, from }) => {
-  const file = join(root, made);
-  return !existsSync(file) || from.some((path) => newest(join(root, path)) > statSync(file).mtimeMs);
+const isStale = ({ output, sources }) => {
+  const file = join(root, output);
+  return !existsSync(file) || sources.some((path) => newest(join(root, path)) > statSync(file).mtimeMs);
 };
 
 const newest = (path) => {
@@ -33,17 +33,17 @@ const newest = (path) => {
   return stat.isDirectory() ? Math.max(...readdirSync(path).map((name) => newest(join(path, name)))) : stat.mtimeMs;
 };
 
-/** Tells whether this checkout has a newer library than the copy that is installed here. */
+/** Returns whether the library of this checkout is newer than the installed copy. */
 export const isLibraryStale = () =>
   newest(join(root, '../../src')) > newest(join(root, 'node_modules/rx-trade-feed/dist'));
 
-/** Tells whether Angular 22 builds on this Node. */
+/** Returns whether Angular 22 builds on this Node. */
 export const isPageBuildable = () => {
   const [major, minor] = process.versions.node.split('.').map(Number);
   return major >= 26 || (major === 24 && minor >= 15) || (major === 22 && minor >= 22);
 };
 
-/** Builds a part; ends the process when that fails. */
+/** Builds a part. Exits if the build fails. */
 export const build = (name) => {
   console.log(`Building the ${name} …`);
   const { status } = spawnSync(process.execPath, parts[name].command, { cwd: root, stdio: 'inherit' });

@@ -1,4 +1,4 @@
-// Takes the library of this checkout anew: npm keeps the copy that it has, as long as its version is the same.
+// Installs the library of this checkout again. npm keeps its copy while the version is the same, so remove the copy first.
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -3,31 +3,31 @@ export const protocol = {
   'loopback.ts': [
     {
       mutator: 'Regex',
-      why: 'A host whose last label is a number is an IPv4 address of four numbers, or the URL does not parse: nothing can stand before the 127.',
+      why: 'If the last label of a host is a number, the URL parser requires an IPv4 address. So nothing can precede the 127.',
     },
   ],
   'retry-after.ts': [
     {
       code: "text?.trim() ?? ''",
       mutator: 'StringLiteral',
-      why: 'What stands in for a header that is missing is no date, whatever its words.',
+      why: 'The default for a missing header is not a date, whatever its text.',
     },
     {
       code: "value?.trim() ?? ''",
       mutator: 'StringLiteral',
-      why: 'What stands in for a header that is missing is neither seconds nor a date, whatever its words.',
+      why: 'The default for a missing header is neither seconds nor a date, whatever its text.',
     },
     {
       code: "value.endsWith('GMT')",
       mutator: 'MethodExpression',
-      why: '`Date.parse` reads a date with GMT twice as it reads it with one.',
+      why: '`Date.parse` accepts a second GMT.',
     },
   ],
   'ticket.ts': [
     {
       code: 'rfc3339 =',
       mutator: 'Regex',
-      why: '`Date.parse` refuses by itself what follows a complete RFC 3339 timestamp.',
+      why: '`Date.parse` refuses any text after a complete RFC 3339 timestamp.',
     },
   ],
 };

@@ -1,17 +1,15 @@
 import { tap } from 'rxjs';
 import { tradeFeedEvents$ } from '../../index.js';
-import type { DemoCommand } from '../arguments/parse.js';
+import type { DemoCommand } from '../arguments/parsed-command.js';
 import { type CliContext, isTerminal } from '../context.js';
-import { endingOf, endings$ } from '../follow/endings.js';
+import { endingOf, endings$, finish, outcomeOf } from '../follow/ending.js';
 import { follow } from '../follow/follow.js';
-import { panelView } from '../view/panel-view.js';
-import { plainView } from '../view/plain-view.js';
-import { summaryLines } from '../view/tally-words.js';
+import { panelView, plainView } from '../view/views.js';
+import { summaryLines } from '../view/words.js';
 import { demoService } from './demo-service.js';
-import { finish, outcomeOf } from './finish.js';
 
 /**
- * Shows a live feed at a glance, of a local service or of the one that is set, until it ends.
+ * Shows a live feed of a local service, or of the service in the arguments or the environment.
  *
  * @returns the exit code
  * @throws the failure that stopped the feed, or a CliError

@@ -1,23 +1,22 @@
 import { endWith, filter, firstValueFrom, ignoreElements, interval, merge, of, take, tap } from 'rxjs';
 import type { Replayed, ReplayProgress } from '../../index.js';
-import type { ReplayCommand } from '../arguments/parse.js';
+import type { ReplayCommand } from '../arguments/parsed-command.js';
 import { type CliContext, isTerminal } from '../context.js';
-import { endingOf, endings$ } from '../follow/endings.js';
-import { exitCodeOfEnding } from '../follow/exit-code-of-ending.js';
+import { endingOf, endings$, exitCodeOfEnding } from '../follow/ending.js';
+import type { Ending } from '../follow/event.js';
 import { tickMs } from '../follow/follow.js';
-import type { Ending } from '../follow/happening.js';
 import { formatFor } from '../output/format.js';
-import { written } from '../output/written.js';
-import { played$ } from '../replay/played.js';
+import { written } from '../output/line-writer.js';
+import { pacedReplay$ } from '../replay/paced-replay.js';
 import { emptyReplayTally, replaySummary, replayTallied, tornWords } from '../replay/replay-tally.js';
 import { replayView } from '../replay/replay-view.js';
-import { stamped } from '../view/stamped.js';
+import { logLine } from '../view/views.js';
 
-/** How long the end of an interrupted run waits for a slow reader of stdout, in ms. */
+/** How long an interrupted command waits for a slow reader of stdout, in ms. */
 const lastFlushMs = 1_000;
 
 /**
- * Writes the frames of a recording to stdout and tells on stderr how far it is, until its end.
+ * Writes the frames of a recording to stdout, and shows the progress on stderr.
  *
  * @returns the exit code
  * @throws RecordingError when the recording cannot be read, or a CliError
@@ -30,7 +29,7 @@ export const replay = async ({ file, options }: ReplayCommand, context: CliConte
   let tally = emptyReplayTally(offset);
 
   const write = (event: Replayed): void => {
-    // What stdout has not taken is not behind it yet: the offset that is told at the end must not skip it.
+    // The tally contains only events that stdout has accepted, so a later replay from its offset skips none.
     stdout.write(format(asRecorded(event)) ?? '', (error) => {
       if (!error) tally = replayTallied(tally, event);
     });
@@ -46,7 +45,7 @@ export const replay = async ({ file, options }: ReplayCommand, context: CliConte
         tap(() => view.show(tally)),
         ignoreElements(),
       ),
-      played$(file, { offset, speed, onProgress }, stdout, write).pipe(
+      pacedReplay$(file, { offset, speed, onProgress }, stdout, write).pipe(
         filter((event) => event.type === 'frame'),
         take(count),
         ignoreElements(),
@@ -56,17 +55,17 @@ export const replay = async ({ file, options }: ReplayCommand, context: CliConte
   ).finally(() => view.close());
 
   await written(stdout, of(undefined), ending.kind === 'interrupted' ? lastFlushMs : undefined);
-  if (!quiet) {
-    for (const words of [replaySummary(tally, endingOf(stdout) ?? ending), tornWords(tally)])
-      if (words !== undefined) stderr.write(isTerminal(stderr, context) ? `${words}\n` : stamped(Date.now(), words));
-  }
   const last = endingOf(stdout) ?? ending;
+  if (!quiet) {
+    for (const words of [replaySummary(tally, last), tornWords(tally)])
+      if (words !== undefined) stderr.write(isTerminal(stderr, context) ? `${words}\n` : logLine(Date.now(), words));
+  }
   if (last.kind === 'failed') throw last.error;
-  // A recording has an end, so to interrupt its replay is to leave it half done.
+  // A recording has an end, so an interrupted replay is incomplete: pass a bound.
   return exitCodeOfEnding(last, { count }, { connections: 0 });
 };
 
-/** Leaves out what a recording does not hold: the offset. */
+/** Removes the offset, which is not part of a recording. */
 const asRecorded = (event: Replayed) => {
   if (event.type === 'frame') return event;
   const { type, from, to, durationMs, failure } = event;

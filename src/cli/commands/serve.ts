@@ -6,15 +6,14 @@ import {
   type TradeFeedService,
   type TradeFeedServiceOptions,
 } from '../../testing/index.js';
-import type { ServeCommand } from '../arguments/parse.js';
+import type { ServeCommand } from '../arguments/parsed-command.js';
 import { localError, usageError } from '../cli-error.js';
 import type { CliContext } from '../context.js';
 import { ExitCode } from '../exit-code.js';
 import { certificateFor } from '../serve/certificate.js';
+import { serviceEventWords, welcome } from '../serve/messages.js';
 import { payloadsFor } from '../serve/payloads.js';
-import { serviceWords } from '../serve/service-words.js';
-import { welcome } from '../serve/welcome.js';
-import { stamped } from '../view/stamped.js';
+import { logLine } from '../view/views.js';
 
 /**
  * Runs a local service until it is interrupted.
@@ -27,8 +26,8 @@ export const serve = async (
   { stdin, stdout, stderr, interrupt$ }: CliContext,
 ): Promise<number> => {
   const { plan = 'free', port = 0 } = options;
-  const seen = new Subject<ServiceEvent>();
-  const clients = (feed: Feed) => seen.pipe(filter((e) => e.type === 'handshake-accepted' && e.feed === feed));
+  const events = new Subject<ServiceEvent>();
+  const clients = (feed: Feed) => events.pipe(filter((e) => e.type === 'handshake-accepted' && e.feed === feed));
   const { sources, feeds, feed } = await payloadsFor(options, stdin, clients);
   const certificate = await certificateFor(options);
 
@@ -49,11 +48,11 @@ export const serve = async (
       concatMap(() => service.shutdown()),
       ignoreElements(),
     );
-    const told$ = service.events$.pipe(
-      tap(seen),
-      tap((event) => stderr.write(stamped(event.at, serviceWords(event)))),
+    const logged$ = service.events$.pipe(
+      tap(events),
+      tap((event) => stderr.write(logLine(event.at, serviceEventWords(event)))),
     );
-    await lastValueFrom(merge(told$, stop$), { defaultValue: undefined });
+    await lastValueFrom(merge(logged$, stop$), { defaultValue: undefined });
     return ExitCode.ok;
   } finally {
     await certificate.close();
@@ -65,11 +64,11 @@ const start = async (options: TradeFeedServiceOptions & { readonly port: number 
     return await startTradeFeedService(options);
   } catch (error) {
     if (error instanceof TypeError && options.tls)
-      throw usageError('--cert and --key must hold a PEM certificate and the key that belongs to it.');
+      throw usageError('--cert and --key must contain a PEM certificate and its key.');
     throw localError(
       `Cannot listen on port ${options.port} of 127.0.0.1`,
       error,
-      'Give another one with --port, or leave it out.',
+      'Use another port with --port, or omit --port.',
     );
   }
 };

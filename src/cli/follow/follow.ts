@@ -18,34 +18,33 @@ import {
   timer,
 } from 'rxjs';
 import type { Feed, FeedEvent } from '../../index.js';
-import { type Ended, ended, type Ending, type Happening, type ShownEvent } from './happening.js';
+import { type CliEvent, type Ended, ended, type Ending, type ShownEvent } from './event.js';
 import { emptyTally, type Tally, tallied } from './tally.js';
 
-/** When to stop by oneself. */
+/** The limits of a command. */
 export interface Bounds {
-  /** After so many frames. */
+  /** The number of frames. */
   readonly count?: number | undefined;
-  /** After so many ms. */
+  /** The duration, in ms. */
   readonly durationMs?: number | undefined;
 }
 
-/** What a view is told: what happened, and all of it so far. */
+/** An event, and the totals including it. */
 export interface Step {
-  readonly happening: Happening;
+  readonly event: CliEvent;
   readonly tally: Tally;
 }
 
-/** How often a view is told that time goes by, in ms. */
+/** The time between ticks, in ms. */
 export const tickMs = 500;
 
 /**
- * Follows a feed to its end, whatever that is, and keeps the tally.
+ * Follows a feed to its end, and updates the tally.
  *
- * Emits a step for each event, frame and tick; the last one is `ended`, then it completes. Never errors: a failure that stops
- * the feed is an ending.
+ * Emits a step for each event, frame and tick. The last step is `ended`, then it completes. Never errors: a failure that stops the feed is an
+ * ending.
  *
- * @param bounds - when to end by itself
- * @param endings$ - what else ends it: a signal, a closed output
+ * @param endings$ - other causes of the end: a signal, a broken output
  */
 export const follow = (feed: Feed, bounds: Bounds, endings$: Observable<Ending>): OperatorFunction<FeedEvent, Step> =>
   pipe(
@@ -66,12 +65,12 @@ export const follow = (feed: Feed, bounds: Bounds, endings$: Observable<Ending>)
       ),
   );
 
-const step = ({ tally }: Step, happening: Happening): Step => ({ happening, tally: tallied(tally, happening) });
+const step = ({ tally }: Step, event: CliEvent): Step => ({ event, tally: tallied(tally, event) });
 
 const timeUp$ = (durationMs: number | undefined): Observable<Ended> =>
   durationMs === undefined ? NEVER : timer(durationMs).pipe(map(() => ended({ kind: 'time-up' })));
 
-// A stop is the ending, and a watermark is for windows.
+// `stopped` is reported as the ending, and a watermark is only for windows.
 const isShown = (event: FeedEvent): event is ShownEvent => event.type !== 'stopped' && event.type !== 'watermark';
 
 const endingAfter = (count: number | undefined): OperatorFunction<ShownEvent, ShownEvent | Ended> => {

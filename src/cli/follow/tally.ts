@@ -1,54 +1,54 @@
 import type { FailureCode, Feed, Frame, Reconnecting, TradeFeedError } from '../../index.js';
-import type { Happening, ShownLifecycle } from './happening.js';
+import type { CliEvent, ShownLifecycle } from './event.js';
 
-/** Everything that a view shows of a feed, up to a moment. Times are epoch ms. */
+/** The totals and the status of a feed at a time. Times are epoch ms. */
 export interface Tally {
   readonly feed: Feed;
   readonly startedAt: number;
   readonly now: number;
   readonly phase: Phase;
-  /** Connections that have opened so far. */
+  /** The number of connections that have opened. */
   readonly connections: number;
   readonly frames: number;
   readonly bytes: number;
   readonly lastFrame: Frame | undefined;
   readonly gaps: number;
-  /** The length of all gaps that are over. */
+  /** The total duration of all gaps that have ended, in ms. */
   readonly lostMs: number;
-  /** Since when there is no connection, after one was lost. */
+  /** When the connection was lost; `undefined` while there is one. */
   readonly lostAt: number | undefined;
-  /** How often an attempt ended and another one followed, by what ended it. */
+  /** The number of reconnects, by the failure before them. */
   readonly reconnects: Readonly<Partial<Record<FailureCode, number>>>;
-  /** The last events that are no frames. */
+  /** The last events, without frames. */
   readonly log: readonly ShownLifecycle[];
-  /** The counts at the last tick, or the start. */
+  /** The totals at the last tick, or at the start. */
   readonly lastTick: Sample;
-  /** What came in each of the last ticks, and how long they were. */
+  /** The frames, bytes and duration of each of the last ticks. */
   readonly samples: readonly Sample[];
 }
 
-/** Where the attempt is. */
+/** The phase of the current attempt. */
 export type Phase =
   | { readonly name: 'ticket' | 'handshake' | 'open' }
   | { readonly name: 'waiting'; readonly reconnecting: Reconnecting; readonly failure: TradeFeedError };
 
-/** How much there was at a time, or in a time, in ms. */
+/** Frames and bytes at a time or during a time, in ms. */
 export interface Sample {
   readonly ms: number;
   readonly frames: number;
   readonly bytes: number;
 }
 
-/** How much comes a second. */
+/** Frames and bytes per second. */
 export type Rate = Pick<Sample, 'frames' | 'bytes'>;
 
-/** As many as one reconnect has. */
+/** The number of events of one reconnect. */
 const logLength = 6;
 const sampleCount = 40;
-/** Over how many ticks the rate of the moment is taken. */
+/** The number of ticks for the current rate. */
 const rateTicks = 6;
 
-/** The tally of a feed that is about to be subscribed to. */
+/** Returns the tally before the first event. */
 export const emptyTally = (feed: Feed, now: number): Tally => ({
   feed,
   startedAt: now,
@@ -67,20 +67,20 @@ export const emptyTally = (feed: Feed, now: number): Tally => ({
   samples: [],
 });
 
-/** Adds what happened to a tally. Pure. */
-export const tallied = (tally: Tally, happening: Happening): Tally => {
-  if (happening.type === 'frame') {
-    const { data, receivedAt } = happening;
+/** Returns a tally with another event. */
+export const tallied = (tally: Tally, event: CliEvent): Tally => {
+  if (event.type === 'frame') {
+    const { data, receivedAt } = event;
     const { frames, bytes } = tally;
-    return { ...tally, now: receivedAt, frames: frames + 1, bytes: bytes + data.length, lastFrame: happening };
+    return { ...tally, now: receivedAt, frames: frames + 1, bytes: bytes + data.length, lastFrame: event };
   }
-  if (happening.type === 'ended') return { ...tally, now: happening.at };
-  if (happening.type === 'tick') {
-    const tick = { ms: happening.at, frames: tally.frames, bytes: tally.bytes };
+  if (event.type === 'ended') return { ...tally, now: event.at };
+  if (event.type === 'tick') {
+    const tick = { ms: event.at, frames: tally.frames, bytes: tally.bytes };
     const samples = [...tally.samples, difference(tick, tally.lastTick)].slice(-sampleCount);
-    return { ...tally, now: happening.at, lastTick: tick, samples };
+    return { ...tally, now: event.at, lastTick: tick, samples };
   }
-  return { ...tally, ...changes(tally, happening), log: [...tally.log, happening].slice(-logLength) };
+  return { ...tally, ...changes(tally, event), log: [...tally.log, event].slice(-logLength) };
 };
 
 const changes = (tally: Tally, event: ShownLifecycle): Partial<Tally> => {
@@ -106,18 +106,18 @@ const changes = (tally: Tally, event: ShownLifecycle): Partial<Tally> => {
   }
 };
 
-/** How much came a second, lately. */
+/** Returns the rate of the last ticks. */
 export const currentRate = ({ samples }: Tally): Rate => perSecond(samples.slice(-rateTicks).reduce(sum, nothing));
 
-/** How much came a second, from the start. */
+/** Returns the average rate since the start. */
 export const averageRate = ({ now, startedAt, frames, bytes }: Tally): Rate =>
   perSecond({ ms: now - startedAt, frames, bytes });
 
-/** How much came in each of the last ticks. */
+/** Returns the frames or bytes of each of the last ticks. */
 export const perTick = ({ samples }: Tally, what: keyof Rate): readonly number[] =>
   samples.map((sample) => sample[what]);
 
-/** How often a connection or an attempt had to be replaced. */
+/** Returns the number of reconnects. */
 export const reconnectCount = ({ reconnects }: Tally): number =>
   Object.values(reconnects).reduce((sum, number) => sum + number, 0);
 

@@ -1,36 +1,36 @@
 import type { Writable } from 'node:stream';
-import { of, Subject } from 'rxjs';
-import { lineQueue, type QueuedLine } from './line-queue.js';
-import { written } from './written.js';
+import { firstValueFrom, fromEvent, merge, NEVER, type Observable, of, Subject, switchMap, timer } from 'rxjs';
 
 /** Writes lines to a stream that may be slow. */
 export interface LineWriter {
-  /** Writes a line, or keeps it until the stream takes more. Never waits. */
-  write(line: QueuedLine): void;
-  /** Lines that were dropped so far, because the stream was too slow. */
+  /** Writes a line, or stores it until the stream accepts more. Never waits. */
+  write(line: OutputLine): void;
+  /** The number of lines that were dropped because the stream was too slow. */
   readonly dropped: number;
   /**
-   * Resolves when all is written or the stream is broken. When the time is over first, what is left is dropped.
+   * Resolves when all lines are written or the stream is broken. When the time is over first, the remaining lines are dropped.
    *
-   * @param withinMs - how long to wait @defaultValue as long as it takes
+   * @param withinMs - how long to wait @defaultValue without limit
    */
   flush(withinMs?: number): Promise<void>;
 }
 
-/** How a line writer behaves when its stream is slow. */
+/** A line with its newline. */
+export type OutputLine = string | Uint8Array;
+
+/** The behaviour of a line writer when its stream is slow. */
 export interface LineWriterOptions {
-  /** How much may wait for the stream, in bytes; beyond it the oldest lines are dropped. */
+  /** How many bytes may wait for the stream. When more wait, the oldest lines are dropped. */
   readonly maxBytes: number;
-  /** Told when lines begin to be dropped. */
+  /** Called when the writer begins to drop lines. */
   readonly onDropping: () => void;
-  /** Told how many were dropped when the stream takes more; the line that it gives is written in their place. */
+  /** Called with the number of dropped lines when the stream accepts more. The returned line is written in their place. */
   readonly onDropped: (lines: number) => string | undefined;
 }
 
 /**
- * Makes a writer that keeps reading and writing apart: a slow reader of stdout must not slow the reading of the socket down
- * (the service answers that with 1013), and must not fill the memory either. So there is a queue with a bound, and a count of
- * what was lost.
+ * Creates a writer that stores lines in a bounded queue. Without a queue, a slow reader of stdout would slow down reading from the socket, and
+ * the service closes slow clients with 1013. Without a bound, the queue would fill the memory.
  */
 export const lineWriter = (stream: Writable, { maxBytes, onDropping, onDropped }: LineWriterOptions): LineWriter => {
   const queue = lineQueue();
@@ -43,14 +43,14 @@ export const lineWriter = (stream: Writable, { maxBytes, onDropping, onDropped }
     droppedHere += 1;
     dropped += 1;
   };
-  const tellDropped = (): void => {
+  const reportDropped = (): void => {
     if (droppedHere === 0) return;
-    const instead = onDropped(droppedHere);
+    const marker = onDropped(droppedHere);
     droppedHere = 0;
-    if (instead !== undefined) stream.write(instead);
+    if (marker !== undefined) stream.write(marker);
   };
   const drain = (): void => {
-    tellDropped();
+    reportDropped();
     while (queue.length > 0 && !stream.writableNeedDrain) stream.write(queue.shift());
     if (queue.length === 0) emptied.next();
   };
@@ -75,7 +75,61 @@ export const lineWriter = (stream: Writable, { maxBytes, onDropping, onDropped }
       await written(stream, queue.length === 0 ? of(undefined) : emptied, withinMs);
       stream.off('drain', drain);
       while (queue.shift() !== undefined) drop();
-      tellDropped();
+      reportDropped();
+    },
+  };
+};
+
+/**
+ * Resolves when all data of a stream is written, the stream is broken, or the time is over.
+ *
+ * @param complete$ - emits when the last data was passed to the stream
+ * @param withinMs - how long to wait @defaultValue without limit
+ */
+export const written = async (stream: Writable, complete$: Observable<unknown>, withinMs?: number): Promise<void> => {
+  const written$ = complete$.pipe(switchMap(() => new Promise<void>((done) => stream.write('', () => done()))));
+  const broken$ = stream.destroyed ? of(undefined) : merge(fromEvent(stream, 'error'), fromEvent(stream, 'close'));
+  await firstValueFrom(merge(broken$, written$, withinMs === undefined ? NEVER : timer(withinMs)));
+};
+
+/** A queue of lines that knows its size in bytes. */
+export interface LineQueue {
+  readonly bytes: number;
+  readonly length: number;
+  push(line: OutputLine): void;
+  /** Removes and returns the oldest line. */
+  shift(): OutputLine | undefined;
+}
+
+/** How many removed lines stay at the start of the array. `Array.shift` of a long array would be slow. */
+const maxRemoved = 1_024;
+
+/** Creates an empty queue. */
+export const lineQueue = (): LineQueue => {
+  let lines: OutputLine[] = [];
+  let head = 0;
+  let bytes = 0;
+  return {
+    get bytes() {
+      return bytes;
+    },
+    get length() {
+      return lines.length - head;
+    },
+    push: (line) => {
+      lines.push(line);
+      bytes += Buffer.byteLength(line);
+    },
+    shift: () => {
+      const line = lines[head];
+      if (line === undefined) return undefined;
+      head += 1;
+      bytes -= Buffer.byteLength(line);
+      if (head > maxRemoved && head * 2 > lines.length) {
+        lines = lines.slice(head);
+        head = 0;
+      }
+      return line;
     },
   };
 };

@@ -1,26 +1,23 @@
+import type { StatusArguments } from '../arguments/parsed-command.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { tickMs } from '../follow/follow.js';
 import { printed } from '../view/line.js';
-import { pinnedLine } from '../view/pinned-line.js';
-import { progressEveryMs } from '../view/progress-view.js';
-import { stamped } from '../view/stamped.js';
+import { pinnedLine } from '../view/terminal.js';
+import { logLine, progressEveryMs } from '../view/views.js';
 import { replayProgressWords, type ReplayTally } from './replay-tally.js';
 
-/** Shows how far a replay is. */
+/** Shows the progress of a replay. */
 export interface ReplayView {
-  /** To be called at each tick. */
+  /** Call this at each tick. */
   show(tally: ReplayTally): void;
-  /** Gives the terminal back. */
+  /** Restores the terminal. */
   close(): void;
 }
 
-/** Gives the view that stderr wants: a status line on a terminal, else a plain line now and then. */
-export const replayView = (
-  { quiet, 'no-status': noStatus }: { readonly quiet?: true; readonly 'no-status'?: true },
-  context: CliContext,
-): ReplayView => {
+/** Returns the view for stderr: a status line on a terminal, otherwise a log line at intervals. */
+export const replayView = ({ quiet, status }: StatusArguments, context: CliContext): ReplayView => {
   if (quiet) return { show: () => undefined, close: () => undefined };
-  return isTerminal(context.stderr, context) && !noStatus ? lineView(context) : logView(context);
+  return isTerminal(context.stderr, context) && status ? lineView(context) : logView(context);
 };
 
 const lineView = ({ stderr }: CliContext): ReplayView => {
@@ -35,7 +32,7 @@ const logView = ({ stderr }: CliContext): ReplayView => {
   let ticks = 0;
   return {
     show: (tally) => {
-      if (++ticks % (progressEveryMs / tickMs) === 0) stderr.write(stamped(Date.now(), replayProgressWords(tally)));
+      if (++ticks % (progressEveryMs / tickMs) === 0) stderr.write(logLine(Date.now(), replayProgressWords(tally)));
     },
     close: () => undefined,
   };

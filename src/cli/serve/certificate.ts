@@ -4,35 +4,36 @@ import { join } from 'node:path';
 import { CliError, localError, usageError } from '../cli-error.js';
 import { ExitCode } from '../exit-code.js';
 
-/** What `serve` was told of TLS. */
-export interface TlsValues {
+/** The TLS options of `serve`. */
+export interface TlsArguments {
   readonly tls?: true;
   readonly cert?: string;
   readonly key?: string;
 }
 
-/** A certificate in PEM, and where a client finds what it needs to trust it. */
+/** A certificate in PEM, and the file that a client needs to trust it. */
 export interface ServedCertificate {
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
-  /** The file of a certificate that was made for this run. */
+  /** The file of a certificate that was created for this run. */
   readonly caFile: string | undefined;
-  /** Removes what was written. */
+  /** Removes that file. */
   close(): Promise<void>;
 }
 
 type SelfSigned = Pick<typeof import('selfsigned'), 'generate'>;
 
 /**
- * Reads the certificate that was given, makes one for 127.0.0.1 and localhost, or does neither.
+ * Reads the certificate of `--cert` and `--key`, or creates one for 127.0.0.1 and localhost for `--tls`.
  *
- * @param load - loads the package that makes certificates, an optional one
- * @throws CliError when a file cannot be read, or the package is not there
+ * @param load - loads the optional package that creates certificates
+ * @throws CliError when a file cannot be read, or the package is not installed
  */
 export const certificateFor = async (
-  { tls, cert, key }: TlsValues,
+  { tls, cert, key }: TlsArguments,
   load: () => Promise<SelfSigned> = () => import('selfsigned'),
 ): Promise<ServedCertificate> => {
-  if ((cert === undefined) !== (key === undefined)) throw usageError('--cert and --key go together: give both.');
+  if ((cert === undefined) !== (key === undefined))
+    throw usageError('--cert needs --key, and --key needs --cert: use both.');
   if (cert !== undefined && key !== undefined) {
     return {
       tls: { cert: await read('--cert', cert), key: await read('--key', key) },
@@ -40,7 +41,9 @@ export const certificateFor = async (
       close: nothing,
     };
   }
-  return tls ? made(await load().catch(notInstalled)) : { tls: undefined, caFile: undefined, close: nothing };
+  return tls
+    ? createCertificate(await load().catch(notInstalled))
+    : { tls: undefined, caFile: undefined, close: nothing };
 };
 
 const nothing = (): Promise<void> => Promise.resolve();
@@ -53,13 +56,13 @@ const read = (option: string, file: string): Promise<string> =>
 const notInstalled = (cause: unknown): never => {
   throw new CliError(
     ExitCode.local,
-    'serve --tls makes a certificate with the package selfsigned, which is not installed. ' +
-      'Install it (npm install --save-dev selfsigned), or give a certificate with --cert and --key.',
+    'serve --tls creates a certificate with the package selfsigned, which is not installed. ' +
+      'Install it (npm install --save-dev selfsigned), or use --cert and --key.',
     cause,
   );
 };
 
-const made = async ({ generate }: SelfSigned): Promise<ServedCertificate> => {
+const createCertificate = async ({ generate }: SelfSigned): Promise<ServedCertificate> => {
   const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
     keyType: 'ec',
     algorithm: 'sha256',

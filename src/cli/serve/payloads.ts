@@ -2,12 +2,12 @@ import type { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
 import type { Feed } from '../../index.js';
 import { marketBatches$, pendingTransactions$ } from '../../testing/index.js';
-import type { ServeCommand } from '../arguments/parse.js';
+import type { ServeCommand } from '../arguments/parsed-command.js';
 import { usageError } from '../cli-error.js';
-import { openReplay } from './recording.js';
-import { openSource } from './source.js';
+import { openLineSource } from './line-source.js';
+import { openRecordingSource } from './recording-source.js';
 
-/** What each feed sends, what to say of it, and the feed to listen to. */
+/** The payloads of each feed, their description, and the feed to listen to. */
 export interface Payloads {
   readonly sources: Readonly<Record<Feed, Observable<string | Uint8Array>>>;
   readonly feeds: Readonly<Record<Feed, string>>;
@@ -15,10 +15,10 @@ export interface Payloads {
 }
 
 /**
- * Chooses what the feeds send: a recording, the lines of a source, or made-up payloads.
+ * Chooses the payloads of the feeds: a recording, the lines of a source, or generated payloads.
  *
  * @param clients - emits when a client of a feed has connected
- * @throws CliError or RecordingError when the options do not go together, or a file cannot be read
+ * @throws CliError or RecordingError when the options cannot be combined, or a file cannot be read
  */
 export const payloadsFor = async (
   options: Options,
@@ -28,20 +28,20 @@ export const payloadsFor = async (
   checkOptions(options);
   const { rate, seed = 1, source, feed = 'market', replay, speed = 1 } = options;
   if (replay !== undefined) {
-    const { payloads, description, feed } = await openReplay({ file: replay, speed, firstClient: clients });
+    const { payloads, description, feed } = await openRecordingSource({ file: replay, speed, firstClient: clients });
     return {
       sources: { market: payloads('market'), raw: payloads('raw') },
       feeds: { market: description('market'), raw: description('raw') },
       feed,
     };
   }
-  const given =
-    source === undefined ? undefined : await openSource({ source, rate, stdin, firstClient$: clients(feed) });
-  const madeUp = `made-up payloads, ${rate ?? 20} a second (seed ${seed})`;
-  const made = { market: marketBatches$({ rate, seed }), raw: pendingTransactions$({ rate, seed }) };
+  const lineSource =
+    source === undefined ? undefined : await openLineSource({ source, rate, stdin, firstClient$: clients(feed) });
+  const description = `generated payloads, ${rate ?? 20} a second (seed ${seed})`;
+  const generated = { market: marketBatches$({ rate, seed }), raw: pendingTransactions$({ rate, seed }) };
   return {
-    sources: { ...made, ...(given && { [feed]: given.lines$ }) },
-    feeds: { market: madeUp, raw: madeUp, ...(given && { [feed]: given.description }) },
+    sources: { ...generated, ...(lineSource && { [feed]: lineSource.lines$ }) },
+    feeds: { market: description, raw: description, ...(lineSource && { [feed]: lineSource.description }) },
     feed,
   };
 };
@@ -49,10 +49,10 @@ export const payloadsFor = async (
 type Options = ServeCommand['options'];
 
 const checkOptions = ({ feed, source, replay, speed, rate, seed }: Options): void => {
-  if (feed !== undefined && source === undefined) throw usageError('--feed says where --source goes: give both.');
-  if (speed !== undefined && replay === undefined) throw usageError('--speed is that of --replay: give both.');
+  if (feed !== undefined && source === undefined) throw usageError('--feed is the feed of --source: use both.');
+  if (speed !== undefined && replay === undefined) throw usageError('--speed is the speed of --replay: use both.');
   if (replay === undefined) return;
-  if (source !== undefined) throw usageError('--replay and --source both say what to send: give one.');
+  if (source !== undefined) throw usageError('--replay and --source cannot be combined: use one of them.');
   if (rate !== undefined || seed !== undefined)
-    throw usageError('--rate and --seed are for made-up payloads; --replay has --speed.');
+    throw usageError('--rate and --seed do not apply to --replay; use --speed.');
 };

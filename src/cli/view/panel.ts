@@ -1,18 +1,15 @@
-import type { ShownLifecycle } from '../follow/happening.js';
-import { currentRate, perTick, type Tally } from '../follow/tally.js';
-import { eventWords } from './event-words.js';
-import { type Line, type Span, spread } from './line.js';
-import { phaseWords } from './phase-words.js';
 import { printable } from '../../protocol/printable.js';
-import { sparkline } from './sparkline.js';
-import { gapWords, lastFrameWords, reconnectCauses } from './tally-words.js';
-import { amount, bytes, count, watch } from './units.js';
+import type { ShownLifecycle } from '../follow/event.js';
+import { currentRate, perTick, type Tally } from '../follow/tally.js';
+import { type Line, type Span, spread } from './line.js';
+import { amount, bytes, count, stopwatch } from './units.js';
+import { eventWords, gapWords, lastFrameWords, phaseWords, reconnectCauses } from './words.js';
 
-/** What the panel shows besides the tally. */
-export interface PanelFrame {
-  /** Which service this is. */
+/** The content of the panel in addition to the tally. */
+export interface PanelContent {
+  /** A description of the service. */
   readonly service: string;
-  /** Command lines to try next, each in a terminal of its own. */
+  /** Command lines to try next, each in another terminal. */
   readonly next: readonly string[];
   readonly columns: number;
   readonly rows: number;
@@ -21,11 +18,11 @@ export interface PanelFrame {
 const labelWidth = 12;
 
 /**
- * Renders the panel of `demo`: what is going on, how much comes, what was lost, what happened, what to try next.
+ * Renders the panel of `demo`: the current phase, rates, gaps, recent events, and commands to try next.
  *
- * Pure. Gives no more lines than the terminal has rows; what matters most is at the top.
+ * A pure function. The number of lines is at most the number of rows of the terminal; the most important lines are at the top.
  */
-export const panel = (tally: Tally, { service, next, columns, rows }: PanelFrame): readonly Line[] => {
+export const panel = (tally: Tally, { service, next, columns, rows }: PanelContent): readonly Line[] => {
   const width = columns - 1;
   const { mark, title, reason } = phaseWords(tally);
   const rate = currentRate(tally);
@@ -33,7 +30,7 @@ export const panel = (tally: Tally, { service, next, columns, rows }: PanelFrame
     spread(
       [
         ...labelled(label, [perSecond.padEnd(18), 'bold']),
-        [sparkline(perTick(tally, what).slice(-bars(width))), 'cyan'],
+        [sparkline(perTick(tally, what).slice(-barCount(width))), 'cyan'],
       ],
       [[`${total} in all`]],
       width,
@@ -41,7 +38,7 @@ export const panel = (tally: Tally, { service, next, columns, rows }: PanelFrame
   const lines: readonly Line[] = [
     spread([[' rx-trade-feed', 'bold']], [[service, 'dim']], width),
     [],
-    spread([[' '], mark, [` ${title}`, 'bold']], [[watch(tally.now - tally.startedAt)]], width),
+    spread([[' '], mark, [` ${title}`, 'bold']], [[stopwatch(tally.now - tally.startedAt)]], width),
     [[`   ${reason ?? ''}`, 'dim']],
     flow('frames', 'frames', `${amount(rate.frames)} a second`, count(tally.frames)),
     flow('bytes', 'bytes', `${bytes(rate.bytes)} a second`, bytes(tally.bytes)),
@@ -51,7 +48,7 @@ export const panel = (tally: Tally, { service, next, columns, rows }: PanelFrame
     labelled('gaps', [gapWords(tally), tally.gaps > 0 ? 'yellow' : 'plain']),
     labelled('reconnects', [reconnectCauses(tally)]),
     [],
-    ...Array.from({ length: 6 }, (_, row) => logLine(tally, tally.log[row])),
+    ...Array.from({ length: 6 }, (_, row) => recentEvent(tally, tally.log[row])),
     [],
     [[' Try next, in other terminals:', 'dim']],
     ...next.map((line, index): Line => labelled(`terminal ${index + 2}`, [line, 'cyan'])),
@@ -66,7 +63,7 @@ const labelled = (label: string, ...spans: readonly Span[]): Line => [
   ...spans,
 ];
 
-const bars = (width: number): number => Math.max(0, Math.min(40, width - 50));
+const barCount = (width: number): number => Math.max(0, Math.min(40, width - 50));
 
 const lastPayload = ({ lastFrame }: Tally): string => {
   if (lastFrame === undefined) return '';
@@ -74,7 +71,7 @@ const lastPayload = ({ lastFrame }: Tally): string => {
   return lastFrame.isBinary ? start.toString('hex') : printable(start.toString('utf8'));
 };
 
-const logLine = ({ startedAt }: Tally, event: ShownLifecycle | undefined): Line => {
+const recentEvent = ({ startedAt }: Tally, event: ShownLifecycle | undefined): Line => {
   if (event === undefined) return [];
   const at = event.type === 'gap' ? event.to : event.at;
   const seconds = (Math.max(0, at - startedAt) / 1_000).toFixed(2);
@@ -82,4 +79,12 @@ const logLine = ({ startedAt }: Tally, event: ShownLifecycle | undefined): Line 
     eventWords(event),
     event.type === 'gap' || event.type === 'disconnected' ? 'yellow' : 'plain',
   ]);
+};
+
+const bars = '▁▂▃▄▅▆▇█';
+
+/** Draws numbers as bars. The largest number has the highest bar. */
+export const sparkline = (numbers: readonly number[]): string => {
+  const most = Math.max(1, ...numbers);
+  return numbers.map((number) => bars.charAt(Math.round((number / most) * (bars.length - 1)))).join('');
 };

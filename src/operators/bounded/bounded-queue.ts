@@ -1,3 +1,4 @@
+import { throwError } from 'rxjs';
 import { invalidOption } from '../../protocol/rules.js';
 import type { Bounds } from './bounds.js';
 import { DropTally } from './drop-tally.js';
@@ -5,10 +6,9 @@ import { type Held, Holding } from '../memory/holding.js';
 import { bytesOf } from '../items/item.js';
 import { OverflowError } from './overflow-error.js';
 import { Ring } from './ring.js';
-import { reportUnhandled } from './unhandled.js';
 
 /**
- * Holds the values of one subscription that wait for its consumer, within bounds, and tells what it had to drop.
+ * Holds the values of one subscription that wait for the consumer, within bounds, and reports dropped values.
  *
  * Each step takes constant time (amortized).
  */
@@ -16,7 +16,7 @@ export class BoundedQueue<T> {
   readonly #bounds: Bounds<T>;
   readonly #holding = new Holding<T>();
   readonly #values = new Ring<Held<T>>();
-  // Sizes as they were counted: a value that changes while it waits must not make the sum drift.
+  // The counted sizes: the sum must stay correct if a value changes while it waits.
   readonly #sizes = new Ring<number>();
   readonly #tally: DropTally;
   readonly #countsSlack: boolean;
@@ -30,7 +30,7 @@ export class BoundedQueue<T> {
     this.#tally = new DropTally(bounds.onDrop);
   }
 
-  /** How many values wait. */
+  /** The number of waiting values. */
   get size(): number {
     return this.#values.size;
   }
@@ -41,9 +41,9 @@ export class BoundedQueue<T> {
   }
 
   /**
-   * Puts a value at the end, and drops what the bounds ask for.
+   * Adds a value at the end, and drops values beyond the bounds.
    *
-   * @throws OverflowError by the policy `error`; what `bytesOf` or `onDrop` throws. The queue and its counts are right in each case
+   * @throws OverflowError with the policy `error`; the errors of `bytesOf` and `onDrop`. The queue and the counts are correct in each case
    */
   offer(value: T): void {
     const bytes = this.#sizeOf(value);
@@ -54,25 +54,26 @@ export class BoundedQueue<T> {
     } else {
       this.#dropNewest(bytes);
     }
-    if (this.#tally.isOverdue) this.#tally.tell('overflow');
+    if (this.#tally.isOverdue) this.#tally.report('overflow');
   }
 
-  /** Takes the first value out; ask for the `size` before. Call {@link settle} when the value was handed on. */
+  /** Removes and returns the first value. Check `size` before, and call {@link settle} after the consumer received the value. */
   take(): T {
     this.#bytes -= this.#sizes.shift() as number;
     return this.#holding.release(this.#values.shift() as Held<T>);
   }
 
   /**
-   * Tells of the drops if the queue is at most half full again: a crossing of the bounds is not over before, or it would be many.
+   * Reports drops when the queue is at most half full again. An overflow lasts until then; otherwise a queue that stays near its bounds would
+   * report many.
    *
-   * @throws what `onDrop` throws
+   * @throws the error of `onDrop`
    */
   settle(): void {
-    if (this.#tally.isOpen && this.#isHalfEmpty()) this.#tally.tell('overflow');
+    if (this.#tally.isOpen && this.#isHalfEmpty()) this.#tally.report('overflow');
   }
 
-  /** Drops what waits and tells of everything that is not yet told; what `onDrop` throws is an unhandled error of RxJS. */
+  /** Drops all waiting values and reports all drops. An error of `onDrop` becomes an unhandled error of RxJS. */
   end(): void {
     this.#hasEnded = true;
     const { size } = this;
@@ -81,9 +82,9 @@ export class BoundedQueue<T> {
     this.#holding.clear();
     this.#sizes.clear();
     this.#bytes = 0;
-    this.#tellOrReport('overflow');
+    this.#reportSafely('overflow');
     this.#tally.count(size, bytes, this.#bounds.scheduler.now());
-    this.#tellOrReport('ended');
+    this.#reportSafely('ended');
   }
 
   get #bytesInUse(): number {
@@ -94,7 +95,7 @@ export class BoundedQueue<T> {
     try {
       const bytes = this.#bounds.bytesOf(value);
       if (Number.isSafeInteger(bytes) && bytes >= 0) return bytes;
-      throw invalidOption('bytesOf', 'a function that gives a whole number of bytes, 0 or more', bytes);
+      throw invalidOption('bytesOf', 'a function that returns a whole number of bytes, 0 or more', bytes);
     } catch (error) {
       this.#count(0);
       throw error;
@@ -129,8 +130,8 @@ export class BoundedQueue<T> {
     if (overflow !== 'error') return;
     const what =
       bytes > capacityBytes
-        ? `A value of ${bytes} bytes came, which is too large to wait`
-        : `The consumer is slower than the feed: ${this.size} values of ${this.#bytesInUse} bytes were waiting when another of ${bytes} bytes came`;
+        ? `A value of ${bytes} bytes is larger than \`capacityBytes\``
+        : `The consumer is slower than the feed: ${this.size} values of ${this.#bytesInUse} bytes were waiting when a value of ${bytes} bytes arrived`;
     throw new OverflowError(what, capacity, capacityBytes);
   }
 
@@ -138,12 +139,17 @@ export class BoundedQueue<T> {
     this.#tally.count(1, bytes, this.#bounds.scheduler.now());
   }
 
-  #tellOrReport(reason: 'overflow' | 'ended'): void {
+  #reportSafely(reason: 'overflow' | 'ended'): void {
     try {
-      this.#tally.tell(reason);
+      this.#tally.report(reason);
     } catch (error) {
-      // At the end there is no error channel left.
+      // The subscription has ended, so it has no error channel.
       reportUnhandled(error);
     }
   }
 }
+
+/** Reports an error that has no error channel: RxJS calls `config.onUnhandledError`, or throws the error in a separate task. */
+export const reportUnhandled = (error: unknown): void => {
+  throwError(() => error).subscribe();
+};

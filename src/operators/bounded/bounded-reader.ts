@@ -1,22 +1,21 @@
 import { type Observable, Subject, takeUntil } from 'rxjs';
-import { BoundedQueue } from './bounded-queue.js';
+import { BoundedQueue, reportUnhandled } from './bounded-queue.js';
 import type { Bounds } from './bounds.js';
-import { reportUnhandled } from './unhandled.js';
-import type { Failure } from '../stream/failure.js';
+import type { SourceError } from '../items/item.js';
 
-/** A consumer that asks for each value. */
+/** A consumer that requests each value. */
 export interface Taker<T> {
-  /** Whether it has asked for a value that it has not got. */
+  /** Whether it has requested a value that it has not received. */
   readonly wants: boolean;
   next(value: T): void;
-  /** Everything was taken; called once, when it wants more. `failure` holds what the source, the bounds or `onDrop` ended with. */
-  end(failure: Failure | undefined): void;
+  /** Called once, at the first request after the last value. `failure` has the error of the source, the bounds or `onDrop`. */
+  end(failure: SourceError | undefined): void;
 }
 
 /**
- * Subscribes to a source for a consumer that asks for each value: what it has not asked for waits in a bounded queue.
+ * Subscribes to a source for a consumer that requests each value. A value that is not yet requested waits in a bounded queue.
  *
- * However the source ends, what waits is handed on first.
+ * When the source completes or errors, the consumer first receives all waiting values.
  */
 export class BoundedReader<T> {
   readonly #source: Observable<T>;
@@ -24,7 +23,7 @@ export class BoundedReader<T> {
   readonly #queue: BoundedQueue<T>;
   readonly #stop = new Subject<void>();
   #state: 'new' | 'reading' | 'read' | 'ended' = 'new';
-  #failure: Failure | undefined;
+  #failure: SourceError | undefined;
 
   constructor(source: Observable<T>, bounds: Bounds<T>, taker: Taker<T>) {
     this.#source = source;
@@ -32,17 +31,17 @@ export class BoundedReader<T> {
     this.#queue = new BoundedQueue(bounds);
   }
 
-  /** Hands on what waits, as long as more is wanted. The first call subscribes. */
+  /** Passes waiting values to the consumer while it wants more. The first call subscribes. */
   pull(): void {
     if (this.#state === 'new') this.#read();
-    this.#handOn();
+    this.#passWaiting();
     if (this.#state === 'read' && this.#taker.wants) {
       this.#state = 'ended';
       this.#taker.end(this.#failure);
     }
   }
 
-  /** Unsubscribes at once, and drops what waits. The consumer is told of nothing more. */
+  /** Unsubscribes at once and drops all waiting values. The consumer receives nothing more. */
   cancel(): void {
     this.#state = 'ended';
     this.#stop.next();
@@ -51,7 +50,7 @@ export class BoundedReader<T> {
 
   #read(): void {
     this.#state = 'reading';
-    // `takeUntil` also ends a source that emits while it is being subscribed to, when there is no subscription yet.
+    // `takeUntil` also stops a source that emits synchronously during `subscribe`, when the subscription is not yet available.
     this.#source.pipe(takeUntil(this.#stop)).subscribe({
       next: (value) => {
         this.#accept(value);
@@ -69,7 +68,7 @@ export class BoundedReader<T> {
     if (this.#state !== 'reading') return;
     if (this.#isDirect()) {
       this.#taker.next(value);
-      // What came meanwhile, when the consumer did not yet want more.
+      // Values that arrived during `next`, before the consumer requested more.
       if (this.#queue.size > 0) this.pull();
       return;
     }
@@ -84,7 +83,7 @@ export class BoundedReader<T> {
     return this.#taker.wants && this.#queue.size === 0;
   }
 
-  #handOn(): void {
+  #passWaiting(): void {
     while (this.#queue.size > 0 && this.#taker.wants) this.#taker.next(this.#queue.take());
     try {
       this.#queue.settle();
@@ -93,7 +92,7 @@ export class BoundedReader<T> {
     }
   }
 
-  #finish(failure: Failure | undefined): void {
+  #finish(failure: SourceError | undefined): void {
     if (this.#state !== 'reading') return;
     this.#state = 'read';
     this.#failure = failure;

@@ -2,16 +2,16 @@ import { Observable, Subject, type Subscriber, takeUntil } from 'rxjs';
 import { BoundedQueue } from './bounded-queue.js';
 import type { Bounds } from './bounds.js';
 
-/** Lets the values of one subscription through a few at a time; the others wait in a bounded queue. */
+/** Starts a limited number of one subscription's values at a time. The other values wait in a bounded queue. */
 export class BoundedTurns<T> {
-  /** The values whose turn has come. Completes when the last turn of the source has begun; errors at once with the source. */
+  /** Emits each value when its turn begins. Completes when the last turn has begun; errors at once with the source. */
   readonly values$: Observable<T>;
   readonly #concurrency: number;
   readonly #queue: BoundedQueue<T>;
   #values: Subscriber<T> | undefined;
   #active = 0;
   #isSourceDone = false;
-  #isGivingTurns = false;
+  #isBeginningTurns = false;
 
   constructor(source: Observable<T>, concurrency: number, bounds: Bounds<T>) {
     this.#concurrency = concurrency;
@@ -19,12 +19,12 @@ export class BoundedTurns<T> {
     this.values$ = new Observable((values) => {
       const stop = new Subject<void>();
       this.#values = values;
-      // Before anything is subscribed to: what is torn down later finds the queue ended.
+      // Added before subscribing, so that the queue has ended when later teardowns run.
       values.add(() => {
         this.end();
         stop.next();
       });
-      // `takeUntil` also ends a source that emits while it is being subscribed to, when there is no subscription yet.
+      // `takeUntil` also stops a source that emits synchronously during `subscribe`, when the subscription is not yet available.
       source.pipe(takeUntil(stop)).subscribe({
         next: this.#accept,
         error: (error: unknown) => {
@@ -32,7 +32,7 @@ export class BoundedTurns<T> {
         },
         complete: () => {
           this.#isSourceDone = true;
-          this.#giveTurns();
+          this.#beginTurns();
         },
       });
     });
@@ -41,10 +41,10 @@ export class BoundedTurns<T> {
   /** Ends a turn. */
   readonly done = (): void => {
     this.#active -= 1;
-    this.#giveTurns();
+    this.#beginTurns();
   };
 
-  /** Drops what waits, and tells of every drop. */
+  /** Drops all waiting values and reports all drops. */
   readonly end = (): void => {
     this.#queue.end();
   };
@@ -67,12 +67,12 @@ export class BoundedTurns<T> {
     this.#values?.next(value);
   }
 
-  // One loop, however many turns end within their own beginning.
-  #giveTurns(): void {
-    if (this.#isGivingTurns || this.#queue.hasEnded) return;
-    this.#isGivingTurns = true;
+  // One loop, even if turns end synchronously while they begin.
+  #beginTurns(): void {
+    if (this.#isBeginningTurns || this.#queue.hasEnded) return;
+    this.#isBeginningTurns = true;
     while (this.#active < this.#concurrency && this.#queue.size > 0) this.#begin(this.#queue.take());
-    this.#isGivingTurns = false;
+    this.#isBeginningTurns = false;
     try {
       this.#queue.settle();
     } catch (error) {

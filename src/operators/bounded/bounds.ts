@@ -3,16 +3,16 @@ import { aFunction, aScheduler, oneOf, positiveCount, type Rule } from '../../pr
 import type { DropReport } from './drop-report.js';
 import { bytesOf } from '../items/item.js';
 
-/** What happens to a value that does not fit. */
+/** What happens when the bounds are reached. */
 export type Overflow = 'drop-oldest' | 'drop-newest' | 'error';
 
-/** How much may wait for a consumer, and what happens beyond that. */
+/** How many values may wait for a consumer, and what happens beyond that. */
 export interface BoundOptions<T = unknown> {
-  /** How many values may wait, 1 or more. @defaultValue 10 000 */
+  /** The maximum number of waiting values, 1 or more. @defaultValue 10 000 */
   readonly capacity?: number | undefined;
   /**
-   * How many bytes may wait, above 0, including what else their buffers keep alive after the turn in which they came. A value that is larger
-   * is dropped, and no other value is dropped for it.
+   * The maximum size of all waiting values in bytes, above 0. After the event-loop turn in which a value arrived, other bytes in its buffer
+   * count, too. A single value larger than this is dropped, and no other value is dropped for it.
    *
    * @defaultValue 64 MiB
    */
@@ -24,18 +24,18 @@ export interface BoundOptions<T = unknown> {
    */
   readonly overflow?: Overflow | undefined;
   /**
-   * Returns how many bytes a value holds. With a function of yours, nothing else is counted.
+   * Returns the size of a value in bytes. With a custom function, other bytes in the buffer of the value do not count.
    *
-   * @defaultValue those of a frame, of a decoded frame's payload, of a byte array, of a text in UTF-16; 0 for anything else
+   * @defaultValue the size of a frame, of a decoded frame's payload, of a byte array, of a text in UTF-16; 0 for any other value
    */
   readonly bytesOf?: ((value: T) => number) | undefined;
-  /** Called with what was dropped, never value by value. @defaultValue drops are not reported */
+  /** Called with a report of many drops, not once per value. @defaultValue drops are not reported */
   readonly onDrop?: ((report: DropReport) => void) | undefined;
   /** The clock of the reports. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
-/** The options with a value for each. */
+/** The options with all defaults. */
 export interface Bounds<T> {
   readonly capacity: number;
   readonly capacityBytes: number;

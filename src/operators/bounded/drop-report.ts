@@ -1,18 +1,18 @@
-/** What a bounded operator had to drop. See {@link mergeMapBounded} for when it tells. */
+/** Reports the values that a bounded operator dropped. See {@link mergeMapBounded} for when reports are sent. */
 export interface DropReport {
   /**
-   * `overflow`: the consumer was slower than the feed, and the bounds were reached. `ended`: these were within the bounds and still
-   * waited when the subscription ended early, by an error or by unsubscribing.
+   * `overflow`: the consumer was slower than the feed, and the bounds were reached. `ended`: the values were within the bounds and still waiting
+   * when the subscription ended early, by an error or by unsubscribing.
    */
   readonly reason: 'overflow' | 'ended';
-  /** Values dropped since the last report. The reports of a subscription add up to everything that it dropped. */
+  /** Values dropped since the last report. The sum over all reports of a subscription is the number of its dropped values. */
   readonly dropped: number;
-  /** Their bytes. */
+  /** The size of these values. */
   readonly droppedBytes: number;
   /** Values dropped since the subscription began. */
   readonly total: number;
-  /** When the first of them was dropped, in epoch ms. */
+  /** When the first of these values was dropped, in epoch ms. */
   readonly from: number;
-  /** When the last of them was dropped, in epoch ms. */
+  /** When the last of these values was dropped, in epoch ms. */
   readonly to: number;
 }

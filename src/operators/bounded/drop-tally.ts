@@ -1,9 +1,9 @@
 import type { DropReport } from './drop-report.js';
 
-/** How long drops may go on without a word, in ms. */
-const longestSilenceMs = 1_000;
+/** How long drops may continue without a report, in ms. */
+const maxReportIntervalMs = 1_000;
 
-/** Counts the drops of one subscription, and tells of many at once. */
+/** Counts the drops of one subscription, and reports many at once. */
 export class DropTally {
   readonly #onDrop: ((report: DropReport) => void) | undefined;
   #dropped = 0;
@@ -16,15 +16,15 @@ export class DropTally {
     this.#onDrop = onDrop;
   }
 
-  /** Whether there is something to tell. */
+  /** Whether there are unreported drops. */
   get isOpen(): boolean {
     return this.#dropped > 0;
   }
 
-  /** Whether there has been something to tell for long. */
+  /** Whether there are drops that have been unreported for too long. */
   get isOverdue(): boolean {
-    // A clock may be set back meanwhile.
-    return Math.abs(this.#to - this.#from) >= longestSilenceMs && this.isOpen;
+    // `abs`, because a clock may be set back.
+    return Math.abs(this.#to - this.#from) >= maxReportIntervalMs && this.isOpen;
   }
 
   /**
@@ -40,12 +40,12 @@ export class DropTally {
     this.#total += values;
   }
 
-  /** Tells what was counted since the last time, if anything; throws what `onDrop` throws, with the count told. */
-  tell(reason: DropReport['reason']): void {
+  /** Reports the drops since the last report, if any. Throws the error of `onDrop`; the drops then count as reported. */
+  report(reason: DropReport['reason']): void {
     if (!this.isOpen) return;
     const dropped = this.#dropped;
     const droppedBytes = this.#droppedBytes;
-    // Before the call: it may drop something itself, or throw.
+    // Before the call: `onDrop` may cause a drop, or throw.
     this.#dropped = 0;
     this.#droppedBytes = 0;
     this.#onDrop?.({ reason, dropped, droppedBytes, total: this.#total, from: this.#from, to: this.#to });

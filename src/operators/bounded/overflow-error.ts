@@ -1,5 +1,5 @@
 /**
- * Says that a consumer was slower than the feed, by more than its bounds allow: what `overflow: 'error'` ends with.
+ * The error of an operator with `overflow: 'error'`: the consumer was slower than the feed, and the bounds were reached.
  *
  * @example
  * ```ts
@@ -12,14 +12,14 @@
  *     if (error instanceof OverflowError) console.log(error.message);
  *   },
  * });
- * [1, 2, 3].forEach((n) => numbers.next(n)); // one at work, one waits, one too many
+ * [1, 2, 3].forEach((n) => numbers.next(n)); // one is processed, one waits, one is too many
  * ```
  */
 export class OverflowError extends Error {
   override readonly name = 'OverflowError';
-  /** How many values could wait. */
+  /** The maximum number of waiting values. */
   readonly capacity: number;
-  /** How many bytes could wait. */
+  /** The maximum size of the waiting values, in bytes. */
   readonly capacityBytes: number;
 
   constructor(what: string, capacity: number, capacityBytes: number) {

@@ -1,39 +1,39 @@
-/** The slots that a ring begins with. */
+/** The number of slots of a new ring. */
 const firstSlots = 16;
 
 /**
- * Holds values first in, first out: a circular array, which doubles when it is full.
+ * A queue, first in, first out: a circular array that doubles when it is full.
  *
- * `push`, `shift` and `oldest` take constant time (amortized). A slot that was left is cleared, so the ring keeps nothing alive.
+ * `push`, `shift` and `oldest` take constant time (amortized). The slot of a removed value is cleared, so the ring does not keep the value alive.
  */
 export class Ring<T> {
   #slots: (T | undefined)[] = new Array<T | undefined>(firstSlots).fill(undefined);
   #head = 0;
   #size = 0;
 
-  /** How many values it holds. */
+  /** The number of values. */
   get size(): number {
     return this.#size;
   }
 
-  /** The value that would be shifted next; `undefined` when there is none. */
+  /** The next value to shift; `undefined` if the ring is empty. */
   get oldest(): T | undefined {
     return this.#slots[this.#head];
   }
 
-  /** The value that has `index` others before it; ask for the `size` first. */
+  /** Returns the value at an index, counted from the oldest. `index` must be less than `size`. */
   at(index: number): T {
     return this.#slots[(this.#head + index) & (this.#slots.length - 1)] as T;
   }
 
-  /** Puts a value at the end. */
+  /** Adds a value at the end. */
   push(value: T): void {
     if (this.#size === this.#slots.length) this.#grow();
     this.#slots[(this.#head + this.#size) & (this.#slots.length - 1)] = value;
     this.#size += 1;
   }
 
-  /** Takes the first value out; gives `undefined` when there is none, so ask for the `size` if values can be `undefined`. */
+  /** Removes and returns the oldest value; returns `undefined` if the ring is empty. Check `size` if values can be `undefined`. */
   shift(): T | undefined {
     if (this.#size === 0) return undefined;
     const value = this.#slots[this.#head];
@@ -43,14 +43,14 @@ export class Ring<T> {
     return value;
   }
 
-  /** Forgets everything. */
+  /** Removes all values. */
   clear(): void {
     this.#slots = new Array<T | undefined>(firstSlots).fill(undefined);
     this.#head = 0;
     this.#size = 0;
   }
 
-  // The number of slots stays a power of two, so that a mask wraps an index.
+  // The number of slots is always a power of two, so a mask wraps an index.
   #grow(): void {
     const inOrder = [...this.#slots.slice(this.#head), ...this.#slots.slice(0, this.#head)];
     this.#slots = inOrder.concat(new Array<T | undefined>(inOrder.length).fill(undefined));

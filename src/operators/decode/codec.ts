@@ -3,31 +3,31 @@ import { type Either, isRight, left } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
 import type { Frame } from '../../protocol/frame.js';
 import { aFunction, invalidOption } from '../../protocol/rules.js';
-import { compiledGuard } from './io-ts-guard/compiled-guard.js';
-import { type DecodeFailure, decodeFailure } from './decode-failure.js';
-import { type Check, ioTsCheck } from './io-ts-guard/io-ts-check.js';
+import { type Check, type DecodeFailure, decodeFailure } from './decode-failure.js';
+import { ioTsCheck } from './io-ts-guard/io-ts-check.js';
 import { isStackOverflow, refusingOverflows } from './stack-overflow.js';
 import { standardCheck } from './standard-check.js';
 
-/** Decodes a JSON document: a codec of io-ts, or any schema that follows Standard Schema (zod, valibot, arktype, …). */
+/** Decodes a JSON document: an io-ts codec, or a schema that implements Standard Schema (zod, valibot, arktype, …). */
 export type Codec<A> = t.Type<A, unknown> | StandardSchemaV1<unknown, A>;
 
-/** Reads the document of a frame. The issues of a refused document are collected only when the function on the left is called. */
+/** Decodes the payload of a frame. Returns the value, or a function that creates the failure when it is called. */
 export type DocumentReader<A> = (frame: Frame) => Either<() => DecodeFailure, A>;
 
 /**
- * Makes the reader of a codec: the JSON of a text frame, checked by the codec.
+ * Creates the reader of a codec. The reader parses the JSON of a text frame, and the codec checks it.
  *
- * The reader refuses a document whose size or depth makes the codec run out of stack. It throws what a function in the codec throws, and
+ * The reader refuses a document whose size or depth makes the codec run out of stack. It throws the errors of functions in the codec, and
  * `invalid-options` when the schema is asynchronous.
  *
- * @param compile - whether a guard may be compiled from a codec of io-ts
- * @throws TradeFeedError with code `invalid-options` when it is not a codec
+ * @param compile - whether a guard may be compiled from an io-ts codec
+ * @throws TradeFeedError with code `invalid-options` if the value is not a codec
  */
 export const documentReader = <A>(codec: Codec<A>, compile = true): DocumentReader<A> => {
   const check = refusingOverflows(checkOf(codec, compile));
   return (frame) => {
-    if (frame.isBinary) return left(() => decodeFailure(frame, [{ path: '', message: 'a binary frame, not JSON' }]));
+    if (frame.isBinary)
+      return left(() => decodeFailure(frame, [{ path: '', message: 'binary frame; expected JSON text' }]));
     let document: unknown;
     try {
       document = frame.json();
@@ -40,15 +40,15 @@ export const documentReader = <A>(codec: Codec<A>, compile = true): DocumentRead
 };
 
 const jsonProblem = (error: unknown): string =>
-  isStackOverflow(error) ? 'nested too deeply for JSON.parse' : `no JSON${positionIn(error)}`;
+  isStackOverflow(error) ? 'nested too deeply for JSON.parse' : `invalid JSON${positionIn(error)}`;
 
-// V8 often quotes the payload instead; the position is enough.
+// The position only: V8 often quotes the payload.
 const positionIn = (error: unknown): string => / at position \d+/.exec(String(error))?.[0] ?? '';
 
 const checkOf = <A>(codec: Codec<A>, compile: boolean): Check<A> => {
   if (isStandardSchema(codec)) return standardCheck(codec);
-  if (isIoTs(codec)) return ioTsCheck(codec, compile ? compiledGuard : never);
-  throw invalidOption('codec', 'a codec of io-ts or a Standard Schema (zod, valibot, arktype)');
+  if (isIoTs(codec)) return compile ? ioTsCheck(codec) : ioTsCheck(codec, neverCompile);
+  throw invalidOption('codec', 'an io-ts codec or a Standard Schema (zod, valibot, arktype)');
 };
 
 const isStandardSchema = <A>(codec: Codec<A>): codec is StandardSchemaV1<unknown, A> =>
@@ -59,4 +59,4 @@ const isIoTs = <A>(codec: Codec<A>): codec is t.Type<A, unknown> => {
   return aFunction.is(is) && aFunction.is(decode);
 };
 
-const never = () => undefined;
+const neverCompile = () => undefined;

@@ -1,30 +1,31 @@
+import type { Either } from 'fp-ts/lib/Either.js';
 import type { Feed } from '../../protocol/feed.js';
 import type { Frame } from '../../protocol/frame.js';
 
-/** One thing that is wrong with a payload. */
+/** One problem of a payload. */
 export interface DecodeIssue {
-  /** Where in the document: a JSON Pointer (RFC 6901) such as `/transactions/3/to`, shortened to 200 characters; empty for the document as a whole. */
+  /** Where in the document: a JSON Pointer (RFC 6901) such as `/transactions/3/to`, shortened to 200 characters; empty for the whole document. */
   readonly path: string;
-  /** What is wrong there, in the words of the codec, shortened to 200 characters. */
+  /** The codec's message, shortened to 200 characters. */
   readonly message: string;
 }
 
-/** Why a frame could not be decoded: which frame, and where in its document. It does not hold the payload. */
+/** Describes a frame that could not be decoded, without its payload. */
 export interface DecodeFailure {
   readonly type: 'decode-failure';
   readonly feed: Feed;
-  /** Which connection the frame came over. */
+  /** The connection that received the frame. */
   readonly connection: number;
-  /** When its bytes were read, in epoch ms. */
+  /** When the bytes of the frame were read, in epoch ms. */
   readonly receivedAt: number;
-  /** Its size. */
+  /** The size of the payload. */
   readonly bytes: number;
-  /** The first ten things that are wrong. */
+  /** The first ten problems. */
   readonly issues: readonly DecodeIssue[];
 }
 
 /**
- * What `decodeWith` errors with when it is asked to: a frame that its codec refuses.
+ * The error of `decodeWith` with `onInvalid: 'error'`: the codec refused a frame.
  *
  * @example
  * ```ts
@@ -47,25 +48,28 @@ export class DecodeError extends Error {
 
   constructor(failure: DecodeFailure) {
     super(
-      `${wordsOf(failure)} Correct the codec, or take \`onInvalid: 'drop'\` or a function to go on after such frames.`,
+      `${summaryOf(failure)} Correct the codec, or set \`onInvalid\` to 'drop' or to a function: then the stream continues after such a frame.`,
     );
     this.failure = failure;
-    // Until it is read, a stack keeps every object alive that was on it.
+    // Reads the stack now: an unread stack keeps every object alive that was on it.
     this.stack = String(this.stack);
   }
 }
 
+/** Checks a document. Returns the value, or a function that collects the issues when it is called. */
+export type Check<A> = (document: unknown) => Either<() => readonly DecodeIssue[], A>;
+
 const maxIssues = 10;
 const maxLength = 200;
 
-/** Makes the failure of a frame; later issues and the ends of long paths and messages are left out. */
+/** Creates the failure of a frame, with the first ten issues and shortened paths and messages. */
 export const decodeFailure = (frame: Frame, issues: readonly DecodeIssue[]): DecodeFailure => ({
   type: 'decode-failure',
   feed: frame.feed,
   connection: frame.connection,
   receivedAt: frame.receivedAt,
   bytes: frame.data.byteLength,
-  // Keys are payload: a path can be as long as that.
+  // Keys are part of the payload, so a path can be as long as the payload.
   issues: issues
     .slice(0, maxIssues)
     .map(({ path, message }) => ({ path: shortened(path), message: shortened(message) })),
@@ -77,7 +81,7 @@ export const jsonPointer = (keys: readonly PropertyKey[]): string =>
 
 const shortened = (text: string): string => (text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text);
 
-const wordsOf = ({ feed, bytes, issues }: DecodeFailure): string => {
+const summaryOf = ({ feed, bytes, issues }: DecodeFailure): string => {
   const [{ path, message } = { path: '', message: 'refused' }] = issues;
-  return `A frame of ${feed} (${bytes} bytes) is not what the codec expects: ${path === '' ? 'the document' : path}: ${message}.`;
+  return `A frame of ${feed} (${bytes} bytes) does not match the codec: ${path === '' ? 'the document' : path}: ${message}.`;
 };

@@ -1,16 +1,15 @@
 import { isRight, left } from 'fp-ts/lib/Either.js';
-import type { DecodeIssue } from './decode-failure.js';
-import type { Check } from './io-ts-guard/io-ts-check.js';
+import type { Check, DecodeIssue } from './decode-failure.js';
 
-/** Up to this depth and this number of values, the document is not the cause of a stack overflow. */
+/** A document up to this depth and this number of values does not cause a stack overflow. */
 const maxDepth = 100;
 const maxValues = 10_000;
 
 /**
- * Makes a check refuse a document whose depth or size makes the codec run out of stack.
+ * Wraps a check, so that it refuses a document whose depth or size makes the codec run out of stack.
  *
- * Other errors are those of the user's functions, and are thrown. So is a stack overflow on a small document: there a function of
- * the user recurses without end.
+ * Throws all other errors: they come from functions of the user. Also throws a stack overflow on a small document: there a function of the
+ * user recurses without end.
  */
 export const refusingOverflows =
   <A>(check: Check<A>): Check<A> =>
@@ -24,7 +23,7 @@ export const refusingOverflows =
     }
   };
 
-// Some libraries print the value that they refuse, and recurse into it.
+// Some libraries print the refused value, and recurse into it.
 const issuesOf = (read: () => readonly DecodeIssue[], document: unknown): readonly DecodeIssue[] => {
   try {
     return read();
@@ -39,14 +38,14 @@ const overflowIssues = (error: unknown, document: unknown): readonly DecodeIssue
   return [{ path: '', message: `${excess}: the codec ran out of stack` }];
 };
 
-/** Returns whether an error is the one that this engine throws when the stack is full. */
+/** Returns whether an error is the stack overflow of this engine. */
 export const isStackOverflow = (error: unknown): boolean => {
   const { name, message } = stackOverflow();
-  const given = Object(error) as Partial<Error>;
-  return given.name === name && given.message === message;
+  const fields = Object(error) as Partial<Error>;
+  return fields.name === name && fields.message === message;
 };
 
-// V8 and JavaScriptCore throw a RangeError, which has other causes as well; SpiderMonkey throws an InternalError. So the engine is made to throw one.
+// V8 and JavaScriptCore throw a RangeError, which has other causes, too; SpiderMonkey throws an InternalError. So this provokes one, to compare.
 const stackOverflow = (): Error => {
   const recurse = (): number => recurse() + 1;
   try {
@@ -56,7 +55,7 @@ const stackOverflow = (): Error => {
   }
 };
 
-// Goes level by level: a recursion would run out of stack as well.
+// Level by level: a recursion would run out of stack as well.
 const excessOf = (document: unknown): string | undefined => {
   let values = 0;
   let level: readonly unknown[] = [document];

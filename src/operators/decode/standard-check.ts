@@ -2,13 +2,12 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { left, right } from 'fp-ts/lib/Either.js';
 import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { aFunction, invalidOption } from '../../protocol/rules.js';
-import { type DecodeIssue, jsonPointer } from './decode-failure.js';
-import type { Check } from './io-ts-guard/io-ts-check.js';
+import { type Check, type DecodeIssue, jsonPointer } from './decode-failure.js';
 
 /**
- * Makes the check of a Standard Schema.
+ * Creates the check of a Standard Schema.
  *
- * Throws what a function in the schema throws, and `invalid-options` when the schema is asynchronous.
+ * The check throws the errors of functions in the schema, and `invalid-options` when the schema is asynchronous.
  */
 export const standardCheck = <A>(schema: StandardSchemaV1<unknown, A>): Check<A> =>
   isZod(schema) ? zodCheck(schema) : validateCheck(schema);
@@ -26,7 +25,7 @@ const validateCheck =
     return issues === undefined ? right(result.value) : left(() => issues.map(decodeIssue));
   };
 
-/** The part of a schema of zod 3, zod 4 or zod/mini that is used here. */
+/** The part of a zod 3, zod 4 or zod/mini schema that this file uses. */
 interface ZodSchema<A> {
   readonly safeParse: (document: unknown) => ZodResult<A>;
 }
@@ -40,8 +39,8 @@ const isZod = <A>(
 ): schema is StandardSchemaV1<unknown, A> & Readonly<ZodSchema<A>> =>
   schema['~standard'].vendor === 'zod' && aFunction.is((schema as Partial<ZodSchema<A>>).safeParse);
 
-// When a function in the schema throws, zod's `validate` drops the error, calls the function again and answers with a promise.
-// `safeParse` throws the error.
+// When a function in the schema throws, zod's `validate` drops the error, calls the function again and returns a promise. `safeParse` throws
+// the error.
 const zodCheck =
   <A>(schema: ZodSchema<A>): Check<A> =>
   (document) => {
@@ -57,15 +56,15 @@ const zodResult = <A>(schema: ZodSchema<A>, document: unknown): ZodResult<A> => 
   }
 };
 
-// zod's error for an asynchronous schema has no name or code, and minifiers change the name of its class. Only the text identifies it. If a
-// later zod changes the text, the stream ends with zod's error.
+// zod's error for an asynchronous schema has no name or code, and minifiers change its class name. Only the text identifies it. If a later zod
+// changes the text, the stream ends with zod's error.
 const isAsyncError = (error: unknown): boolean =>
   String((Object(error) as Partial<Error>).message).includes('during synchronous parse');
 
-const asynchronous = (): TradeFeedError => invalidOption('codec', 'synchronous: this schema answers with a promise');
+const asynchronous = (): TradeFeedError => invalidOption('codec', 'synchronous: this schema returned a promise');
 
 const decodeIssue = ({ path = [], message }: StandardSchemaV1.Issue): DecodeIssue => ({
-  // A path may be a subclass of Array with another `map`: arktype's is.
+  // The path of arktype is a subclass of Array with another `map`.
   path: jsonPointer(Array.from(path, (segment) => (typeof segment === 'object' ? segment.key : segment))),
   message,
 });

@@ -12,9 +12,9 @@
 export class Conflated<T, K> {
   readonly type = 'conflated' as const;
   readonly key: K;
-  /** The newest value of the key. Its time is the time of this, too. */
+  /** The newest value of the key. */
   readonly value: T;
-  /** How many values of the key it stands for, itself among them. */
+  /** How many values of the key came in the period, the newest included. */
   readonly count: number;
 
   constructor(key: K, value: T, count: number) {

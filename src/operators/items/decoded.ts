@@ -1,7 +1,7 @@
 import type { AnyFrame, Frame } from '../../protocol/frame.js';
 
 /**
- * A frame and what a codec read in it.
+ * A frame and its decoded payload.
  *
  * @example
  * ```ts
@@ -13,9 +13,9 @@ import type { AnyFrame, Frame } from '../../protocol/frame.js';
  */
 export class Decoded<A, F extends AnyFrame = Frame> {
   readonly type = 'decoded' as const;
-  /** What the codec made of the payload. */
+  /** The result of the codec. */
   readonly value: A;
-  /** The frame, with the payload's bytes. */
+  /** The frame, with the bytes of the payload. */
   readonly frame: F;
 
   constructor(value: A, frame: F) {

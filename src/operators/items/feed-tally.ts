@@ -3,12 +3,12 @@ import type { FailureCode } from '../../protocol/failures/failure-code.js';
 import { afterEvent, afterItem, isOfRelay, noOutages, type Outages } from '../../protocol/outage.js';
 import { bytesOf, isLifecycle, timeOf } from './item.js';
 
-/** The figures of a feed: those of one period, and those since the subscription. */
+/** The figures of a feed: of one period, and since the subscription. */
 export interface FeedStats {
   readonly type: 'stats';
-  /** Where the period began, in epoch ms. */
+  /** When the period began, in epoch ms. */
   readonly from: number;
-  /** Where it ended, in epoch ms. */
+  /** When the period ended, in epoch ms. */
   readonly to: number;
   /** Frames of this period. */
   readonly frames: number;
@@ -20,17 +20,17 @@ export interface FeedStats {
   readonly totalFrames: number;
   /** Bytes since the subscription. */
   readonly totalBytes: number;
-  /** Outages that were seen to begin or to end since the subscription. */
+  /** Outages that began or ended since the subscription. */
   readonly gaps: number;
-  /** How long those have lasted, in ms: each one whole, one that goes on as far as it is known. */
+  /** How long these outages lasted, in ms, in full. An outage that is not over counts up to the known time. */
   readonly lostMs: number;
-  /** Reconnects since the subscription, by the code of the failure that each followed. */
+  /** Reconnects since the subscription, by the code of the failure before each. */
   readonly reconnects: Readonly<Partial<Record<FailureCode, number>>>;
-  /** Values that bounded operators dropped since the subscription, as far as they have reported, and frames that a relay let go by. */
+  /** Values that bounded operators have reported as dropped since the subscription, and frames that a relay skipped. */
   readonly dropped: number;
 }
 
-/** Counts for one subscription. */
+/** Counts the events and items of one subscription. */
 export class FeedTally {
   #from: number;
   #frames = 0;
@@ -40,10 +40,10 @@ export class FeedTally {
   #gaps = 0;
   #lostMs = 0;
   #outages: Outages = noOutages;
-  /** Where the last gap ended, in epoch ms: a time that two gaps cover is lost once. */
+  /** When the last gap ended, in epoch ms. A time that two gaps cover counts once. */
   #lostUntil = -Infinity;
-  #heardAt: number | undefined;
-  /** The last watermark, in epoch ms: an outage that is not over has lasted until then at least. */
+  #newestAt: number | undefined;
+  /** The last watermark, in epoch ms. An outage that is not over has lasted at least until then. */
   #watermark: number | undefined;
   #reconnects: Partial<Record<FailureCode, number>> = {};
   #dropped = 0;
@@ -59,7 +59,7 @@ export class FeedTally {
     this.#bytes += bytesOf(event);
     const at = timeOf(event);
     if (at === undefined) return;
-    this.#heardAt = at;
+    this.#newestAt = at;
     this.#know(afterItem(this.#outages, at));
   }
 
@@ -68,14 +68,14 @@ export class FeedTally {
     this.#dropped += dropped;
   }
 
-  /** Ends the period, and begins the next one. */
+  /** Ends the period, begins the next one, and returns the figures. */
   read(now: number): FeedStats {
     const from = this.#from;
     const frames = this.#frames;
     const bytes = this.#bytes;
     const seconds = (now - from) / 1_000;
     const { current, unconfirmed } = this.#outages;
-    // While the connection to a relay is down it is not known whether the feed is.
+    // While the connection to a relay is down, the status of the feed is unknown.
     const outage = current && !isOfRelay(current) ? current : undefined;
     const openFrom = unconfirmed?.from ?? outage?.from;
     this.#totalFrames += frames;
@@ -101,9 +101,9 @@ export class FeedTally {
   }
 
   #follow(event: LifecycleEvent): void {
-    this.#know(afterEvent(this.#outages, event, this.#heardAt));
+    this.#know(afterEvent(this.#outages, event, this.#newestAt));
     if (event.type === 'watermark') this.#watermark = event.at;
-    else this.#heardAt = timeOf(event);
+    else this.#newestAt = timeOf(event);
     if (event.type === 'gap') this.#dropped += event.missed ?? 0;
     else if (event.type === 'disconnected' && event.failure.verdict !== 'stop') {
       const { code } = event.failure;
@@ -118,7 +118,7 @@ export class FeedTally {
   }
 
   #countGap({ from, to }: Gap): void {
-    // Two statements about one outage: of the feed, and of the relay that it came over.
+    // The feed and the relay can report the same outage.
     const isAnother = from >= this.#lostUntil;
     if (isAnother) this.#gaps += 1;
     this.#lostMs += this.#newlyLostMs(from, to);

@@ -8,15 +8,26 @@ import type { DecodeFailure } from '../decode/decode-failure.js';
 import { Decoded } from './decoded.js';
 import { ReplayedFrame } from './replayed.js';
 
-/** What is in a stream besides the events around the frames: the frames, or whatever was made of them. */
+/** The items of a stream: its frames, or the values that operators created from them. Lifecycle events are not items. */
 export type ItemOf<E> = Exclude<E, LifecycleEvent>;
 
-/** What kind of frames a stream has: those of a relay hold plain byte arrays. */
+/** The type of a stream's frames: a frame of a relay has a plain byte array. */
 export type FrameIn<E> = [Extract<E, AnyFrame>] extends [Frame] ? Frame : AnyFrame;
 
-/** Tells what happens around the frames from the frames, and from what was made of them. */
+/**
+ * `E`, but TypeScript does not infer `E` from it: the type that a consumer expects must not decide the type of the source. `NoInfer` does not
+ * work here, because `Exclude` does not distribute over it.
+ */
+export type NotInferred<E> = [E][E extends unknown ? 0 : never];
+
+/** The error of a source. The object shows that there is one: a source can error with any value, also with `undefined`. */
+export interface SourceError {
+  readonly error: unknown;
+}
+
+/** Returns whether a value is a lifecycle event. */
 export const isLifecycle = <E>(value: E): value is E & LifecycleEvent => {
-  // A payload may say `opened` as well: it has to have the time, too.
+  // A mapped item may have the type `opened`, too. An event also has a time.
   const { type, at, to, failure } = Object(value) as Partial<Record<'type' | 'at' | 'to' | 'failure', unknown>>;
   switch (type as LifecycleEvent['type']) {
     case 'ticket-requested':
@@ -35,12 +46,12 @@ export const isLifecycle = <E>(value: E): value is E & LifecycleEvent => {
   }
 };
 
-/** Distinguishes a watermark from frames and from the events of the connection. */
+/** Returns whether a value is a watermark. */
 export const isWatermark = (value: unknown): boolean => isLifecycle(value) && value.type === 'watermark';
 
 const isFailure = (value: unknown): boolean => typeof (value as TradeFeedError | undefined)?.endedAt === 'number';
 
-/** When an event or an item happened, in epoch ms; `undefined` for an item that does not know. */
+/** Returns when an event or an item happened, in epoch ms; `undefined` for an item without a time. */
 export const timeOf = (value: unknown): number | undefined => {
   const frame = frameOf(value);
   if (frame !== undefined) return frame.receivedAt;
@@ -49,7 +60,7 @@ export const timeOf = (value: unknown): number | undefined => {
   return isEither(value) && value._tag === 'Left' ? value.left?.receivedAt : undefined;
 };
 
-/** How many bytes a value holds: those of its frame, of a byte array, of a text as UTF-16; 0 for anything else. */
+/** Returns the size of a value in bytes: of its frame, of a byte array, of a text in UTF-16; 0 for any other value. */
 export const bytesOf = (value: unknown): number => {
   const frame = frameOf(value);
   if (frame !== undefined) return frame.data.byteLength;
@@ -57,10 +68,10 @@ export const bytesOf = (value: unknown): number => {
   return value instanceof Uint8Array ? value.byteLength : 0;
 };
 
-/** Tells frames from everything else. */
+/** Returns whether a value is a frame. */
 export const isFrame = <E>(value: E): value is E & Frame => value instanceof Frame;
 
-/** Gives the frame that a value is, or was made of. */
+/** Returns the frame of a value: the value itself, or the frame that it was created from. */
 export const frameOf = (value: unknown): Frame | undefined => {
   if (isFrame(value)) return value;
   if (value instanceof Decoded) return value.frame as Frame;
@@ -68,10 +79,10 @@ export const frameOf = (value: unknown): Frame | undefined => {
   return isEither(value) && value._tag === 'Right' ? frameOf(value.right) : undefined;
 };
 
-/** Tells what comes out of a recording. */
+/** Returns whether a value comes from a recording. */
 export const isReplayed = (value: unknown): boolean =>
   frameOf(value) instanceof ReplayedFrame || (isLifecycle(value) && 'offset' in value);
 
-// What `decodeEither` gives, as far as it is looked into here.
+// An output of `decodeEither`, with the fields that are read here.
 const isEither = (value: unknown): value is Either<Partial<DecodeFailure> | undefined, unknown> =>
   typeof value === 'object' && value !== null && '_tag' in value;

@@ -2,9 +2,9 @@ import type { Gap } from '../../protocol/event.js';
 import type { Feed } from '../../protocol/feed.js';
 import { Frame } from '../../protocol/frame.js';
 
-/** A frame out of a recording. */
+/** A frame from a recording. */
 export class ReplayedFrame extends Frame {
-  /** The byte of the recording right behind its line: as the option `offset` it goes on from here. */
+  /** The byte offset after this line of the recording. Pass it as the option `offset` to continue from there. */
   readonly offset: number;
 
   constructor(feed: Feed, data: Buffer, isBinary: boolean, receivedAt: number, connection: number, offset: number) {
@@ -13,11 +13,11 @@ export class ReplayedFrame extends Frame {
   }
 }
 
-/** A gap out of a recording. */
+/** A gap from a recording. */
 export interface ReplayedGap extends Gap {
-  /** The byte of the recording right behind its line: as the option `offset` it goes on from here. */
+  /** The byte offset after this line of the recording. Pass it as the option `offset` to continue from there. */
   readonly offset: number;
 }
 
-/** What a recording gives back. */
+/** An item of a recording. */
 export type Replayed = ReplayedFrame | ReplayedGap;

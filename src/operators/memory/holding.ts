@@ -1,30 +1,30 @@
 import { isSparse, slackOf, viewOf, withOwnBytes } from './own-bytes.js';
 
-/** A value that is held. */
+/** A value in a {@link Holding}. */
 export interface Held<T> {
   value: T;
-  /** How many bytes its buffer keeps alive in addition to its own; 0 until the value is settled. */
+  /** How many bytes the buffer keeps alive in addition to those of the value; 0 until the value is settled. */
   slack: number;
-  /** Whether it is held and not settled. */
+  /** Whether the value is held and not settled. */
   isFresh: boolean;
 }
 
-/** How many bytes of read buffers may wait for the end of the turn: about what a turn can bring. */
+/** How many bytes of read buffers may wait for the end of the turn: about as many as one turn can read. */
 const mostUnsettledBytes = 4 * 1024 * 1024;
 
-/** How many released values the list may hold besides as many as are held, before they are removed from it. */
+/** Released values are removed from the list when there are this many more of them than held values. */
 const mostReleased = 1_000;
 
-// In Node this runs after what a consumer does at once, also in promises and in `process.nextTick`: what it takes then need not be copied.
-// A browser has no `setImmediate`.
+// In Node this runs after the consumer's synchronous code, its promises and `process.nextTick`. A value that the consumer takes until then is not
+// copied. A browser has no `setImmediate`.
 const { setImmediate: afterTurn = queueMicrotask } = globalThis as { setImmediate?: (task: () => void) => unknown };
 
 /**
  * Holds values that are released one by one, in any order. They keep at most 4/3 of their bytes alive.
  *
- * Frames are views of the buffer that they were read into, and one frame keeps all of that buffer alive. A frame that is still held after its
- * event-loop turn gets a buffer of exactly its size, unless it uses at least 3/4 of its read buffer. No two frames share the new buffer, so
- * it does not matter which of them another operator holds as well. A frame that is released within its turn is not copied.
+ * A frame is a view of the buffer that it was read into, and keeps all of that buffer alive. A frame that is still held after its event-loop
+ * turn is copied into a buffer of exactly its size, unless it uses at least 3/4 of its read buffer. Each copy has a separate buffer, so another
+ * operator that holds the same frame changes nothing. A frame that is released within its turn is not copied.
  */
 export class Holding<T> {
   #fresh: Held<T>[] = [];
@@ -34,12 +34,12 @@ export class Holding<T> {
   #isScheduled = false;
   #slack = 0;
 
-  /** How many bytes the settled values keep alive besides their own. The buffers of this turn are alive without them. */
+  /** How many bytes the settled values keep alive in addition to their own. Read buffers of this turn are alive anyway. */
   get slack(): number {
     return this.#slack;
   }
 
-  /** Begins to hold a value. */
+  /** Holds a value. */
   hold(value: T): Held<T> {
     const held = { value, slack: 0, isFresh: false };
     const view = viewOf(value);
@@ -49,7 +49,7 @@ export class Holding<T> {
     return held;
   }
 
-  /** Releases a value, once, and returns it. */
+  /** Releases a value and returns it. Call it once per value. */
   release(held: Held<T>): T {
     this.#slack -= held.slack;
     if (held.isFresh) {
@@ -59,13 +59,13 @@ export class Holding<T> {
     return held.value;
   }
 
-  /** Releases everything. What was held must not be released again. */
+  /** Releases all values. Do not release one of them again. */
   clear(): void {
     this.#forgetFresh();
     this.#slack = 0;
   }
 
-  /** Copies the bytes of the values of this turn now. */
+  /** Copies the bytes of this turn's values now. */
   settle(): void {
     const fresh = this.#fresh;
     this.#forgetFresh();
@@ -77,7 +77,7 @@ export class Holding<T> {
     }
   }
 
-  // Another holder may have copied the frame, or the frame may be frozen. Count the buffer that it has now: it is final.
+  // Counts the buffer that the frame has now: another holder may have copied the frame, or the frame may be frozen.
   #count(held: Held<T>): void {
     held.slack = slackOf(held.value);
     this.#slack += held.slack;

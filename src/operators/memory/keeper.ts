@@ -2,11 +2,10 @@ import { Holding } from './holding.js';
 import { withOwnBytes } from './own-bytes.js';
 
 /**
- * Makes values fit to be held for longer than their `next`, where they are never released one by one. Create one per subscription, and
- * pass it what is held, in order.
+ * Creates a function that returns a value which can be held after its `next`. For values that are not released one by one.
  *
- * After their turn frames get buffers of exactly their size, as {@link Holding} says. A byte array is copied at once, because it cannot
- * be changed later.
+ * Create one function per subscription, and pass all held values in order. After their turn, frames get buffers of exactly their size; see
+ * {@link Holding}. A byte array is copied at once, because its buffer cannot be replaced later.
  */
 export const keeper = (): (<T>(value: T) => T) => {
   const holding = new Holding<unknown>();

@@ -1,13 +1,13 @@
 import { frameOf } from '../items/item.js';
 
-/** Returns the view of a buffer that a value holds: that of its frame, or the byte array itself. */
+/** Returns the buffer view of a value: the data of its frame, or the byte array itself. */
 export const viewOf = (value: unknown): Uint8Array | undefined =>
   frameOf(value)?.data ?? (value instanceof Uint8Array ? value : undefined);
 
-/** Returns whether a view uses less than 3/4 of its buffer, so that it keeps more than 4/3 of its bytes alive. */
+/** Returns whether a view uses less than 3/4 of its buffer. Such a view keeps more than 4/3 of its bytes alive. */
 export const isSparse = ({ byteLength, buffer }: Uint8Array): boolean => byteLength * 4 < buffer.byteLength * 3;
 
-/** Returns how many bytes a value keeps alive besides its own. */
+/** Returns how many bytes a value keeps alive in addition to its own. */
 export const slackOf = (value: unknown): number => {
   const view = viewOf(value);
   return view === undefined ? 0 : view.buffer.byteLength - view.byteLength;
@@ -16,8 +16,8 @@ export const slackOf = (value: unknown): number => {
 /**
  * Copies the bytes of a value into a buffer of exactly their size, if they are sparse in their buffer.
  *
- * A frame is changed, so that every holder of it sees the same bytes without slack, and none has to copy them again. A frozen frame stays
- * unchanged. A byte array cannot be changed: the result is another one, and any other value is returned unchanged.
+ * For a frame, this replaces its `data`, so that each holder of the frame uses the copy and does not copy again. A frozen frame stays unchanged.
+ * For a byte array, it returns a copy. Any other value is returned unchanged.
  */
 export const withOwnBytes = <T>(value: T): T => {
   const view = viewOf(value);
@@ -29,8 +29,8 @@ export const withOwnBytes = <T>(value: T): T => {
   return value;
 };
 
-// A Buffer stays a Buffer. This file does not name that class, because a browser does not have it. The ArrayBuffer is made here, because
-// a Buffer of a given length may come out of Node's pool.
+// The copy of a Buffer is a Buffer. This file does not name that class, because a browser does not have it. It creates the ArrayBuffer itself,
+// because a new Buffer may be a part of Node's pool.
 const copyOf = (view: Uint8Array): Uint8Array => {
   const { [Symbol.species]: Kind } = view.constructor as unknown as { [Symbol.species]: typeof Uint8Array };
   const copy = new Kind(new ArrayBuffer(view.byteLength), 0, view.byteLength);

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { aBoolean, validated } from '../../protocol/rules.js';
 import { BoundedReader } from '../bounded/bounded-reader.js';
-import type { Failure } from '../stream/failure.js';
+import type { SourceError } from '../items/item.js';
 import { type Held, Holding } from '../memory/holding.js';
 import { boundDefaults, type BoundOptions, type Bounds, boundRules } from '../bounded/bounds.js';
 
@@ -103,5 +103,5 @@ const readable = <T>(
   return stream;
 };
 
-const errorOf = ({ error }: Failure): Error =>
+const errorOf = ({ error }: SourceError): Error =>
   error instanceof Error ? error : new Error('The source errored with a value that is not an Error', { cause: error });

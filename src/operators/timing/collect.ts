@@ -1,57 +1,57 @@
 import { catchError, concat, concatMap, defer, EMPTY, endWith, filter, merge, type Observable, of } from 'rxjs';
 import { Subject, takeWhile, tap, throwError } from 'rxjs';
-import type { Failure } from '../stream/failure.js';
+import type { SourceError } from '../items/item.js';
 
-/** Takes values in, and lets something out now and then. Made for one subscription. */
-export interface Gatherer<E, W> {
-  /** Takes a value in. Says whether to ask `closed`. */
+/** Collects the values of one subscription into results, such as windows. */
+export interface Collector<E, W> {
+  /** Adds a value. Returns whether to call `drain`. */
   add(value: E): boolean;
-  /** Nothing follows: all may be let out. `failure` holds the error that the source ended with. */
-  end(failure: Failure | undefined): void;
-  /** Lets out what is ready, oldest first, each when it is asked for. */
-  closed(): Iterable<W>;
+  /** Ends the collection, so that all remaining results are ready. `failure` has the error of the source, if it errored. */
+  end(failure: SourceError | undefined): void;
+  /** Returns the results that are ready, oldest first. Each is created when the iterator reaches it. */
+  drain(): Iterable<W>;
 }
 
 /**
- * Emits what a gatherer lets out: when it says so, at each tick, and, before it completes or errors as the source does, the rest.
+ * Emits the results of a collector: when `add` returns `true`, at each tick, and at the end of the source. Then completes or errors with the source.
  *
- * @param ticks - made of the moments in which `add` said so; ended with the source; none by default
+ * @param ticks - called with the values for which `add` returned `true`; returns the ticks, which end with the source. No ticks by default
  */
-export const gathered = <E, W>(
+export const collect$ = <E, W>(
   source: Observable<E>,
-  gatherer: Gatherer<E, W>,
+  collector: Collector<E, W>,
   ticks: (added: Observable<unknown>) => Observable<unknown> = () => EMPTY,
 ): Observable<W> => {
   const added = new Subject<unknown>();
   const rest = ({ failure }: End): Observable<W> =>
     defer(() => {
-      gatherer.end(failure);
+      collector.end(failure);
       return failure === undefined
-        ? gatherer.closed()
+        ? collector.drain()
         : concat(
-            gatherer.closed(),
+            collector.drain(),
             throwError(() => failure.error),
           );
     });
   return merge(
     ticks(added),
     source.pipe(
-      filter((value) => gatherer.add(value)),
+      filter((value) => collector.add(value)),
       tap((value) => added.next(value)),
       endWith(new End(undefined)),
-      // As a value: what still waits for its turn goes before it.
+      // As a value, so that it is queued after results that still wait for `concatMap`.
       catchError((error: unknown) => of(new End({ error }))),
     ),
   ).pipe(
     takeWhile((moment) => !(moment instanceof End), true),
-    concatMap((moment) => (moment instanceof End ? rest(moment) : gatherer.closed())),
+    concatMap((moment) => (moment instanceof End ? rest(moment) : collector.drain())),
   );
 };
 
 class End {
-  readonly failure: Failure | undefined;
+  readonly failure: SourceError | undefined;
 
-  constructor(failure: Failure | undefined) {
+  constructor(failure: SourceError | undefined) {
     this.failure = failure;
   }
 }

@@ -2,10 +2,10 @@ import type { LifecycleEvent } from '../../protocol/event.js';
 import { isReplayed } from '../items/item.js';
 
 /**
- * Says how far the time of a stream has come: no event before it is expected.
+ * Tracks the time of a stream. The stream is complete up to this time: no earlier event is expected.
  *
- * A source that delays frames emits watermarks. An event of a recording is its own watermark. For any other source the time is that of the
- * clock, minus the smallest delay that an event has had.
+ * A source that delays frames emits watermarks, and the last watermark is the time. In a recording, each event moves the time. For any other
+ * source, the time is the clock minus the smallest delay of an event so far.
  */
 export class EventTime {
   private readonly clock: () => number;
@@ -15,13 +15,13 @@ export class EventTime {
   private newest = -Infinity;
   private passed = -Infinity;
 
-  /** @param clock - gives the time in epoch ms */
+  /** @param clock - returns the time in epoch ms */
   constructor(clock: () => number) {
     this.clock = clock;
   }
 
   /** The time of the newest event or item, in epoch ms. */
-  get heardAt(): number {
+  get newestAt(): number {
     return this.newest;
   }
 
@@ -30,7 +30,7 @@ export class EventTime {
     return this.watermark !== undefined || this.isRecording;
   }
 
-  /** Takes note of an event or an item, with its time in epoch ms. */
+  /** Records an event or an item. `time` is in epoch ms. */
   receive(value: unknown, time: number): void {
     this.isRecording = isReplayed(value);
     if ((value as LifecycleEvent).type === 'watermark') this.watermark = Math.max(this.watermark ?? -Infinity, time);
@@ -38,29 +38,29 @@ export class EventTime {
     if (!this.isWithoutClock) this.lead = Math.max(this.lead ?? -Infinity, time - this.clock());
   }
 
-  /** Takes note of the time of an item, in epoch ms: cheap, for one that is in the same window as the one before it. */
+  /** Records only the time of an item, in epoch ms. Cheap: for an item in the same window as the item before. */
   pass(time: number): void {
     if (time > this.newest) this.newest = time;
   }
 
-  /** Gives the time up to which the stream is complete, in epoch ms, as known from the last event or call of {@link now}. */
+  /** Returns the time up to which the stream is complete, in epoch ms, without reading the clock: as of the last event or call of {@link now}. */
   known(): number {
     return this.watermark ?? Math.max(this.newest, this.passed);
   }
 
-  /** Gives the time up to which the stream is complete, in epoch ms; by the clock, too, where it counts. */
+  /** Returns the time up to which the stream is complete, in epoch ms. Reads the clock if the clock moves the time. */
   now(): number {
     if (!this.isWithoutClock) this.passed = Math.max(this.passed, this.clock() + (this.lead ?? 0));
     return this.known();
   }
 
-  /** Takes note that no event follows: the time of the last one has come. */
+  /** Records that no event follows: the stream is complete up to the last event. */
   end(): void {
     this.now();
     if (this.watermark !== undefined) this.watermark = Math.max(this.watermark, this.newest);
   }
 
-  /** How long until the clock says that a time has come, in ms; `Infinity` where the clock does not count. */
+  /** Returns how long until the clock reaches a time, in ms; `Infinity` if the clock does not move the time. */
   waitMs(time: number): number {
     return this.isWithoutClock ? Infinity : time - this.clock() - (this.lead ?? 0);
   }

@@ -2,64 +2,58 @@ import type { Disconnected, Gap } from '../../protocol/event.js';
 import type { ReplayedGap } from '../items/replayed.js';
 
 /**
- * A window with what fell in it.
+ * A window with its items.
  *
- * `tumblingWindow` and `slidingWindow` give windows of time, `countWindow` windows of so many items.
+ * `tumblingWindow` and `slidingWindow` emit windows of a fixed duration, `countWindow` emits windows of a fixed number of items.
  */
 export interface FeedWindow<T> extends WindowFacts {
-  /** The items that fell in it, in the order in which they came: frames, or what was made of them. At most `maxFrames`. */
+  /** The items of the window, in the order of arrival: frames, or values created from them. At most `maxFrames`. */
   readonly frames: readonly T[];
-  /** Items that fell in it beyond `maxFrames`: counted, not held. */
+  /** How many items of the window exceeded `maxFrames` and are not in `frames`. */
   readonly dropped: number;
 }
 
-/** A window with what an accumulator made of its items; it holds none of them. */
+/** A window with the result of an accumulator instead of its items. */
 export interface AccumulatedWindow<S> extends WindowFacts {
-  /** What `seed` gave, with every item added. */
+  /** The result of `seed`, after `add` with each item. */
   readonly value: S;
 }
 
-/** What is known of every window. */
+/** The fields of every window. */
 export interface WindowFacts {
   readonly type: 'window';
-  /** Where it begins, in epoch ms; this moment is part of it. Of a `countWindow`: the time of its first item. */
+  /** When the window begins, in epoch ms, inclusive. For `countWindow`: the time of the first item. */
   readonly start: number;
   /**
-   * Where it ends, in epoch ms; this moment is part of the next one. Of a `countWindow`: the time of its last item. Of one that is emitted for
-   * more than 10 000 empty windows: where the last of them ends.
+   * When the window ends, in epoch ms, exclusive. For `countWindow`: the time of the last item. For a window that replaces more than 10 000 empty
+   * ones: the end of the last of them.
    */
   readonly end: number;
-  /** Items that fell in it, held or not. */
+  /** How many items belong to the window, including dropped ones. */
   readonly count: number;
   /**
-   * The outages that reach into it, whole: one may begin before the window and end after it. An outage that went on when the
-   * window was emitted has a gap as far as it was known: `to` is then the end of the window.
+   * The outages that overlap the window, in full: an outage may begin before the window and end after it. If an outage was not over when the
+   * window was emitted, the `to` of its gap is the end of the window.
    */
   readonly gaps: readonly Gap[];
-  /** Whether nothing is known to be missing from it. With `false`, a sum over it is too small, or may be. */
+  /** `true` if no item is known to be missing. If `false`, a sum over the window may be too small. */
   readonly complete: boolean;
 }
 
-/** What an accumulator is made of. */
+/** Computes a value from the items of a window. */
 export interface Accumulator<T, S> {
-  /** Makes what a window begins with; called once for each window, so it may give an object that `add` changes. */
+  /** Returns the initial value. Called once per window, so it may return an object that `add` changes. */
   readonly seed: () => S;
-  /** Adds an item to it and gives the result. An item that it keeps is held: prefer numbers. */
+  /** Returns the value after adding an item. An item that you store in the value stays in memory: prefer numbers. */
   readonly add: (state: S, item: T) => S;
 }
 
 /**
- * The source of a window: `E`, if it tells of outages, when they begin. A window over frames alone could not know of one and would
- * call every window complete, so it does not compile.
+ * The source of a window: `E`, if `E` has the events that report outages. Windows over frames alone do not compile: without these events, every
+ * window would look complete.
  */
-export type TellsOfGaps<E> = Disconnected extends E
+export type WindowSource<E> = Disconnected extends E
   ? E
   : [Extract<E, ReplayedGap>] extends [never]
     ? 'a window needs the events around the frames: use tradeFeedEvents$ or replay$, and keep `disconnected` and `gap`'
     : E;
-
-/**
- * `E`, where it is not inferred from: the type of what is wanted must not decide on the type of the source. `NoInfer` does not do, since
- * a union behind it is not taken apart.
- */
-export type Settled<E> = [E][E extends unknown ? 0 : never];

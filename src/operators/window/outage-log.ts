@@ -2,27 +2,27 @@ import type { Gap, LifecycleEvent } from '../../protocol/event.js';
 import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { afterEvent, afterItem, gapUntil, noOutages, type Outages } from '../../protocol/outage.js';
 
-/** Remembers the outages that may still reach into a window. */
+/** Stores the outages that may overlap an open window. */
 export interface OutageLog {
   /**
-   * Takes note of an event.
+   * Records an event.
    *
-   * @param oldest - the start of the oldest window that is not closed, in epoch ms. A gap that ended before it came late, and
-   *   counts for that window: better one window too many called incomplete than none.
-   * @param heardAt - the time of the newest item or event before it, in epoch ms; `undefined` while the feed has not been open
+   * @param oldest - the start of the oldest open window, in epoch ms. A gap that ended before it arrived late. It counts for that window, so that
+   *   at least one window is marked incomplete.
+   * @param newestAt - the time of the newest item or event before this one, in epoch ms; `undefined` before the feed opens
    */
-  readonly event: (event: LifecycleEvent, oldest: number, heardAt: number | undefined) => void;
-  /** Takes note of an item, with its time in epoch ms. */
+  readonly event: (event: LifecycleEvent, oldest: number, newestAt: number | undefined) => void;
+  /** Records an item. Times are in epoch ms. */
   readonly item: (time: number, oldest: number) => void;
-  /** Takes note of the error that a feed ended with. */
+  /** Records the error of the feed. */
   readonly stop: (error: unknown) => void;
-  /** Gives the gaps of a window; that of an outage that is not over ends with the window, or now if that is sooner. */
+  /** Returns the gaps of a window. The gap of an outage that is not over ends at `end` or `now`, whichever is earlier. */
   readonly within: (start: number, end: number, now: number) => readonly Gap[];
-  /** Forgets the gaps that reach into no window from here on. */
+  /** Removes the gaps that end before `oldest`. */
   readonly forget: (oldest: number) => void;
 }
 
-/** Creates a log without entries. It holds one entry for each gap that may belong to an open window. */
+/** Creates an empty log. It has one entry for each gap that may belong to an open window. */
 export const outageLog = (): OutageLog => {
   let outages: Outages = noOutages;
   let known: Known[] = [];
@@ -36,7 +36,7 @@ export const outageLog = (): OutageLog => {
   };
 
   return {
-    event: (event, oldest, heardAt) => follow(afterEvent(outages, event, heardAt), oldest),
+    event: (event, oldest, newestAt) => follow(afterEvent(outages, event, newestAt), oldest),
     item: (time, oldest) => follow(afterItem(outages, time), oldest),
     stop: (error) => {
       if (error instanceof TradeFeedError)
@@ -56,7 +56,7 @@ export const outageLog = (): OutageLog => {
   };
 };
 
-/** A gap, and the time for which it counts. */
+/** A gap, and the period in which it counts. */
 interface Known {
   readonly gap: Gap;
   readonly from: number;
@@ -70,6 +70,6 @@ const knownFrom = (gap: Gap, oldest: number): Known => {
 
 const none: readonly Gap[] = Object.freeze([]);
 
-// A gap without length counts for the window that it lies in.
+// A gap of 0 ms counts for the window that contains it.
 const reachesInto = ({ from, to }: Known, start: number, end: number): boolean =>
   from < end && (to > start || from >= start);

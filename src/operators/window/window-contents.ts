@@ -1,19 +1,19 @@
 import type { AccumulatedWindow, Accumulator, FeedWindow, WindowFacts } from './feed-window.js';
 import { keeper } from '../memory/keeper.js';
 
-/** What a window makes of the items that fall in it. */
+/** How a window stores its items. */
 export interface WindowContents<T, A, W> {
-  /** Makes items fit to be held; one for each subscription. */
+  /** Creates the function that prepares items for being held. Call it once per subscription. */
   readonly keeper: () => (item: T) => T;
-  /** How many items a window takes in. */
+  /** The maximum number of items that a window adds. */
   readonly limit: number;
   readonly seed: () => A;
   readonly add: (state: A, item: T) => A;
-  /** Makes the window that is emitted. */
+  /** Creates the window that is emitted. */
   readonly toWindow: (facts: WindowFacts, state: A, dropped: number) => W;
 }
 
-/** Holds the items, up to `maxFrames` of them. */
+/** Stores the items, at most `maxFrames` of them. */
 export const framesUpTo = <T>(maxFrames: number): WindowContents<T, T[], FeedWindow<T>> => ({
   keeper,
   limit: maxFrames,
@@ -34,7 +34,7 @@ export const framesUpTo = <T>(maxFrames: number): WindowContents<T, T[], FeedWin
   }),
 });
 
-/** Holds what an accumulator makes of the items. */
+/** Stores the value of an accumulator. */
 export const accumulated = <T, S>({ seed, add }: Accumulator<T, S>): WindowContents<T, S, AccumulatedWindow<S>> => ({
   keeper: () => (item) => item,
   limit: Infinity,

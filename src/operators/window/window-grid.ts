@@ -1,19 +1,19 @@
-/** Where the windows of a subscription lie: window `i` begins `everyMs` after window `i - 1`. Times in epoch ms. */
+/** The start and end of each window, by index. Window `i` begins `everyMs` after window `i - 1`. Times are in epoch ms. */
 export interface WindowGrid {
   readonly start: (index: number) => number;
   readonly end: (index: number) => number;
-  /** The first window that ends after a time. */
+  /** Returns the first window that ends after a time. */
   readonly firstAt: (time: number) => number;
-  /** The last window that has begun at a time. It and all from `firstAt` on are those that the time falls in. */
+  /** Returns the last window that has begun at a time. The windows from `firstAt` to `lastAt` contain the time. */
   readonly lastAt: (time: number) => number;
 }
 
 /**
- * Lays out windows of `lengthMs`.
+ * Creates a grid of windows of `lengthMs`.
  *
  * @param everyMs - from the start of a window to the start of the next, at most `lengthMs`
- * @param origin - where window 0 begins
- * @param first - the lowest index that there is
+ * @param origin - when window 0 begins
+ * @param first - the lowest index
  */
 export const windowGrid = (lengthMs: number, everyMs: number, origin: number, first = -Infinity): WindowGrid => {
   const start = (index: number): number => origin + index * everyMs;

@@ -12,32 +12,32 @@ import {
 import type { Accumulator } from './feed-window.js';
 import { accumulated, framesUpTo, type WindowContents } from './window-contents.js';
 
-/** How a window of time is laid out and timed, whatever it holds. */
+/** The options that `tumblingWindow` and `slidingWindow` share. */
 export interface TimeWindowOptions {
   /**
-   * Where windows begin: at the multiples of their distance since 1970 UTC, or with the first opening of the feed (if it was open
-   * before, with the first event). @defaultValue `'epoch'`
+   * When windows begin. `'epoch'`: at the multiples of their distance since 1970 UTC. `'start'`: when the feed first opens, or at the first event
+   * if the feed is already open. @defaultValue `'epoch'`
    */
   readonly align?: 'epoch' | 'start' | undefined;
   /**
-   * How long a window stays open after its end for items that come late, in ms. For a source that gives events out of order; it delays each
-   * window by as much. @defaultValue 0
+   * How long a window waits for late items after its end, in ms. For a source that emits events out of order. It delays each window by this time.
+   * @defaultValue 0
    */
   readonly allowedLatenessMs?: number | undefined;
-  /** Closes the windows that no event closes. @defaultValue `asyncScheduler` */
+  /** The clock that closes windows when no event does. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
-/** How many items a window holds. */
+/** The limit of items in a window. */
 export interface FramesOptions {
-  /** The most items that one window holds. More are counted in `dropped`. @defaultValue 1 000 000 */
+  /** The maximum number of items in a window. Further items are counted in `dropped`. @defaultValue 1 000 000 */
   readonly maxFrames?: number | undefined;
 }
 
-/** What may stand in the options of a window. */
+/** All options that a window may have. */
 export type AnyWindowOptions<T> = TimeWindowOptions & FramesOptions & Partial<Accumulator<T, unknown>>;
 
-/** A time that windows can be counted by. */
+/** The rule of the length of a window, and of the distance between windows. */
 export const wholeMs: Rule = { allowed: 'a whole number of ms, 1 or more', is: positiveCount.is };
 
 /** The rules of {@link TimeWindowOptions} and {@link FramesOptions}. */
@@ -48,7 +48,7 @@ export const timeRules = {
   scheduler: aScheduler,
 };
 
-/** What holds where nothing else is said. */
+/** The defaults of the options. */
 export const windowDefaults = Object.freeze({
   align: 'epoch',
   allowedLatenessMs: 0,
@@ -57,23 +57,23 @@ export const windowDefaults = Object.freeze({
 } as const);
 
 /**
- * Checks the options of a window and fills them up.
+ * Checks the options of a window, and adds the defaults.
  *
- * @param required - the rules of what must be given
- * @param optional - the rules of what may be given, besides what every window knows
+ * @param required - the rules of the required options
+ * @param optional - the rules of the optional ones
  * @throws TradeFeedError with code `invalid-options`, naming the option
  */
 export const resolveWindow = <T, O extends AnyWindowOptions<T>>(
-  given: O,
+  input: O,
   required: Readonly<Record<string, Rule>>,
   optional: Readonly<Record<string, Rule>>,
 ): O & typeof windowDefaults & { readonly contents: WindowContents<T, unknown, unknown> } => {
-  const { seed, add } = Object(given) as O;
+  const { seed, add } = Object(input) as O;
   const isAccumulating = seed !== undefined || add !== undefined;
-  const { maxFrames: _holdsNone, ...alike } = optional;
+  const { maxFrames: _unused, ...optionalOfAccumulator } = optional;
   const needed = isAccumulating ? { ...required, seed: aFunction, add: aFunction } : required;
-  const rules = { ...needed, ...(isAccumulating ? alike : optional) };
-  const options = { ...windowDefaults, ...validated<object>(given, rules) } as O & typeof windowDefaults;
+  const rules = { ...needed, ...(isAccumulating ? optionalOfAccumulator : optional) };
+  const options = { ...windowDefaults, ...validated<object>(input, rules) } as O & typeof windowDefaults;
   checkRequired(options, needed);
   const accumulator = options as Accumulator<T, unknown>;
   const contents = isAccumulating ? accumulated(accumulator) : framesUpTo<T>(options.maxFrames);

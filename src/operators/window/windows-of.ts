@@ -1,13 +1,13 @@
 import { defer, filter, NEVER, type OperatorFunction, repeat, type SchedulerLike, switchMap, timer } from 'rxjs';
 import { clampMs } from '../../protocol/rules.js';
-import { gathered } from '../timing/collect.js';
-import { WindowBook, type WindowShape } from './window-book.js';
+import { collect$ } from '../timing/collect.js';
+import { TimeWindowCollector, type WindowShape } from './time-window-collector.js';
 import type { WindowContents } from './window-contents.js';
 
 /**
- * Emits the windows of a feed, each when its time is over: by an event, or by the clock where the source sends no watermarks.
+ * Emits the windows of a feed, each when its time is over: at an event, or by the clock if the source has no watermarks.
  *
- * No timer runs before the first event. A timer that fires early (Node's may, by up to 1 ms) is set again for the rest.
+ * No timer runs before the first event. A timer of Node can fire up to 1 ms early; then another timer waits for the rest.
  */
 export const windowsOf =
   (
@@ -17,15 +17,15 @@ export const windowsOf =
   ): OperatorFunction<unknown, unknown> =>
   (source) =>
     defer(() => {
-      const book = new WindowBook<unknown, unknown, unknown>(shape, contents, () => scheduler.now());
+      const collector = new TimeWindowCollector<unknown, unknown, unknown>(shape, contents, () => scheduler.now());
       const nextEnd = defer(() => {
-        const waitMs = book.waitMs();
+        const waitMs = collector.waitMs();
         return waitMs === Infinity ? NEVER : timer(clampMs(Math.ceil(waitMs)), scheduler);
       });
-      return gathered(source, book, (turns) =>
+      return collect$(source, collector, (turns) =>
         turns.pipe(
           switchMap(() => nextEnd.pipe(repeat())),
-          filter(() => book.tick()),
+          filter(() => collector.tick()),
         ),
       );
     });

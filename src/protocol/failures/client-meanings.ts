@@ -36,7 +36,7 @@ export const recordingPaused: Meaning = {
 export const sourceFailed: Meaning = {
   code: 'relay-source-failed',
   verdict: 'stop',
-  meaning: 'The feed ended with an error that is not a `TradeFeedError`.',
+  meaning: 'The source of the feed failed with an error that is not a TradeFeedError.',
   advice: 'See the cause.',
 };
 
@@ -44,6 +44,6 @@ export const sourceFailed: Meaning = {
 export const sourceCompleted: Meaning = {
   code: 'relay-source-failed',
   verdict: 'stop',
-  meaning: 'The source of the feed completed.',
+  meaning: 'The feed is over: its source completed.',
   advice: 'Restart the feed to receive more.',
 };

@@ -1,20 +1,20 @@
 import { type Feed, feeds } from '../../protocol/feed.js';
 import type { Connection } from './connection.js';
 
-/** The open connections: one for each account, across its keys and both feeds (contract, section 8). */
+/** The open connections: at most one per account, for all its keys and both feeds (contract, section 8). */
 export interface ConnectionRegistry {
-  /** How many accounts are live. */
+  /** The number of accounts with an open connection. */
   readonly liveUsers: number;
   of(account: string): Connection | undefined;
   on(feed: Feed): ReadonlySet<Connection>;
   all(): readonly Connection[];
-  /** Registers and opens a connection; gives the account's earlier one, which is no longer registered. */
+  /** Registers and opens a connection. Returns the account's earlier connection, which is no longer registered. */
   register(connection: Connection): Connection | undefined;
-  /** Forgets a connection that has closed. */
+  /** Removes a closed connection. */
   remove(connection: Connection): void;
 }
 
-/** Makes an empty registry. */
+/** Creates an empty registry. */
 export const createConnectionRegistry = (): ConnectionRegistry => {
   const byAccount = new Map<string, Connection>();
   const byFeed = Object.fromEntries(feeds.map((feed) => [feed, new Set<Connection>()])) as Record<

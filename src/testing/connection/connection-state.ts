@@ -1,9 +1,9 @@
 import { CloseCode, CloseReason } from '../../protocol/close-code.js';
 
-/** Names the states of a connection (contract, section 3.2). */
+/** The states of a connection (contract, section 3.2). */
 export type ConnectionState = 'none' | 'open' | 'closed';
 
-/** Names what can happen to a connection; `client-gone` is the client's own end, with or without a close frame. */
+/** The signals to a connection. `client-gone`: the client closed, with or without a close frame. */
 export type ConnectionSignal =
   | 'register'
   | 'replace'
@@ -15,23 +15,23 @@ export type ConnectionSignal =
   | 'protocol-error'
   | 'client-gone';
 
-/** One move of the machine: the next state, and the close frame that the service sends on it. */
-export interface ConnectionMove {
+/** A transition: the next state, and the close frame that the service sends. */
+export interface ConnectionTransition {
   readonly next: ConnectionState;
-  /** Code and reason of the close frame (contract, section 7.3); absent when the service sends none of its own. */
+  /** Code and reason of the close frame (contract, section 7.3); absent if the service sends no close frame. */
   readonly close?: { readonly code: number; readonly reason: string };
 }
 
-const closing = (code: number, reason: string): ConnectionMove => ({ next: 'closed', close: { code, reason } });
+const closing = (code: number, reason: string): ConnectionTransition => ({ next: 'closed', close: { code, reason } });
 
 /**
- * The state machine of a connection (contract, sections 3.2 and 7.3): state, signal, move.
+ * The state machine of a connection (contract, sections 3.2 and 7.3): state, signal, transition.
  *
- * A signal that a state does not name changes nothing: `closed` is final, so the first cause of a close is the one told.
- * `protocol-error` is RFC 6455's own (section 7.4.1); the contract is silent.
+ * A signal that is not listed for a state changes nothing. `closed` is final, so the first cause of a close is reported. The contract does not
+ * define `protocol-error`; its code is from RFC 6455, section 7.4.1.
  */
 export const connectionTransitions: Readonly<
-  Record<ConnectionState, Readonly<Partial<Record<ConnectionSignal, ConnectionMove>>>>
+  Record<ConnectionState, Readonly<Partial<Record<ConnectionSignal, ConnectionTransition>>>>
 > = {
   none: { register: { next: 'open' } },
   open: {

@@ -11,15 +11,15 @@ import { createOutbox } from './outbox.js';
 export interface Connection {
   readonly account: string;
   readonly feed: Feed;
-  /** Sends a frame that is encoded already, now or after the delay. */
+  /** Sends an encoded frame, now or after the delay. */
   send(frame: Buffer): void;
   /** Turns the delay of the Free plan on or off. */
   setDelayed(isDelayed: boolean): void;
-  /** Moves the state machine. */
+  /** Sends a signal to the state machine. */
   signal(signal: ConnectionSignal): void;
 }
 
-/** What a connection is made of. */
+/** The parameters of {@link createConnection}. */
 export interface ConnectionParts {
   readonly account: string;
   readonly feed: Feed;
@@ -28,13 +28,13 @@ export interface ConnectionParts {
   readonly limits: ServiceLimits;
   readonly scheduler: SchedulerLike;
   readonly isDelayed: boolean;
-  /** A client broke a rule; its close follows. */
+  /** Called when the client broke a rule. The connection is closed next. */
   readonly onViolation: (rule: 'client-message' | 'protocol-error') => void;
-  /** The connection left the state `open`. */
+  /** Called when the connection left the state `open`. */
   readonly onClosed: (end: ConnectionEnd) => void;
 }
 
-/** How a connection ended. */
+/** The end of a connection. */
 export interface ConnectionEnd {
   readonly code: number;
   readonly reason: string;
@@ -42,7 +42,7 @@ export interface ConnectionEnd {
   readonly frames: number;
 }
 
-/** Makes a connection in the state `none`; the signal `register` opens it. */
+/** Creates a connection in the state `none`. The signal `register` opens it. */
 export const createConnection = (parts: ConnectionParts): Connection => {
   const { account, feed, ws, socket, limits, scheduler, onViolation, onClosed } = parts;
   let state: ConnectionState = 'none';
@@ -51,7 +51,7 @@ export const createConnection = (parts: ConnectionParts): Connection => {
 
   const outbox = createOutbox(socket, limits.backlogBytes);
   const write = (frame: Buffer): void => {
-    // A client that has begun to close takes no more frames, though its socket is still there.
+    // A client that has begun to close receives no more frames, although its socket is still open.
     if (state !== 'open' || ws.readyState !== WebSocket.OPEN) return;
     if (outbox.write(frame)) frames += 1;
     else signal('backlog');
@@ -59,16 +59,16 @@ export const createConnection = (parts: ConnectionParts): Connection => {
   const delayed = createDelayQueue(limits.freeDelayMs, scheduler, write);
 
   const signal = (name: ConnectionSignal, clientCode = 1006): void => {
-    const move = connectionTransitions[state][name];
-    // Whoever closes first is told: a client that has begun to close is not also replaced or shut down.
-    if (move === undefined || (ofService.has(name) && ws.readyState !== WebSocket.OPEN)) return;
-    state = move.next;
+    const transition = connectionTransitions[state][name];
+    // The first close is reported: if the client has begun to close, the service does not also replace it or shut it down.
+    if (transition === undefined || (closesByService.has(name) && ws.readyState !== WebSocket.OPEN)) return;
+    state = transition.next;
     if (state === 'open') return;
     delayed.clear();
     outbox.flush();
-    if (move.close) ws.close(move.close.code, move.close.reason);
-    const code = move.close?.code ?? clientCode;
-    onClosed({ code, reason: move.close?.reason ?? '', by: move.close ? 'service' : 'client', frames });
+    if (transition.close) ws.close(transition.close.code, transition.close.reason);
+    const code = transition.close?.code ?? clientCode;
+    onClosed({ code, reason: transition.close?.reason ?? '', by: transition.close ? 'service' : 'client', frames });
   };
 
   const violate = (rule: 'client-message' | 'protocol-error'): void => {
@@ -76,7 +76,7 @@ export const createConnection = (parts: ConnectionParts): Connection => {
     signal(rule);
   };
   ws.on('message', () => violate('client-message'));
-  // ws has begun to close by now, with 1008 in place of 1009.
+  // `ws` has already begun to close, with 1008 instead of 1009.
   ws.on('error', (error: Error & { code?: string }) =>
     violate(error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' ? 'client-message' : 'protocol-error'),
   );
@@ -94,8 +94,8 @@ export const createConnection = (parts: ConnectionParts): Connection => {
   };
 };
 
-/** The signals by which the service closes of its own accord. */
-const ofService: ReadonlySet<ConnectionSignal> = new Set([
+/** The signals by which the service itself starts the close. */
+const closesByService: ReadonlySet<ConnectionSignal> = new Set([
   'replace',
   'access-expired',
   'access-revoked',

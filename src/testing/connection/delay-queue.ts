@@ -1,23 +1,23 @@
 import type { SchedulerLike, Subscription } from 'rxjs';
 
-/** Holds frames back by a fixed time, in order, with one timer. */
+/** Delays frames by a fixed time, in order, with one timer. */
 export interface DelayQueue {
   push(frame: Buffer): void;
-  /** Releases all that wait, at once. */
+  /** Releases all waiting frames at once. */
   flush(): void;
-  /** Drops all that wait, and the timer. */
+  /** Drops all waiting frames, and stops the timer. */
   clear(): void;
 }
 
-interface Held {
+interface DelayedFrame {
   readonly frame: Buffer;
   readonly due: number;
 }
 
 /**
- * Makes the queue of one connection on the Free plan (contract, section 6, rule 3).
+ * Creates the queue of one connection on the Free plan (contract, section 6, rule 3).
  *
- * @param delayMs - how long each frame is held
+ * @param delayMs - the delay of each frame
  * @param release - called with each frame when it is due, in the order of `push`
  */
 export const createDelayQueue = (
@@ -25,19 +25,19 @@ export const createDelayQueue = (
   scheduler: SchedulerLike,
   release: (frame: Buffer) => void,
 ): DelayQueue => {
-  let held: Held[] = [];
+  let waiting: DelayedFrame[] = [];
   let head = 0;
   let timer: Subscription | undefined;
 
   const clear = (): void => {
-    held = [];
+    waiting = [];
     head = 0;
     timer?.unsubscribe();
     timer = undefined;
   };
 
   const releaseUntil = (now: number): void => {
-    for (let next = held[head]; next !== undefined && next.due <= now; next = held[head]) {
+    for (let next = waiting[head]; next !== undefined && next.due <= now; next = waiting[head]) {
       head += 1;
       release(next.frame);
     }
@@ -48,20 +48,20 @@ export const createDelayQueue = (
       timer = undefined;
       const now = scheduler.now();
       releaseUntil(now);
-      // Cut off what has left only when it is half of the queue: the cost of a frame stays constant.
-      if (head * 2 >= held.length) {
-        held = held.slice(head);
+      // Removes released frames only when they are half of the array, so that the cost per frame is constant.
+      if (head * 2 >= waiting.length) {
+        waiting = waiting.slice(head);
         head = 0;
       }
-      const next = held[head];
-      // Rounded up: a frame must not leave early by the fraction of a millisecond that a timer cuts off.
+      const next = waiting[head];
+      // Rounded up: timers cut off fractions of a millisecond, and a frame must not be released early.
       if (next) arm(Math.ceil(next.due - now));
     }, dueIn);
   };
 
   return {
     push: (frame) => {
-      held.push({ frame, due: scheduler.now() + delayMs });
+      waiting.push({ frame, due: scheduler.now() + delayMs });
       if (timer === undefined) arm(delayMs);
     },
     flush: () => {

@@ -1,9 +1,10 @@
-import type { Payload } from '../sources/payload.js';
+/** One payload of a feed: a string becomes a text frame, bytes become a binary frame. */
+export type Payload = string | Uint8Array;
 
 /**
  * Encodes a payload as one unmasked WebSocket frame (RFC 6455, section 5.2).
  *
- * A frame of a server is the same for every client, so it is made once and written to each socket as it is.
+ * A server sends the same bytes to every client, so each frame is encoded once.
  */
 export const encodeFrame = (payload: Payload): Buffer => {
   const isText = typeof payload === 'string';

@@ -1,19 +1,19 @@
 import type { RefusalRule } from '../http/refusal.js';
 import type { TicketState } from '../ticket/ticket-state.js';
 
-/** What a handshake is judged by, once it is a WebSocket handshake at all. */
+/** The facts that the handshake rules check, for a valid WebSocket handshake. */
 export interface HandshakeFacts {
-  /** Whether there is an `Authorization: Bearer` header. */
+  /** Whether the request has an `Authorization: Bearer` header. */
   readonly hasBearer: boolean;
-  /** The state of its ticket before this handshake reserved it; `undefined` when the service knows no such ticket. */
+  /** The state of the ticket before this handshake reserved it; `undefined` for an unknown ticket. */
   readonly ticket: TicketState | undefined;
-  /** Whether the request target is the path of `wss_url`, with nothing added. */
+  /** Whether the request target is exactly the path of `wss_url`. */
   readonly isExactAddress: boolean;
-  /** The subprotocols that were asked for; `undefined` when the header is missing. */
+  /** The requested subprotocols; `undefined` if the header is missing. */
   readonly requested: readonly string[] | undefined;
   /** The subprotocol of the ticket's feed. */
   readonly subprotocol: string | undefined;
-  /** Whether the account has a live connection, which this one would replace. */
+  /** Whether the account has a live connection, which the new one would replace. */
   readonly isReplacing: boolean;
   readonly liveUsers: number;
   readonly capacity: number;
@@ -22,29 +22,29 @@ export interface HandshakeFacts {
 const unauthorized = { status: 401, headers: { 'WWW-Authenticate': 'Bearer' } } as const;
 
 /**
- * The refusals of the handshake (contract, section 7.2), in the order in which they are looked at.
+ * The refusals of the handshake (contract, section 7.2), in the order of the checks.
  *
- * The ticket comes first: without one the feed is not known. A feed shows only in the address, so an address with anything
- * added to it (`/ws?feed=raw`) is the 400 of a feed that does not match. A subprotocol that is asked for must be the ticket's,
- * and no other beside it; to ask for none is not refused, for 7.2 speaks of "an explicitly requested subprotocol".
+ * The ticket is checked first, because it determines the feed. Only the address could request another feed, so an address with any addition
+ * (`/ws?feed=raw`) gets the 400 for a feed that does not match. If subprotocols are requested, the only one must be that of the ticket. A request
+ * without a subprotocol is accepted, because 7.2 refuses "an explicitly requested subprotocol".
  */
 export const handshakeRules: readonly RefusalRule<HandshakeFacts>[] = [
   {
     ...unauthorized,
     code: 'ticket-missing',
-    message: 'The Authorization header holds no Bearer ticket.',
+    message: 'The Authorization header has no Bearer ticket.',
     when: ({ hasBearer }) => !hasBearer,
   },
   {
     ...unauthorized,
     code: 'ticket-unknown',
-    message: 'The ticket is not known.',
+    message: 'The ticket is unknown.',
     when: ({ ticket }) => ticket === undefined,
   },
   {
     ...unauthorized,
     code: 'ticket-consumed',
-    message: 'The ticket was used before.',
+    message: 'The ticket was already used.',
     when: ({ ticket }) => ticket === 'consumed',
   },
   {
@@ -68,14 +68,14 @@ export const handshakeRules: readonly RefusalRule<HandshakeFacts>[] = [
   {
     status: 400,
     code: 'subprotocol-mismatch',
-    message: 'The requested subprotocol is not the one of the ticket.',
+    message: 'The requested subprotocol is not that of the ticket.',
     when: ({ requested, subprotocol }) =>
       requested !== undefined && (requested.length !== 1 || requested[0] !== subprotocol),
   },
   {
     status: 503,
     code: 'capacity-full',
-    message: 'There is no room for another user.',
+    message: 'The service is full: its maximum number of users is connected.',
     when: ({ isReplacing, liveUsers, capacity }) => !isReplacing && liveUsers >= capacity,
   },
 ];

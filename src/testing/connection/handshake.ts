@@ -4,18 +4,18 @@ import { firstRefusal, type Refusal } from '../http/refusal.js';
 import { streamPath } from '../http/route-rules.js';
 import type { AccountRecord } from '../service/account.js';
 import type { ServiceState } from '../service/service-state.js';
-import type { TicketRecord } from '../ticket/ticket-book.js';
+import type { TicketRecord } from '../ticket/ticket-store.js';
 import { handshakeRules } from './handshake-rules.js';
 
-/** What a handshake gets: a refusal, or the account and the feed of its ticket. */
+/** The result of a handshake: a refusal, or the account and the feed of the ticket. */
 export type Admission =
   | { readonly refusal: Refusal; readonly ticket: TicketRecord | undefined }
   | { readonly account: AccountRecord; readonly feed: Feed };
 
 /**
- * Judges a handshake (contract, sections 4.2 and 7.2).
+ * Checks a handshake (contract, sections 4.2 and 7.2).
  *
- * Its ticket is reserved here, before anything else is looked at: whatever the answer, it cannot be used again.
+ * Reserves the ticket before all other checks, so the ticket cannot be used again, even after a refusal.
  */
 export const admit = (state: ServiceState, { url, headers }: Pick<IncomingMessage, 'url' | 'headers'>): Admission => {
   const bearer = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
@@ -32,11 +32,11 @@ export const admit = (state: ServiceState, { url, headers }: Pick<IncomingMessag
     capacity: state.capacity,
   });
   if (refusal !== undefined) return { refusal, ticket };
-  // No rule applies, so the ticket is known, and with it its account.
+  // No rule applies, so the ticket and its account are known.
   const { account, feed } = ticket as TicketRecord;
   return { account: state.accounts.get(account) as AccountRecord, feed };
 };
 
-/** Reads `Sec-WebSocket-Protocol` (RFC 6455, section 4.2.1); `undefined` when there is none. */
+/** Reads `Sec-WebSocket-Protocol` (RFC 6455, section 4.2.1). Returns `undefined` without the header. */
 export const requestedSubprotocols = (header: string | undefined): readonly string[] | undefined =>
-  header?.split(',').map((one) => one.trim());
+  header?.split(',').map((subprotocol) => subprotocol.trim());

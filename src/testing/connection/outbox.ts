@@ -1,21 +1,21 @@
 import type { Duplex } from 'node:stream';
 
-/** Writes frames to one socket, many at a time. */
+/** Writes frames to one socket, many in one system call. */
 export interface Outbox {
-  /** Writes a frame; gives false, and writes nothing, when the client is too slow. */
+  /** Writes a frame. If the client is too slow, returns `false` and writes nothing. */
   write(frame: Buffer): boolean;
-  /** Hands what was written in this turn to the socket, instead of at the end of the turn. */
+  /** Passes this turn's frames to the socket now, instead of at the end of the turn. */
   flush(): void;
 }
 
-/** Bytes after which a turn's frames are handed to the socket before the turn is over. */
+/** After this many bytes, the frames of a turn are passed to the socket before the end of the turn. */
 const burstBytes = 64 * 1024;
 
 /**
- * Makes the outbox of a connection: frames of one turn go out in one system call, and a client that does not take them is found.
+ * Creates the outbox of a connection. It sends the frames of one turn in one system call, and detects a client that is too slow.
  *
- * What counts is what the client has not taken: bytes that the socket holds because the operating system accepts no more. A
- * frame that is due while more than `backlogBytes` wait is too much (contract, section 7.3, 1013); a single frame may be larger.
+ * The backlog is the bytes in the socket that the operating system does not accept, because the client does not read. If more than `backlogBytes`
+ * wait when a frame is written, the client is too slow (contract, section 7.3, 1013). A single frame may be larger.
  */
 export const createOutbox = (socket: Duplex, backlogBytes: number): Outbox => {
   let corkedBytes = 0;

@@ -1,12 +1,12 @@
 import { WebSocket } from 'ws';
 import { CloseCode, CloseReason } from '../../protocol/close-code.js';
 
-/** Close code of RFC 6455 for a message that is larger than `maxPayload`. */
+/** The close code of RFC 6455 for a message that is larger than `maxPayload`. */
 const messageTooBig = 1009;
 
 /**
- * A server's WebSocket that calls every message by its name: one that is too large to be read is still a message, so ws's own
- * 1009 becomes the contract's 1008 `server push only` (section 3.2).
+ * A server's WebSocket that closes with 1008 `server push only` (contract, section 3.2) also when a client's message is too large. `ws` would close with
+ * 1009.
  */
 export class PushOnlySocket extends WebSocket {
   override close(code?: number, reason?: string | Buffer): void {

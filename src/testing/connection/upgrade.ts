@@ -2,43 +2,43 @@ import type { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Feed } from '../../protocol/feed.js';
-import { hasCredential } from '../http/credential-in-url.js';
 import type { HttpHandlers } from '../http/http-server.js';
 import { endHandshake, refusalAnswer } from '../http/http-answer.js';
 import { firstRefusal, type Refusal } from '../http/refusal.js';
+import { hasCredential } from '../http/request-handler.js';
 import { pathOf, shuttingDown, upgradeRules } from '../http/route-rules.js';
 import type { AccountRecord } from '../service/account.js';
 import type { ServiceState } from '../service/service-state.js';
-import type { TicketRecord } from '../ticket/ticket-book.js';
+import type { TicketRecord } from '../ticket/ticket-store.js';
 import { createConnection } from './connection.js';
 import { admit } from './handshake.js';
 import { PushOnlySocket } from './push-only-socket.js';
 
-/** Bytes of a client's message that are read before it is called one. */
+/** The maximum size of a client's message that is read, in bytes. A client must not send messages at all. */
 const maxMessageBytes = 1024;
 
 /** The WebSocket side of the HTTP server. */
 export interface Upgrades {
   /** Answers a handshake (contract, section 4.2). */
   readonly onUpgrade: HttpHandlers['onUpgrade'];
-  /** Waits until each connection is gone and its end is told. */
+  /** Waits until all connections are closed and their `connection-closed` events are emitted. */
   close(): Promise<void>;
 }
 
-/** Makes the WebSocket side of the HTTP server: handshakes, and the connections that come of them. */
+/** Creates the WebSocket side of the HTTP server: handshakes, and the connections that they open. */
 export const createUpgrades = (state: ServiceState): Upgrades => {
-  const { settings, tell } = state;
+  const { settings, emit } = state;
   const sockets = createWebSocketServer(settings.limits.closeTimeoutMs);
-  let connectionsMade = 0;
+  let connectionCount = 0;
 
   const refuse = (socket: Duplex, refusal: Refusal, ticket?: TicketRecord): void => {
     const { status, code } = refusal;
-    tell({ type: 'handshake-refused', status, code, account: ticket?.account, feed: ticket?.feed });
+    emit({ type: 'handshake-refused', status, code, account: ticket?.account, feed: ticket?.feed });
     endHandshake(socket, refusalAnswer(refusal, settings.errorBody));
   };
 
   const open = (ws: WebSocket, socket: Duplex, account: AccountRecord, feed: Feed): void => {
-    const told = { account: account.id, feed, connection: (connectionsMade += 1) };
+    const connectionFields = { account: account.id, feed, connection: (connectionCount += 1) };
     const connection = createConnection({
       feed,
       account: account.id,
@@ -47,21 +47,21 @@ export const createUpgrades = (state: ServiceState): Upgrades => {
       limits: settings.limits,
       scheduler: settings.scheduler,
       isDelayed: account.plan === 'free',
-      onViolation: (rule) => tell({ type: 'violation', rule, ...told }),
+      onViolation: (rule) => emit({ type: 'violation', rule, ...connectionFields }),
       onClosed: (end) => {
         state.connections.remove(connection);
-        tell({ type: 'connection-closed', ...told, ...end });
+        emit({ type: 'connection-closed', ...connectionFields, ...end });
       },
     });
     const earlier = state.connections.register(connection);
-    tell({ type: 'handshake-accepted', ...told });
-    if (ws.protocol === '') tell({ type: 'violation', rule: 'no-subprotocol', ...told });
+    emit({ type: 'handshake-accepted', ...connectionFields });
+    if (ws.protocol === '') emit({ type: 'violation', rule: 'no-subprotocol', ...connectionFields });
     earlier?.signal('replace');
   };
 
   const onUpgrade: Upgrades['onUpgrade'] = (request, socket, head) => {
     const { url, method, headers } = request;
-    if (hasCredential(state, url)) tell({ type: 'violation', rule: 'credential-in-url' });
+    if (hasCredential(state, url)) emit({ type: 'violation', rule: 'credential-in-url' });
     const malformed = firstRefusal(upgradeRules, {
       path: pathOf(url),
       method,
@@ -71,7 +71,7 @@ export const createUpgrades = (state: ServiceState): Upgrades => {
     });
     if (malformed !== undefined) return refuse(socket, malformed);
     if (state.isShuttingDown) return refuse(socket, shuttingDown);
-    if (headers['x-api-key'] !== undefined) tell({ type: 'violation', rule: 'api-key-in-handshake' });
+    if (headers['x-api-key'] !== undefined) emit({ type: 'violation', rule: 'api-key-in-handshake' });
     const admission = admit(state, request);
     if ('refusal' in admission) return refuse(socket, admission.refusal, admission.ticket);
     const { account, feed } = admission;
@@ -86,7 +86,7 @@ const createWebSocketServer = (closeTimeout: number): WebSocketServer => {
     noServer: true,
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,
-    // A text message is a message, whether or not it is UTF-8: 1008, not 1007.
+    // Also a text message with invalid UTF-8 is closed with 1008 `server push only`, not 1007.
     skipUTF8Validation: true,
     closeTimeout,
     WebSocket: PushOnlySocket,

@@ -10,12 +10,12 @@ export interface Answer {
 }
 
 /**
- * Makes the answer of a JSON value. Nothing of this service is to be kept: tickets are secrets.
+ * Creates an answer with a JSON body. It must not be stored, because tickets are secrets.
  *
- * Its `Date` is read here, from the clock that `expires_at` is read from: Node's own header stays on real time when a test mocks `Date`.
+ * The `Date` header is set here, by the clock of `expires_at`: if a test mocks `Date`, the header of Node would show the real time.
  */
 export const jsonAnswer = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Answer => {
-  // Of `undefined` there is no JSON: an empty body.
+  // `undefined` has no JSON: the body is empty.
   const body = (JSON.stringify(value) as string | undefined) ?? '';
   return {
     status,
@@ -30,7 +30,7 @@ export const jsonAnswer = (status: number, value: unknown, headers: Readonly<Rec
   };
 };
 
-/** Makes the answer of a refusal; what a user's `errorBody` throws is told in the stand-in's place. */
+/** Creates the answer of a refusal. If the user's `errorBody` throws, the default body reports the error. */
 export const refusalAnswer = (refusal: Refusal, errorBody: ErrorBody): Answer => {
   const { status, headers } = refusal;
   try {
@@ -38,7 +38,7 @@ export const refusalAnswer = (refusal: Refusal, errorBody: ErrorBody): Answer =>
   } catch (error) {
     return jsonAnswer(
       status,
-      defaultErrorBody({ ...refusal, message: `The option errorBody threw: ${String(error)}` }),
+      defaultErrorBody({ ...refusal, message: `The option errorBody threw an error: ${String(error)}` }),
       headers,
     );
   }
@@ -49,11 +49,11 @@ export const sendAnswer = (response: ServerResponse, { status, headers, body }: 
   response.writeHead(status, headers).end(body);
 };
 
-/** Sends an answer to a handshake that is refused, and ends its socket. */
+/** Sends the answer to a refused handshake, and ends the socket. */
 export const endHandshake = (socket: Duplex, { status, headers, body }: Answer): void => {
   const all = { Connection: 'close', ...headers };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
-  // The client may be gone already; its error is no news.
+  // The client may have closed already. Its socket error is not reported.
   socket.on('error', () => socket.destroy());
   socket.once('finish', () => socket.destroy());
   socket.end([`HTTP/1.1 ${status} ${String(STATUS_CODES[status])}`, ...lines, '', body].join('\r\n'));

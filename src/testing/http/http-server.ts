@@ -8,25 +8,25 @@ import type { ServiceSettings } from '../options/service-options.js';
 /** An HTTP server that listens on 127.0.0.1. */
 export interface HttpServer {
   readonly port: number;
-  /** Lets the process end while it listens. */
+  /** Allows the process to exit while the server listens. */
   unref(): void;
-  /** Stops listening, waits for the clients that are there, destroys them when the time is over. */
+  /** Stops listening, and waits until all clients have disconnected. After `timeoutMs`, destroys their sockets. */
   close(timeoutMs: number): Promise<void>;
 }
 
-/** A request as a server has it: with a target and a method, always. */
+/** A request that a server received: `url` and `method` are always set. */
 export type ServerRequest = IncomingMessage & { readonly url: string; readonly method: string };
 
-/** What the server hands its requests to. */
+/** The handlers of the server's requests. */
 export interface HttpHandlers {
   readonly onRequest: (request: ServerRequest, response: ServerResponse) => void;
   readonly onUpgrade: (request: ServerRequest, socket: Duplex, head: Buffer) => void;
 }
 
 /**
- * Starts an HTTP server, with TLS when a key and a certificate are given.
+ * Starts an HTTP server, with TLS if `tls` is set.
  *
- * @throws TypeError when the key and certificate cannot be used; the system's error when the port cannot be listened on
+ * @throws TypeError if the key or the certificate is invalid; the error of the system if it cannot listen on the port
  */
 export const startHttpServer = async (
   { port, tls, limits }: Pick<ServiceSettings, 'port' | 'tls' | 'limits'>,
@@ -35,7 +35,7 @@ export const startHttpServer = async (
   const timeouts = {
     requestTimeout: limits.requestTimeoutMs,
     headersTimeout: limits.requestTimeoutMs,
-    // Node looks at its timeouts only so often, and a request may last this much longer.
+    // Node checks its timeouts at this interval, so a request may last this much longer.
     connectionsCheckingInterval: Math.min(Math.ceil(limits.requestTimeoutMs / 10), 1_000),
   };
   const listener = onRequest as RequestListener;
@@ -43,7 +43,7 @@ export const startHttpServer = async (
     ? createSecure({ ...timeouts, ...tls, handshakeTimeout: limits.requestTimeoutMs }, listener)
     : createServer(timeouts, listener);
   const sockets = new Set<Socket>();
-  // The TCP sockets, also below TLS and after an upgrade, which the server itself loses sight of.
+  // All TCP sockets: Node's server does not track sockets below TLS and sockets after an upgrade.
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
@@ -68,6 +68,6 @@ const createSecure = (options: ServerOptions, listener: RequestListener): Server
   try {
     return createTlsServer(options, listener);
   } catch (cause) {
-    throw new TypeError('`tls` must be a PEM key and the PEM certificate that belongs to it.', { cause });
+    throw new TypeError('`tls` must be a PEM key and its PEM certificate.', { cause });
   }
 };

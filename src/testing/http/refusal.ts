@@ -1,4 +1,4 @@
-/** Names every refusal of the service. */
+/** The codes of all refusals of the service. */
 export type RefusalCode =
   | 'not-found'
   | 'method-not-allowed'
@@ -22,7 +22,7 @@ export type RefusalCode =
   | 'subprotocol-mismatch'
   | 'capacity-full';
 
-/** An HTTP refusal: the status of the contract, a word that says why, a sentence for a person. */
+/** An HTTP refusal: the status of the contract, a code for programs, and a message for people. */
 export interface Refusal {
   readonly status: number;
   readonly code: RefusalCode;
@@ -30,19 +30,19 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A row of a table of refusals: it applies `when` the facts are such. */
+/** A row of a table of refusals. It applies if `when` returns `true` for the facts. */
 export interface RefusalRule<Facts> extends Refusal {
   readonly when: (facts: Facts) => boolean;
 }
 
-/** Gives the first rule of a table that applies: the order of the rows is the order of the checks. */
+/** Returns the first rule of a table that applies. */
 export const firstRefusal = <Facts>(
   rules: readonly RefusalRule<Facts>[],
   facts: Facts,
 ): RefusalRule<Facts> | undefined => rules.find(({ when }) => when(facts));
 
-/** Makes the body of a refusal: any JSON value (the contract does not show its shape). */
+/** Returns the body of a refusal: any JSON value. The contract does not show its format. */
 export type ErrorBody = (refusal: Refusal) => unknown;
 
-/** The stand-in: `{ "error": { "code": …, "message": … } }`. */
+/** The default: `{ "error": { "code": …, "message": … } }`. */
 export const defaultErrorBody: ErrorBody = ({ code, message }) => ({ error: { code, message } });

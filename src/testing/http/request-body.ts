@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Reads the body of a request, up to a bound; its time is bounded by the server (`limits.requestTimeoutMs`).
+ * Reads the body of a request, up to `maxBytes`. The server limits the time by `limits.requestTimeoutMs`.
  *
- * @returns the bytes; `too-large` beyond the bound (the rest is read and dropped, so that the answer can be read);
- *   `aborted` when the client went away
+ * @returns the bytes; `too-large` for a larger body (the rest is read and dropped, so that the client can read the answer); `aborted` if the client
+ *   disconnected
  */
 export const readBody = (request: IncomingMessage, maxBytes: number): Promise<Buffer | 'too-large' | 'aborted'> =>
   new Promise((resolve) => {

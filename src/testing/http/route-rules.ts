@@ -5,53 +5,53 @@ export const ticketPath = '/v1/wss/tickets';
 /** The path of the data connection (contract, section 4.2). */
 export const streamPath = '/ws';
 
-/** What a request is judged by before it is given to an endpoint. */
+/** The facts that the route rules check. */
 export interface RouteFacts {
   readonly path: string;
   readonly method: string;
 }
 
-/** The refusals of a plain HTTP request: the contract names two addresses, each with one method (section 4). */
+/** The refusals of a plain HTTP request: the contract has two addresses, each with one method (section 4). */
 export const routeRules: readonly RefusalRule<RouteFacts>[] = [
   {
     status: 404,
     code: 'not-found',
-    message: `There is nothing here; the addresses are ${ticketPath} and ${streamPath}.`,
+    message: `Unknown address; the addresses are ${ticketPath} and ${streamPath}.`,
     when: ({ path }) => path !== ticketPath && path !== streamPath,
   },
   {
     status: 405,
     code: 'method-not-allowed',
-    message: 'A ticket is requested with POST.',
+    message: 'Use POST to request a ticket.',
     headers: { Allow: 'POST' },
     when: ({ path, method }) => path === ticketPath && method !== 'POST',
   },
   {
     status: 405,
     code: 'method-not-allowed',
-    message: 'A data connection is opened with GET.',
+    message: 'Use GET to open a data connection.',
     headers: { Allow: 'GET' },
     when: ({ path, method }) => path === streamPath && method !== 'GET',
   },
 ];
 
-/** The refusal of a plain GET where a handshake belongs. */
+/** The refusal of a plain GET at the address of the data connection. */
 export const upgradeRequired: Refusal = {
   status: 426,
   code: 'upgrade-required',
-  message: 'This address answers WebSocket handshakes only.',
+  message: 'This address accepts only WebSocket handshakes.',
   headers: { Upgrade: 'websocket', Connection: 'Upgrade' },
 };
 
-/** The refusal of whatever comes in while the service shuts down. */
+/** The refusal of all requests while the service shuts down. */
 export const shuttingDown: Refusal = {
   status: 503,
   code: 'shutting-down',
-  message: 'The service shuts down.',
+  message: 'The service is shutting down.',
   headers: { Connection: 'close' },
 };
 
-/** The refusal of a body beyond `limits.requestBytes`. */
+/** The refusal of a body larger than `limits.requestBytes`. */
 export const requestTooLarge: Refusal = {
   status: 413,
   code: 'request-too-large',
@@ -59,7 +59,7 @@ export const requestTooLarge: Refusal = {
   headers: { Connection: 'close' },
 };
 
-/** What the form of a handshake is judged by (RFC 6455, section 4.2.1). */
+/** The facts that the upgrade rules check (RFC 6455, section 4.2.1). */
 export interface UpgradeFacts extends RouteFacts {
   readonly upgrade: string;
   readonly key: string;
@@ -69,14 +69,14 @@ export interface UpgradeFacts extends RouteFacts {
 const notAHandshake = { status: 400, code: 'not-a-websocket-handshake' } as const;
 
 /**
- * The refusals of a request that is no WebSocket handshake at all (RFC 6455, section 4.2.2). They come before the ticket is
- * looked at: such a request reserves none.
+ * The refusals of a request that is not a valid WebSocket handshake (RFC 6455, section 4.2.2). They are checked before the ticket, so such a request
+ * does not reserve its ticket.
  */
 export const upgradeRules: readonly RefusalRule<UpgradeFacts>[] = [
   ...routeRules,
   {
     ...notAHandshake,
-    message: 'The ticket endpoint takes no upgrade.',
+    message: 'The ticket endpoint does not accept upgrades.',
     when: ({ path }) => path === ticketPath,
   },
   {
@@ -86,7 +86,7 @@ export const upgradeRules: readonly RefusalRule<UpgradeFacts>[] = [
   },
   {
     ...notAHandshake,
-    message: 'The Sec-WebSocket-Key header must hold 16 bytes in base64.',
+    message: 'The Sec-WebSocket-Key header must be 16 bytes in base64.',
     when: ({ key }) => !/^[+/0-9A-Za-z]{22}==$/.test(key),
   },
   {
@@ -98,5 +98,5 @@ export const upgradeRules: readonly RefusalRule<UpgradeFacts>[] = [
   },
 ];
 
-/** Gives the path of a request target, without its query. */
+/** Returns the path of a request target, without the query. */
 export const pathOf = (target: string): string => target.replace(/\?.*$/s, '');

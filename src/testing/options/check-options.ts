@@ -1,24 +1,24 @@
-/** A test of an option's value, and in words what is allowed. */
+/** The check of an option: a function, and a text that describes the allowed values. */
 export type Check = readonly [is: (value: unknown) => boolean, allowed: string];
 
-/** The checks of an object of options, by name. */
+/** The checks of options, by name. */
 export type Checks = Readonly<Record<string, Check | Group>>;
 
-/** Options within an option. */
+/** The checks of an option that is an object. */
 export interface Group {
   readonly within: Checks;
-  /** Whether every one of them must be there. */
+  /** Whether all fields are required. */
   readonly all?: true;
 }
 
-/** Throws a TypeError that names the value and what is allowed, unless it passes the check. Never shows a text: it may be a secret. */
+/** Throws a TypeError with the name and the allowed values if the check fails. The error never contains a text, which may be a secret. */
 export const checkValue = (name: string, value: unknown, [is, allowed]: Check): void => {
   if (is(value)) return;
-  const got = typeof value === 'number' ? String(value) : value === null ? 'null' : typeof value;
-  throw new TypeError(`\`${name}\` must be ${allowed}; got ${got}.`);
+  const actual = typeof value === 'number' ? String(value) : value === null ? 'null' : typeof value;
+  throw new TypeError(`\`${name}\` must be ${allowed}; got ${actual}.`);
 };
 
-/** Throws a TypeError for the first option that is unknown or fails its check; `undefined` stands for the default. */
+/** Throws a TypeError for the first option that is unknown or fails its check. `undefined` means the default. */
 export const checkOptions = (value: unknown, { within, all }: Group, name?: string): void => {
   checkValue(name ?? 'options', value, object);
   const fields = value as Record<string, unknown>;
@@ -35,17 +35,17 @@ export const checkOptions = (value: unknown, { within, all }: Group, name?: stri
   }
 };
 
-/** Drops the fields that are `undefined`, so that a spread does not overwrite a default with them. */
-export const given = <T extends object>(options: T | undefined): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+/** Returns the fields that are not `undefined`, so that a spread keeps the defaults of the others. */
+export const definedOnly = <T extends object>(options: T | undefined): { [K in keyof T]?: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as never;
 
-/** Makes the check of a number within bounds. */
+/** Creates the check of a number within bounds. */
 export const numberIn = (from: number, to: number, unit: string): Check => [
   (value) => typeof value === 'number' && value >= from && value <= to,
   `a number of ${unit} from ${from} to ${to}`,
 ];
 
-/** Makes the check of a whole number within bounds. */
+/** Creates the check of a whole number within bounds. */
 export const wholeNumberIn = (from: number, to: number): Check => [
   (value) => Number.isInteger(value) && Number(value) >= from && Number(value) <= to,
   `a whole number from ${from} to ${to}`,
@@ -60,16 +60,16 @@ export const count: Check = [
 /** The check of a boolean. */
 export const boolean: Check = [(value) => typeof value === 'boolean', 'true or false'];
 
-/** Makes the check of one of some words. */
+/** Creates the check of a value that must be one of the words. */
 export const oneOf = (...words: readonly string[]): Check => [
   (value) => words.some((word) => word === value),
   words.map((word) => `"${word}"`).join(' or '),
 ];
 
-/** The check of a scheduler of RxJS. */
+/** The check of an RxJS scheduler. */
 export const scheduler: Check = [
   (value) => typeof (value as { schedule?: unknown } | null | undefined)?.schedule === 'function',
-  'a SchedulerLike of RxJS',
+  'an RxJS SchedulerLike',
 ];
 
 const object: Check = [

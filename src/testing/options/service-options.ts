@@ -1,72 +1,69 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { Feed } from '../../protocol/feed.js';
 import type { ErrorBody } from '../http/refusal.js';
-import type { Payload } from '../sources/payload.js';
+import type { Payload } from '../connection/encode-frame.js';
 
-/** Names a plan (contract, section 1): `free` delays each frame by `limits.freeDelayMs`, `developer` does not. */
+/** A plan (contract, section 1): `free` delays each frame by `limits.freeDelayMs`, `developer` does not. */
 export type Plan = 'free' | 'developer';
 
-/**
- * The limits of the service. The contract shows the first and `freeDelayMs`; the values of the others are stand-ins.
- */
+/** The limits of the service. `ticketLifetimeMs` and `freeDelayMs` are from the contract; the other defaults are chosen by this library. */
 export interface ServiceLimits {
   /** How long a ticket is valid, in ms. @defaultValue 60 000 (contract, section 8) */
   readonly ticketLifetimeMs: number;
-  /** How long the fixed window of ticket requests is, in ms. @defaultValue 60 000 */
+  /** The duration of the fixed window of ticket requests, in ms. @defaultValue 60 000 */
   readonly windowMs: number;
-  /** How many ticket requests an account has in a window. @defaultValue 60 */
+  /** The maximum number of ticket requests of an account in a window. @defaultValue 60 */
   readonly ticketsPerWindow: number;
-  /** How many users may be live; a new user beyond it gets 503. @defaultValue Infinity */
+  /** The maximum number of users with a live connection; a further user gets 503. @defaultValue Infinity */
   readonly capacity: number;
   /**
-   * How many bytes of a connection may wait for its client; when a further frame is due beyond it, the connection is closed
-   * with 1013. Frames that wait for the delay of the Free plan do not count: the client could not have taken them yet.
-   * @defaultValue 1 MiB
+   * The maximum number of bytes that may wait for the client of a connection. If more wait when a frame is sent, the service closes the connection
+   * with 1013. Frames that wait for the delay of the Free plan do not count. @defaultValue 1 MiB
    */
   readonly backlogBytes: number;
   /** The delay of each frame on the Free plan, in ms. @defaultValue 500 (contract, section 8) */
   readonly freeDelayMs: number;
-  /** The largest body of a ticket request, in bytes; a larger one gets 413. @defaultValue 16 KiB */
+  /** The maximum size of the body of a ticket request, in bytes; a larger body gets 413. @defaultValue 16 KiB */
   readonly requestBytes: number;
   /** How long a client may take to send a request, in ms; then it gets 408. @defaultValue 10 000 */
   readonly requestTimeoutMs: number;
-  /** How long a client may take to read on and to answer a close frame, in ms; then its socket is destroyed. @defaultValue 10 000 */
+  /** How long a client may take to read the remaining frames and to answer a close frame, in ms; then its socket is destroyed. @defaultValue 10 000 */
   readonly closeTimeoutMs: number;
   /** How long `shutdown()` waits for clients, in ms; then their sockets are destroyed. @defaultValue 1 000 */
   readonly shutdownTimeoutMs: number;
 }
 
-/** Where the payloads of a feed come from. */
+/** The source of each feed's payloads. */
 export type ServiceSources = { readonly [F in Feed]?: Observable<Payload> | undefined };
 
-/** What {@link startTradeFeedService} takes. Every field is optional. */
+/** The options of {@link startTradeFeedService}. */
 export interface TradeFeedServiceOptions {
-  /** The port on 127.0.0.1; 0 takes any free one. @defaultValue 0 */
+  /** The port on 127.0.0.1; 0 selects a free port. @defaultValue 0 */
   readonly port?: number | undefined;
-  /** Key and certificate in PEM: the service then speaks `https:` and `wss:`. @defaultValue none: `http:` and `ws:` */
+  /** Key and certificate in PEM. With them, the service uses `https:` and `wss:`. @defaultValue none: `http:` and `ws:` */
   readonly tls?: { readonly key: string | Buffer; readonly cert: string | Buffer } | undefined;
   /**
-   * The address under which clients reach the service when something stands in front of it, such as a proxy that ends TLS: an origin,
-   * `https:`, or `http:` for a loopback host. Tickets name it in their `wss_url`; `baseUrl` stays the service's own address.
-   * @defaultValue the service's own address
+   * The address that clients use if they connect through a proxy, such as one that ends TLS: an origin with `https:`, or with `http:` for a
+   * loopback host. The `wss_url` of tickets uses it; `baseUrl` remains the address of the service.
+   * @defaultValue the address of the service
    */
   readonly publicUrl?: string | undefined;
   /**
-   * Observables of payloads, each subscribed once from start to shutdown and sent to all open connections of its feed.
-   * @defaultValue none: only `push` delivers
+   * The payloads of each feed. The service subscribes to each Observable once, from start to shutdown, and sends its payloads to all open connections
+   * of the feed. @defaultValue none: only `push` sends payloads
    */
   readonly sources?: ServiceSources | undefined;
   /** See {@link ServiceLimits}. */
   readonly limits?: { readonly [L in keyof ServiceLimits]?: ServiceLimits[L] | undefined } | undefined;
-  /** The subprotocol of each feed; the one of `raw` is a stand-in. @defaultValue `mmp.trade-batch.v1`, `mmp.pending-transaction.v1` */
+  /** The subprotocol of each feed; the contract does not show that of `raw`. @defaultValue `mmp.trade-batch.v1`, `mmp.pending-transaction.v1` */
   readonly subprotocols?: { readonly [F in Feed]?: string | undefined } | undefined;
   /** The JSON body of a refusal. @defaultValue `{ "error": { "code": …, "message": … } }` */
   readonly errorBody?: ErrorBody | undefined;
-  /** The time of tickets, windows and the Free plan's delay. @defaultValue real time */
+  /** The clock of tickets, windows and the delay of the Free plan. @defaultValue real time */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
-/** The options with every default filled in. */
+/** The options with all defaults. */
 export interface ServiceSettings {
   readonly port: number;
   readonly tls: TradeFeedServiceOptions['tls'];

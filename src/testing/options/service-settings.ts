@@ -1,4 +1,4 @@
-import { isObservable } from 'rxjs';
+import { asyncScheduler, isObservable, type SchedulerLike } from 'rxjs';
 import { feeds } from '../../protocol/feed.js';
 import { isLoopback } from '../../protocol/loopback.js';
 import { defaultErrorBody } from '../http/refusal.js';
@@ -6,16 +6,21 @@ import {
   type Check,
   checkOptions,
   count,
-  given,
+  definedOnly,
   type Group,
   numberIn,
   scheduler,
   wholeNumberIn,
 } from './check-options.js';
 import type { ServiceLimits, ServiceSettings, TradeFeedServiceOptions } from './service-options.js';
-import { systemScheduler } from './system-scheduler.js';
 
-/** The defaults of every option of the service. */
+/** Real time in epoch ms, with fractions, from the monotonic clock. So a delay of 500 ms never ends after 499.9 ms. */
+export const systemScheduler: SchedulerLike = {
+  now: () => performance.timeOrigin + performance.now(),
+  schedule: (...args: Parameters<SchedulerLike['schedule']>) => asyncScheduler.schedule(...args),
+};
+
+/** The defaults of the service's options. */
 export const serviceDefaults: ServiceSettings = Object.freeze({
   port: 0,
   tls: undefined,
@@ -39,7 +44,7 @@ export const serviceDefaults: ServiceSettings = Object.freeze({
 });
 
 /**
- * Checks the options and fills the defaults in; the caller's object is not changed.
+ * Checks the options and adds the defaults. Does not change the caller's object.
  *
  * @throws TypeError that names the option and what is allowed
  */
@@ -47,9 +52,9 @@ export const serviceSettings = (options: TradeFeedServiceOptions = {}): ServiceS
   checkOptions(options, { within: checks });
   return {
     ...serviceDefaults,
-    ...given(options),
-    limits: { ...serviceDefaults.limits, ...given(options.limits) },
-    subprotocols: { ...serviceDefaults.subprotocols, ...given(options.subprotocols) },
+    ...definedOnly(options),
+    limits: { ...serviceDefaults.limits, ...definedOnly(options.limits) },
+    subprotocols: { ...serviceDefaults.subprotocols, ...definedOnly(options.subprotocols) },
   };
 };
 
@@ -58,13 +63,13 @@ const duration = numberIn(0, longestMs, 'ms');
 const positive = numberIn(1, longestMs, 'ms');
 const pem: Check = [(value) => typeof value === 'string' || value instanceof Uint8Array, 'a PEM text or a Buffer'];
 const observable: Check = [isObservable, 'an Observable of strings or bytes'];
-// As clients do with a `wss_url`: without TLS on this machine alone.
+// The rule that clients apply to a `wss_url`: without TLS only on this machine.
 const isOrigin = (value: unknown): boolean => {
   if (typeof value !== 'string' || !/^https?:\/\/[^/\s?#@\\]+\/?$/i.test(value) || !URL.canParse(value)) return false;
   const url = new URL(value);
   return url.protocol === 'https:' || isLoopback(url);
 };
-const origin: Check = [isOrigin, 'an origin, such as "https://feed.example"; http: for a loopback host alone'];
+const origin: Check = [isOrigin, 'an origin, such as "https://feed.example"; http: only for a loopback host'];
 // RFC 9110, 5.6.2: a subprotocol is a token.
 const token: Check = [
   (value) => typeof value === 'string' && /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(value),

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { boolean, checkOptions, checkValue, given, oneOf } from '../options/check-options.js';
+import { boolean, checkOptions, checkValue, definedOnly, oneOf } from '../options/check-options.js';
 import type { AccountOptions, AccountRecord, TradeFeedAccount } from './account.js';
 import type { ServiceState } from './service-state.js';
 
 const plan = oneOf('free', 'developer');
 
-/** Makes an account of a service. */
+/** Creates an account of a service. */
 export const createAccount = (state: ServiceState, options: AccountOptions = {}): TradeFeedAccount => {
   checkOptions(options, { within: { plan, active: boolean, entitled: boolean } });
   const id = `account-${state.accounts.size + 1}`;
@@ -15,7 +15,7 @@ export const createAccount = (state: ServiceState, options: AccountOptions = {})
     active: true,
     entitled: true,
     window: undefined,
-    ...given(options),
+    ...definedOnly(options),
   };
   state.accounts.set(id, record);
   return {
@@ -31,7 +31,7 @@ export const createAccount = (state: ServiceState, options: AccountOptions = {})
     expireAccess: () => state.connections.of(id)?.signal('access-expired'),
     revokeAccess: () => {
       record.entitled = false;
-      for (const { feed } of state.tickets.revokeOf(id)) state.tell({ type: 'ticket-revoked', account: id, feed });
+      for (const { feed } of state.tickets.revokeOf(id)) state.emit({ type: 'ticket-revoked', account: id, feed });
       state.connections.of(id)?.signal('access-revoked');
     },
     restoreAccess: () => {

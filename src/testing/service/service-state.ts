@@ -1,22 +1,22 @@
 import type { ConnectionRegistry } from '../connection/connection-registry.js';
 import type { ServiceSettings } from '../options/service-options.js';
-import type { TicketBook } from '../ticket/ticket-book.js';
+import type { TicketStore } from '../ticket/ticket-store.js';
 import type { AccountRecord } from './account.js';
-import type { Tell } from './service-event.js';
+import type { EmitServiceEvent } from './service-event.js';
 
-/** Everything that one service knows; the endpoints share it. */
+/** The state of one service. All endpoints use it. */
 export interface ServiceState {
   readonly settings: ServiceSettings;
-  /** The accounts by API key: an account has several, and no key is kept elsewhere. */
+  /** The accounts by API key. An account may have several keys. Keys are stored only here. */
   readonly keys: Map<string, AccountRecord>;
   /** The accounts by id. */
   readonly accounts: Map<string, AccountRecord>;
-  readonly tickets: TicketBook;
+  readonly tickets: TicketStore;
   readonly connections: ConnectionRegistry;
-  readonly tell: Tell;
+  readonly emit: EmitServiceEvent;
   capacity: number;
   credentialsFail: boolean;
   isShuttingDown: boolean;
-  /** The address that tickets name. */
+  /** The `wss_url` of tickets. */
   wssUrl: string;
 }

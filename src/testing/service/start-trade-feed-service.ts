@@ -10,21 +10,21 @@ import { boolean, checkValue, count, oneOf } from '../options/check-options.js';
 import type { TradeFeedServiceOptions } from '../options/service-options.js';
 import { serviceSettings } from '../options/service-settings.js';
 import { checkPayload, runSources } from '../sources/run-sources.js';
-import { createTicketBook } from '../ticket/ticket-book.js';
+import { createTicketStore } from '../ticket/ticket-store.js';
 import { createAccount } from './create-account.js';
 import type { ServiceEvent } from './service-event.js';
 import type { ServiceState } from './service-state.js';
 import type { TradeFeedService } from './trade-feed-service.js';
 
 /**
- * Starts a service that keeps the whole contract, on 127.0.0.1: for tests of this library, for tests of your own program, and
- * for `rx-trade-feed serve`.
+ * Starts a local service that implements the whole contract, on 127.0.0.1: for tests of this library, for tests of your program, and for
+ * `rx-trade-feed serve`.
  *
- * Several can run at once; they know nothing of each other.
+ * Several services can run at once, independently.
  *
- * @param options - see {@link TradeFeedServiceOptions}; what the contract does not show is an option there, with a stand-in
- * @returns the running service; rejects with a TypeError that names the option when one is not allowed, or with the system's
- *   error when the port cannot be listened on
+ * @param options - see {@link TradeFeedServiceOptions}; values that the contract does not define are options with a default
+ * @returns the running service; rejects with a TypeError that names an invalid option, or with the error of the system if it cannot listen on the
+ *   port
  * @see the contract, all sections
  * @example
  * ```ts
@@ -44,14 +44,14 @@ export const startTradeFeedService = async (options: TradeFeedServiceOptions = {
   const settings = serviceSettings(options);
   const { limits, scheduler } = settings;
   const events = new Subject<ServiceEvent>();
-  const tell: ServiceState['tell'] = (event) => events.next({ at: Math.trunc(scheduler.now()), ...event });
+  const emit: ServiceState['emit'] = (event) => events.next({ at: Math.trunc(scheduler.now()), ...event });
   const state: ServiceState = {
     settings,
     keys: new Map(),
     accounts: new Map(),
-    tickets: createTicketBook(limits.ticketLifetimeMs, () => scheduler.now()),
+    tickets: createTicketStore(limits.ticketLifetimeMs, () => scheduler.now()),
     connections: createConnectionRegistry(),
-    tell,
+    emit,
     capacity: limits.capacity,
     credentialsFail: false,
     isShuttingDown: false,
@@ -71,7 +71,7 @@ export const startTradeFeedService = async (options: TradeFeedServiceOptions = {
     const frame = encodeFrame(checkPayload(payload));
     for (const connection of connections) connection.send(frame);
   };
-  const sources = runSources(settings.sources, push, tell);
+  const sources = runSources(settings.sources, push, emit);
 
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
@@ -89,7 +89,7 @@ export const startTradeFeedService = async (options: TradeFeedServiceOptions = {
     createAccount: (accountOptions) => createAccount(state, accountOptions),
     revokeTicket: (ticket) => {
       const revoked = state.tickets.revoke(ticket);
-      if (revoked) tell({ type: 'ticket-revoked', account: revoked.account, feed: revoked.feed });
+      if (revoked) emit({ type: 'ticket-revoked', account: revoked.account, feed: revoked.feed });
       return revoked !== undefined;
     },
     setCapacity: (users) => {

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { Feed } from '../../protocol/feed.js';
-import type { Payload } from '../sources/payload.js';
+import type { Payload } from '../connection/encode-frame.js';
 import type { AccountOptions, TradeFeedAccount } from './account.js';
 import type { ServiceEvent } from './service-event.js';
 
@@ -10,40 +10,40 @@ import type { ServiceEvent } from './service-event.js';
  * @see the contract, all sections
  */
 export interface TradeFeedService extends AsyncDisposable {
-  /** The base address: `http://127.0.0.1:PORT`, or `https:` with the option `tls`; its own one, whatever `publicUrl` says. */
+  /** The base address: `http://127.0.0.1:PORT`, or `https:` with the option `tls`. `publicUrl` does not change it. */
   readonly baseUrl: string;
   /**
-   * What the service sees, as it happens: tickets, handshakes, closes, violations. Hot; completes with the shutdown, never
-   * errors. No event holds a key or a ticket.
+   * Emits the events of the service: tickets, handshakes, closes, violations. Hot; completes at the shutdown, never errors. No event contains a key or
+   * a ticket.
    */
   readonly events$: Observable<ServiceEvent>;
   /**
-   * Makes an account, on the Free plan unless told otherwise.
+   * Creates an account, by default on the Free plan.
    *
    * @throws TypeError when an option is not allowed
    */
   createAccount(options?: AccountOptions): TradeFeedAccount;
-  /** Revokes a ticket (contract, section 3.1); gives false when it was not there to revoke: unknown, used, expired. */
+  /** Revokes a ticket (contract, section 3.1). Returns `false` if the ticket is unknown, used or expired. */
   revokeTicket(ticket: string): boolean;
-  /** Sets how many users may be live; those that are stay. */
+  /** Sets the maximum number of live users. Open connections stay open. */
   setCapacity(users: number): void;
-  /** Lets the credential service fail (503 for each ticket request), or work again. */
+  /** Makes the credential service fail (503 for each ticket request), or work again. */
   failCredentials(isFailing: boolean): void;
   /**
-   * Sends a payload to every open connection of a feed: a text frame for a string, a binary frame for bytes. Nothing is kept:
-   * a connection gets what is pushed while it is open.
+   * Sends a payload to every open connection of a feed: a text frame for a string, a binary frame for bytes. The service stores no payloads: a connection
+   * receives what is pushed while it is open.
    *
    * @throws TypeError when the feed or the payload is not allowed
    */
   push(feed: Feed, payload: Payload): void;
   /**
-   * Lets the process end while the service listens, as `server.unref()` of Node does. Open connections, and sources with timers, still
-   * keep the process running.
+   * Allows the process to exit while the service listens, as `server.unref()` of Node does. Open connections and sources with timers still keep the
+   * process running.
    */
   unref(): void;
   /**
-   * Closes every connection with 1001 `server shutdown`, stops listening and releases everything; clients that do not answer
-   * within `limits.shutdownTimeoutMs` are destroyed. Calling it again gives the same promise.
+   * Closes every connection with 1001 `server shutdown`, stops listening, and releases all resources. Sockets of clients that do not answer within
+   * `limits.shutdownTimeoutMs` are destroyed. Further calls return the same promise.
    */
   shutdown(): Promise<void>;
 }

@@ -1,21 +1,21 @@
 import type { Observable } from 'rxjs';
 import { checkOptions, wholeNumberIn } from '../options/check-options.js';
-import { systemScheduler } from '../options/system-scheduler.js';
+import { systemScheduler } from '../options/service-settings.js';
 import { paced$ } from './paced.js';
-import { below, hashMaker, pick, poolOf, type Random, seededRandom } from './seeded-random.js';
+import { below, hashFactory, pick, poolOf, type Random, seededRandom } from './seeded-random.js';
 import { type SourceOptions, sourceChecks } from './source-options.js';
 
-/** What {@link marketBatches$} takes. */
+/** The options of {@link marketBatches$}. */
 export interface MarketBatchesOptions extends SourceOptions {
-  /** Trades in a batch, 1 to 1 000. @defaultValue 8 */
+  /** The number of trades in a batch, 1 to 1 000. @defaultValue 8 */
   readonly batchSize?: number | undefined;
 }
 
 /**
- * Emits plausible batches of trades, one JSON object a frame: a source for the `market` feed. Never completes.
+ * Emits random batches of trades, one JSON object per frame: a source for the `market` feed. Never completes.
  *
- * The contract does not show the payload (section 6, rule 5): this one is a stand-in. It holds no time, so that a seed says
- * all; `batch` counts from 1.
+ * The contract does not show the payload (section 6, rule 5), so its format is chosen by this library. It contains no time, so the same seed produces
+ * the same payloads. `batch` counts from 1.
  *
  * @param options - see {@link MarketBatchesOptions}
  * @throws TypeError when an option is not allowed
@@ -30,7 +30,7 @@ export interface MarketBatchesOptions extends SourceOptions {
 export const marketBatches$ = (options: MarketBatchesOptions = {}): Observable<string> => {
   checkOptions(options, { within: { ...sourceChecks, batchSize: wholeNumberIn(1, 1_000) } });
   const { rate = 20, seed = 1, scheduler = systemScheduler, batchSize = 8 } = options;
-  return paced$(rate, () => batchMaker(seededRandom(seed), batchSize), scheduler);
+  return paced$(rate, () => batchFactory(seededRandom(seed), batchSize), scheduler);
 };
 
 const markets = [
@@ -40,8 +40,8 @@ const markets = [
   { market: 'UNI-USD', price: 8 },
 ] as const;
 
-const batchMaker = (random: Random, batchSize: number): (() => string) => {
-  const hash = hashMaker(random);
+const batchFactory = (random: Random, batchSize: number): (() => string) => {
+  const hash = hashFactory(random);
   const quotes = poolOf(4_096, () => {
     const { market, price } = pick(random, markets);
     const quoted = (price * (0.99 + below(random, 20_000) / 1_000_000)).toFixed(2);
@@ -52,7 +52,7 @@ const batchMaker = (random: Random, batchSize: number): (() => string) => {
   let batch = 0;
   return () => {
     let trades = trade();
-    for (let made = 1; made < batchSize; made += 1) trades += `,${trade()}`;
+    for (let count = 1; count < batchSize; count += 1) trades += `,${trade()}`;
     return `{"batch":${(batch += 1)},"trades":[${trades}]}`;
   };
 };

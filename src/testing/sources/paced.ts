@@ -1,21 +1,21 @@
 import { defer, interval, mergeMap, type Observable, type SchedulerLike } from 'rxjs';
 
-/** The shortest time between two bursts, in ms: below it timers cost more than they give. */
+/** The minimum time between two bursts, in ms: more timers would cost too much CPU time. */
 const shortestTickMs = 4;
-/** What a process that was held up makes up for, in seconds; the rest is left out, or it would come as one flood. */
+/** How much time a blocked process catches up on, in seconds. Values beyond it are skipped, to avoid one very large burst. */
 const longestCatchUpS = 0.1;
 
 /**
- * Emits what a maker makes at a rate: one by one at a low rate, in bursts at a high one. Never completes.
+ * Emits values at an average rate: one by one at a low rate, in bursts at a high rate. Never completes.
  *
- * Each subscription has a maker of its own, so it begins with the first value of the sequence.
+ * Each subscription calls `createFactory`, so each begins with the first value of the sequence.
  *
- * @param rate - values a second, on average
- * @param makeMaker - makes the maker of a subscription
+ * @param rate - values per second, on average
+ * @param createFactory - returns the function that creates the values of a subscription
  */
-export const paced$ = <T>(rate: number, makeMaker: () => () => T, scheduler: SchedulerLike): Observable<T> =>
+export const paced$ = <T>(rate: number, createFactory: () => () => T, scheduler: SchedulerLike): Observable<T> =>
   defer(() => {
-    const make = makeMaker();
+    const create = createFactory();
     const startedAt = scheduler.now();
     const most = Math.max(1, Math.ceil(rate * longestCatchUpS));
     let done = 0;
@@ -23,7 +23,7 @@ export const paced$ = <T>(rate: number, makeMaker: () => () => T, scheduler: Sch
       mergeMap(() => {
         const due = Math.round(((scheduler.now() - startedAt) * rate) / 1000) - done;
         done += Math.max(0, due);
-        return Array.from({ length: Math.min(most, Math.max(0, due)) }, make);
+        return Array.from({ length: Math.min(most, Math.max(0, due)) }, create);
       }),
     );
   });

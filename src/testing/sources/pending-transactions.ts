@@ -1,15 +1,15 @@
 import type { Observable } from 'rxjs';
 import { checkOptions } from '../options/check-options.js';
-import { systemScheduler } from '../options/system-scheduler.js';
+import { systemScheduler } from '../options/service-settings.js';
 import { paced$ } from './paced.js';
-import { below, hashMaker, hexBytes, pick, poolOf, type Random, seededRandom } from './seeded-random.js';
+import { below, hashFactory, hexBytes, pick, poolOf, type Random, seededRandom } from './seeded-random.js';
 import { type SourceOptions, sourceChecks } from './source-options.js';
 
 /**
- * Emits plausible pending transactions, one JSON object a frame: a source for the `raw` feed. Never completes.
+ * Emits random pending transactions, one JSON object per frame: a source for the `raw` feed. Never completes.
  *
- * The contract does not show the payload (section 6, rule 5): this one is a stand-in in the shape of a node's pending
- * transaction. It holds no time, so that a seed says all.
+ * The contract does not show the payload (section 6, rule 5), so its format is that of an Ethereum node's pending transaction. It contains no time, so
+ * the same seed produces the same payloads.
  *
  * @param options - see {@link SourceOptions}
  * @throws TypeError when an option is not allowed
@@ -24,18 +24,18 @@ import { type SourceOptions, sourceChecks } from './source-options.js';
 export const pendingTransactions$ = (options: SourceOptions = {}): Observable<string> => {
   checkOptions(options, { within: sourceChecks });
   const { rate = 20, seed = 1, scheduler = systemScheduler } = options;
-  return paced$(rate, () => transactionMaker(seededRandom(seed)), scheduler);
+  return paced$(rate, () => transactionFactory(seededRandom(seed)), scheduler);
 };
 
 const gwei = 1e9;
 const selectors = ['0xa9059cbb', '0x095ea7b3', '0x38ed1739', '0x7ff36ab5'] as const;
 const hex = (value: number): string => `0x${value.toString(16)}`;
 
-const transactionMaker = (random: Random): (() => string) => {
-  const hash = hashMaker(random);
+const transactionFactory = (random: Random): (() => string) => {
+  const hash = hashFactory(random);
   const addresses = poolOf(512, () => hexBytes(random, 20));
   const values = poolOf(512, () => hex(below(random, 1_000_000) * gwei * 1_000));
-  // A plain transfer has no input and costs 21 000; a call has a selector and an argument.
+  // A plain transfer has no input and costs 21 000 gas; a call has a selector and an argument.
   const calls = poolOf(256, () =>
     random() % 2 === 0
       ? `"gas":"0x5208","input":"0x"`

@@ -2,14 +2,14 @@ import { from, map, Subscription } from 'rxjs';
 import { feeds } from '../../protocol/feed.js';
 import type { Feed } from '../../protocol/feed.js';
 import type { ServiceSources } from '../options/service-options.js';
-import type { Tell } from '../service/service-event.js';
-import { isPayload, type Payload } from './payload.js';
+import type { Payload } from '../connection/encode-frame.js';
+import type { EmitServiceEvent } from '../service/service-event.js';
 
-/** Subscribes to each source once; its end is told and ends nothing else. Unsubscribe to stop them all. */
+/** Subscribes to each source once. Emits an event when a source ends; the other sources continue. Unsubscribe to stop all sources. */
 export const runSources = (
   sources: ServiceSources,
   push: (feed: Feed, payload: Payload) => void,
-  tell: Tell,
+  emit: EmitServiceEvent,
 ): Subscription => {
   const running = new Subscription();
   for (const feed of feeds) {
@@ -20,16 +20,16 @@ export const runSources = (
         .pipe(map(checkPayload))
         .subscribe({
           next: (payload) => push(feed, payload),
-          error: (error: unknown) => tell({ type: 'source-ended', feed, error }),
-          complete: () => tell({ type: 'source-ended', feed, error: undefined }),
+          error: (error: unknown) => emit({ type: 'source-ended', feed, error }),
+          complete: () => emit({ type: 'source-ended', feed, error: undefined }),
         }),
     );
   }
   return running;
 };
 
-/** Throws a TypeError unless a value can be pushed. */
+/** Returns a value that can be pushed; throws a TypeError for any other value. */
 export const checkPayload = (value: unknown): Payload => {
-  if (isPayload(value)) return value;
+  if (typeof value === 'string' || value instanceof Uint8Array) return value;
   throw new TypeError('A payload must be a string or a Uint8Array.');
 };

@@ -1,7 +1,7 @@
-/** Gives the next number of a sequence: a whole number from 0 to 2^32-1. */
+/** Returns the next number of a sequence: a whole number from 0 to 2^32-1. */
 export type Random = () => number;
 
-/** Makes a sequence of random numbers that is the same for the same seed (mulberry32). Not for secrets. */
+/** Creates a sequence of random numbers (mulberry32). The same seed creates the same sequence. Not for secrets. */
 export const seededRandom = (seed: number): Random => {
   let state = seed >>> 0;
   return () => {
@@ -12,25 +12,25 @@ export const seededRandom = (seed: number): Random => {
   };
 };
 
-/** Gives a whole number from 0 to below a bound. */
+/** Returns a whole number from 0 to `bound - 1`. */
 export const below = (random: Random, bound: number): number => Math.floor((random() / 2 ** 32) * bound);
 
-/** Gives `0x` and as many random bytes in hex; a multiple of 4. */
+/** Returns `0x` and `bytes` random bytes in hex. `bytes` must be a multiple of 4. */
 export const hexBytes = (random: Random, bytes: number): string => {
   let hex = '0x';
   for (let written = 0; written < bytes; written += 4) hex += random().toString(16).padStart(8, '0');
   return hex;
 };
 
-/** Makes a number of values, to pick from later: what a source does at 50 000 frames a second it must not make anew. */
-export const poolOf = <T>(size: number, make: () => T): readonly T[] => Array.from({ length: size }, make);
+/** Creates values in advance, to pick from later: at 50 000 frames per second, creating each value again costs too much. */
+export const poolOf = <T>(size: number, create: () => T): readonly T[] => Array.from({ length: size }, create);
 
-/** Makes a maker of hashes: 4 bytes are fresh, the others come from two pools, which makes 2^52 of them. */
-export const hashMaker = (random: Random): (() => string) => {
+/** Creates a function that returns hashes. 4 bytes of a hash are new, the others are from two pools: 2^52 combinations. */
+export const hashFactory = (random: Random): (() => string) => {
   const heads = poolOf(1_024, () => hexBytes(random, 12));
   const tails = poolOf(1_024, () => hexBytes(random, 16).slice(2));
   return () => pick(random, heads) + random().toString(16).padStart(8, '0') + pick(random, tails);
 };
 
-/** Gives one of some values. */
+/** Returns one of the values. */
 export const pick = <T>(random: Random, values: readonly T[]): T => values[below(random, values.length)] as T;

@@ -1,13 +1,13 @@
 import type { SchedulerLike } from 'rxjs';
 import { type Checks, scheduler, wholeNumberIn } from '../options/check-options.js';
 
-/** What the built-in sources share. */
+/** The options of all built-in sources. */
 export interface SourceOptions {
-  /** Frames a second: above 0, up to 100 000. @defaultValue 20 */
+  /** Frames per second: above 0, up to 100 000. @defaultValue 20 */
   readonly rate?: number | undefined;
-  /** A whole number from 0 to 2^32-1. The same seed gives the same payloads in the same order. @defaultValue 1 */
+  /** A whole number from 0 to 2^32-1. The same seed produces the same payloads in the same order. @defaultValue 1 */
   readonly seed?: number | undefined;
-  /** The time of the rate. @defaultValue real time */
+  /** The clock of the rate. @defaultValue real time */
   readonly scheduler?: SchedulerLike | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The window of an account: when it began, and how many requests it has counted. */
+/** The window of an account: when it began, and the number of requests in it. */
 export interface FixedWindow {
   readonly startedAt: number;
   readonly count: number;
@@ -10,7 +10,7 @@ export interface WindowLimits {
   readonly ticketsPerWindow: number;
 }
 
-/** What counting a request gave: the window after it, and how long to wait when there was no room. */
+/** The result of counting a request: the new window, and how long to wait if the window was full. */
 export interface Counted {
   readonly window: FixedWindow;
   readonly retryAfterSeconds?: number;
@@ -19,8 +19,8 @@ export interface Counted {
 /**
  * Counts a ticket request in the fixed window of its account (contract, sections 7.1 and 8). Pure.
  *
- * A window begins with the first request after the end of the one before. `Retry-After` is rounded up, so that whoever waits
- * as long as it says finds a new window.
+ * A window begins with the first request after the end of the previous window. `Retry-After` is rounded up, so that the window is over after the
+ * wait.
  */
 export const countInWindow = (
   window: FixedWindow | undefined,

@@ -7,8 +7,8 @@ export type BodyFault = 'invalid-body' | 'unknown-feed';
 /**
  * Reads the optional body of a ticket request (contract, section 2.2): no body, or no `feed`, selects `market`.
  *
- * A body must be UTF-8 JSON, an object; fields other than `feed` are ignored. Section 7.1 refuses a body for what it is, not for
- * how it is declared: {@link isDeclaredJson} is looked at for a violation alone.
+ * A body must be a JSON object in UTF-8; fields other than `feed` are ignored. Section 7.1 refuses invalid content, not a wrong `Content-Type`:
+ * {@link isDeclaredJson} only reports a violation.
  */
 export const readTicketBody = (body: Uint8Array): Either<BodyFault, Feed> => {
   if (body.byteLength === 0) return right('market');
@@ -18,7 +18,7 @@ export const readTicketBody = (body: Uint8Array): Either<BodyFault, Feed> => {
   return Feed.is(feed) ? right(feed) : left('unknown-feed');
 };
 
-/** Tells whether a body is sent as `application/json`, as section 4.1 asks. */
+/** Returns whether a body is sent as `application/json`, as section 4.1 requires. */
 export const isDeclaredJson = (contentType: string | undefined): boolean =>
   /^application\/json *(;|$)/i.test(contentType ?? '');
 

@@ -9,9 +9,9 @@ import { countInWindow } from './fixed-window.js';
 import { readTicketBody } from './ticket-body.js';
 import { type TicketFacts, ticketRules } from './ticket-rules.js';
 
-/** What the endpoint reads of a request. */
+/** The parts of a request that the endpoint reads. */
 export interface TicketRequest {
-  /** The `X-API-Key` header: the only place where a key is looked for. */
+  /** The `X-API-Key` header. The key is read only from there. */
   readonly apiKey: string | undefined;
   readonly body: Uint8Array;
 }
@@ -21,11 +21,11 @@ export const answerTicketRequest = (state: ServiceState, request: TicketRequest)
   const facts = factsOf(state, request);
   const refusal = firstRefusal(ticketRules, facts);
   if (refusal !== undefined) return refuse(state, refusal, facts);
-  // No rule applies, so there is an account, and the body names a feed.
+  // No rule applies, so the account is known and the body has a feed.
   const account = facts.account as AccountRecord;
   const feed = (facts.body as Right<Feed>).right;
   const ticket = issueTicket(state, account, feed);
-  state.tell({ type: 'ticket-issued', account: account.id, feed, expiresAt: ticket.expires_at });
+  state.emit({ type: 'ticket-issued', account: account.id, feed, expiresAt: ticket.expires_at });
   return jsonAnswer(200, ticket);
 };
 
@@ -54,9 +54,9 @@ const countRequest = (
   return retryAfterSeconds;
 };
 
-const refuse = ({ settings, tell }: ServiceState, refusal: Refusal, { account, retryAfterSeconds }: Facts): Answer => {
+const refuse = ({ settings, emit }: ServiceState, refusal: Refusal, { account, retryAfterSeconds }: Facts): Answer => {
   const { status, code, headers } = refusal;
-  tell({ type: 'ticket-refused', status, code, account: account?.id, retryAfterSeconds });
+  emit({ type: 'ticket-refused', status, code, account: account?.id, retryAfterSeconds });
   if (retryAfterSeconds === undefined) return refusalAnswer(refusal, settings.errorBody);
   const retryAfter = { 'Retry-After': String(retryAfterSeconds) };
   return refusalAnswer({ ...refusal, headers: { ...headers, ...retryAfter } }, settings.errorBody);
@@ -65,7 +65,7 @@ const refuse = ({ settings, tell }: ServiceState, refusal: Refusal, { account, r
 const issueTicket = ({ settings, tickets, wssUrl }: ServiceState, { id }: AccountRecord, feed: Feed): WireTicket => ({
   ticket: tickets.issue(id, feed),
   token_type: 'Bearer',
-  // From the clock of the `Date` header: a client subtracts one from the other.
+  // The clock of the `Date` header: a client subtracts one from the other.
   expires_at: new Date(Date.now() + settings.limits.ticketLifetimeMs).toISOString(),
   wss_url: wssUrl,
   feed,

@@ -3,12 +3,12 @@ import type { Feed } from '../../protocol/feed.js';
 import type { RefusalRule } from '../http/refusal.js';
 import type { BodyFault } from './ticket-body.js';
 
-/** What a ticket request is judged by. */
+/** The facts that the ticket rules check. */
 export interface TicketFacts {
   readonly credentialsFail: boolean;
-  /** The account of the key in `X-API-Key`; `undefined` when the key is missing or unknown. */
+  /** The account of the key in `X-API-Key`; `undefined` if the key is missing or unknown. */
   readonly account: { readonly active: boolean; readonly entitled: boolean } | undefined;
-  /** Set when the account's window has no room. */
+  /** Set if the account's window is full. */
   readonly retryAfterSeconds: number | undefined;
   readonly body: Either<BodyFault, Feed>;
 }
@@ -16,10 +16,10 @@ export interface TicketFacts {
 const isFault = ({ body }: TicketFacts, fault: BodyFault): boolean => isLeft(body) && body.left === fault;
 
 /**
- * The refusals of the ticket endpoint (contract, section 7.1), in the order in which they are looked at.
+ * The refusals of the ticket endpoint (contract, section 7.1), in the order of the checks.
  *
- * The contract gives no order. Without the credential service no key can be judged, so its 503 comes first; the window
- * belongs to an account, so 429 comes after 401 and 403; it limits requests, not tickets, so 422 comes last and counts.
+ * The contract defines no order. Without the credential service no key can be checked, so its 503 is first. The window belongs to an account, so 429
+ * follows 401 and 403. The window limits requests, not tickets, so a request that gets 422 counts, and 422 is last.
  */
 export const ticketRules: readonly RefusalRule<TicketFacts>[] = [
   {
@@ -31,7 +31,7 @@ export const ticketRules: readonly RefusalRule<TicketFacts>[] = [
   {
     status: 401,
     code: 'invalid-api-key',
-    message: 'The X-API-Key header is missing or holds no valid key.',
+    message: 'The X-API-Key header is missing or is not a valid key.',
     headers: { 'WWW-Authenticate': 'ApiKey' },
     when: ({ account }) => account === undefined,
   },

@@ -1,15 +1,14 @@
-/** Names the states of a ticket (contract, section 3.1). */
+/** The states of a ticket (contract, section 3.1). */
 export type TicketState = 'issued' | 'consumed' | 'expired' | 'revoked';
 
-/** Names what can happen to a ticket: a handshake reserves it, its deadline passes, the service revokes it. */
+/** The signals to a ticket: a handshake reserves it, its deadline passes, the service revokes it. */
 export type TicketSignal = 'reserve' | 'expire' | 'revoke';
 
 /**
  * The state machine of a ticket (contract, section 3.1): state, signal, next state.
  *
- * A signal that a state does not name changes nothing: the three other states are final. `reserve` comes before the
- * handshake is answered, so a handshake that is then refused has used its ticket up ("single-use at the handshake
- * reservation stage").
+ * A signal that is not listed for a state changes nothing; the other three states are final. `reserve` happens before the answer to the handshake, so
+ * a refused handshake has used its ticket ("single-use at the handshake reservation stage").
  */
 export const ticketTransitions: Readonly<Record<TicketState, Readonly<Partial<Record<TicketSignal, TicketState>>>>> = {
   issued: { reserve: 'consumed', expire: 'expired', revoke: 'revoked' },
@@ -18,6 +17,6 @@ export const ticketTransitions: Readonly<Record<TicketState, Readonly<Partial<Re
   revoked: {},
 };
 
-/** Gives the state after a signal. */
+/** Returns the state after a signal. */
 export const nextTicketState = (state: TicketState, signal: TicketSignal): TicketState =>
   ticketTransitions[state][signal] ?? state;

@@ -1,18 +1,18 @@
 import type { MessagePort } from 'node:worker_threads';
 import { attempts$ } from '../../attempts.js';
 import type { LifecycleEvent } from '../../protocol/event.js';
-import { crossing } from '../crossed-error.js';
+import { toCloneable } from '../cloneable-error.js';
 import { createHandOver } from '../hand-over.js';
-import type { Boot, FromWorker, Told, ToWorker } from '../messages.js';
+import type { EventItem, FromWorker, ToWorker, WorkerStart } from '../messages.js';
 import { setNetworkDefaults } from '../network-defaults.js';
-import { standIns } from '../stand-ins.js';
-import { createAsking } from './asking.js';
-import { restoredSettings } from './restored-settings.js';
+import { placeholders } from '../thrown-values.js';
+import { restoreSettings } from './restore-settings.js';
+import { createUserFunctions } from './user-functions.js';
 
-/** Runs the same feed as the main thread would, and hands it over instead of emitting it. Says that it is ready, and does as it is told. */
-export const runFeed = (port: MessagePort, { progress, network, ...questions }: Boot): void => {
+/** Runs the attempts of a feed in a worker, and sends its frames and events to the main thread. Follows the messages of the main thread. */
+export const runFeed = (port: MessagePort, { progress, network, ...channel }: WorkerStart): void => {
   const post = (message: FromWorker, transferred: ArrayBuffer[] = []) => port.postMessage(message, transferred);
-  const asking = createAsking(questions, (id) => post({ type: 'key-wanted', id }));
+  const functions = createUserFunctions(channel, (id) => post({ type: 'key-request', id }));
 
   const start = ({ feed, settings }: Extract<ToWorker, { type: 'start' }>) => {
     const handOver = createHandOver(
@@ -20,13 +20,13 @@ export const runFeed = (port: MessagePort, { progress, network, ...questions }: 
       progress,
       settings.receiveBufferBytes,
     );
-    const feed$ = attempts$(feed, restoredSettings(settings, asking), (event) => handOver.tell(toldOf(event)));
-    const subscription = feed$.subscribe({
-      next: (frame) => handOver.put(frame),
-      error: (error: unknown) => handOver.tell({ type: 'error', error: crossing(error, standIns) }),
+    const emit = (event: LifecycleEvent) => handOver.addEvent(itemOf(event));
+    const subscription = attempts$(feed, restoreSettings(settings, functions), emit).subscribe({
+      next: (frame) => handOver.addFrame(frame),
+      error: (error: unknown) => handOver.addEvent({ type: 'error', error: toCloneable(error, placeholders) }),
     });
-    const beats = setInterval(() => handOver.beat(), beatMs);
-    subscription.add(() => clearInterval(beats));
+    const watermarks = setInterval(() => handOver.sendWatermark(), watermarkMs);
+    subscription.add(() => clearInterval(watermarks));
     return { handOver, subscription };
   };
 
@@ -36,13 +36,13 @@ export const runFeed = (port: MessagePort, { progress, network, ...questions }: 
       case 'start':
         running = start(message);
         return;
-      case 'go-on':
-        return running?.handOver.goOn();
+      case 'resume':
+        return running?.handOver.resume();
       case 'key':
-        return asking.hear(message.id, message.key);
+        return functions.receiveKey(message.id, message.key);
       case 'stop':
         running?.subscription.unsubscribe();
-        // What is left is the closing handshake: then nothing keeps this thread.
+        // After the closing handshake nothing keeps this thread alive.
         port.close();
     }
   });
@@ -50,11 +50,11 @@ export const runFeed = (port: MessagePort, { progress, network, ...questions }: 
   post({ type: 'ready' });
 };
 
-/** How often a quiet feed sends a watermark, in ms: it closes windows on the main thread. */
-const beatMs = 100;
+/** Interval of the watermarks while no frames arrive, in ms. They close windows on the main thread. */
+const watermarkMs = 100;
 
-const toldOf = (event: LifecycleEvent): Told => {
+const itemOf = (event: LifecycleEvent): EventItem => {
   if (event.type !== 'disconnected') return { type: 'event', event };
   const { failure, ...others } = event;
-  return { type: 'failed', event: others, failure: crossing(failure, standIns) };
+  return { type: 'failed', event: others, failure: toCloneable(failure, placeholders) };
 };

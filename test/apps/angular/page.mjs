@@ -1,33 +1,35 @@
 import { chromium as browsers } from 'playwright-core';
 import { chromium, chromiumArgs } from '../support.mjs';
 
-/** Starts Chromium with a page. `errors` fills with what its console and its scripts complain of. */
+/** Starts Chromium with a page. `errors` collects the errors of its console and scripts. */
 export const openPage = async () => {
   const browser = await browsers.launch({ executablePath: chromium(), args: chromiumArgs });
   const page = await browser.newPage();
   const errors = [];
-  // Chromium writes a line for each 503, which is how a relay refuses while its feed is stopped.
-  const isComplaint = (message) => message.type() === 'error' && !/status of 503/.test(message.text());
-  page.on('console', (message) => isComplaint(message) && errors.push(message.text()));
+  // Chromium logs each 503 as an error. A relay answers 503 while its feed is stopped.
+  const isError = (message) => message.type() === 'error' && !/status of 503/.test(message.text());
+  page.on('console', (message) => isError(message) && errors.push(message.text()));
   page.on('pageerror', (error) => errors.push(String(error)));
   return { page, errors, close: () => browser.close() };
 };
 
-/** What the app of the guide shows. */
+/** Reads the contents of the app of the guide. */
 export const contents = (page) => ({
-  /** Waits until the status says it. */
-  says: async (pattern) => {
+  /** Waits until the status matches a pattern. */
+  statusIs: async (pattern) => {
     try {
       await page.getByRole('status').filter({ hasText: pattern }).waitFor();
     } catch (cause) {
-      throw new Error(`The page does not say ${pattern}, but: ${await page.innerText('body')}`, { cause });
+      throw new Error(`The status does not match ${pattern}. The page contains: ${await page.innerText('body')}`, {
+        cause,
+      });
     }
   },
   frames: async () => Number(/(\d+) in all/.exec(await page.locator('#figures').innerText())?.[1]),
   gaps: async () => Number(/(\d+) gaps/.exec(await page.locator('#figures').innerText())?.[1]),
   lines: () => page.locator('#last li').allInnerTexts(),
   renders: () => page.evaluate(() => globalThis.renders),
-  /** Waits until so many frames came since. */
+  /** Waits until the page has received this number of frames. */
   framesReach: (total) =>
     page.waitForFunction(
       (total) => Number(/(\d+) in all/.exec(document.querySelector('#figures')?.textContent ?? '')?.[1]) >= total,

@@ -4,18 +4,18 @@ import { contents, openPage } from './page.mjs';
 import { serve } from './serve.mjs';
 
 /**
- * Opens a built app of the guide in Chromium, and takes it through frames, an outage, a reload and a stop.
+ * Opens a built app of the guide in Chromium, and checks frames, an outage, a reload and a stop.
  *
  * @param dist - the output path of the build, in the folder of the app
- * @returns how many frames came in a while, and how often change detection ran for them
+ * @returns the number of frames in a part of the test, and the runs of change detection in it
  */
-export const scenario = async (app, dist) => {
+export const runScenario = async (app, dist) => {
   const server = await serve(app, join(app.folder, dist, 'browser'));
   const { page, errors, close } = await openPage();
   const shown = contents(page);
   try {
     await page.goto(server.url);
-    await shown.says(/^Live since /);
+    await shown.statusIs(/^Live since /);
     await shown.framesReach(1);
     const [framesBefore, rendersBefore] = [await shown.frames(), await shown.renders()];
     await shown.framesReach(framesBefore + 10_000);
@@ -25,24 +25,24 @@ export const scenario = async (app, dist) => {
     assert.equal(lines.length, 20);
     for (const line of lines) assert.match(line, /^\{"n":\d+\}$/);
 
-    await server.tell('begin outage');
-    await shown.says(/^No connection since .+cannot issue tickets.+Next attempt at /);
-    await server.tell('end outage');
-    await shown.says(/^Live since /);
+    await server.order('begin outage');
+    await shown.statusIs(/^No connection since .+cannot issue tickets.+Next attempt at /);
+    await server.order('end outage');
+    await shown.statusIs(/^Live since /);
     await page.waitForFunction(() => document.querySelector('#figures').textContent.includes('1 gaps'));
 
     await page.reload();
-    await shown.says(/^Live since /);
+    await shown.statusIs(/^Live since /);
     await shown.framesReach(1);
-    const { resumes } = await server.tell('tell');
+    const { resumes } = await server.order('report');
     assert.deepEqual([resumes[0], resumes.length > 1 && !resumes.slice(1).includes('new')], ['new', true]);
 
-    await server.tell('take over');
-    await shown.says(/^Stopped\. Another connection of the same account took over/);
-    const asksAgain = page.waitForRequest(/\/feed$/);
+    await server.order('take over');
+    await shown.statusIs(/^Stopped\. Another connection of the same account took over/);
+    const nextRequest = page.waitForRequest(/\/feed$/);
     await page.getByRole('button', { name: 'Try again' }).click();
-    await asksAgain;
-    await shown.says(/^Stopped\. /);
+    await nextRequest;
+    await shown.statusIs(/^Stopped\. /);
     assert.deepEqual(errors, []);
     return { frames, renders };
   } finally {

@@ -1,7 +1,7 @@
-// Makes an Angular app in a scratch folder as a reader does: `ng new`, then what docs/angular.md says, taken from its fences.
+// Creates an Angular app in a temporary folder like a reader does: with `ng new`, then with the code fences of docs/angular.md.
 import { execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { newerNode, tarball, temporaryFolder } from '../support.mjs';
@@ -9,7 +9,7 @@ import { newerNode, tarball, temporaryFolder } from '../support.mjs';
 const root = join(import.meta.dirname, '../../..');
 const run = promisify(execFile);
 
-/** The guide's fences that are files: by the path in their first line, and `proxy.conf.json`. */
+/** Returns the files of the guide: the fences with a path in their first line, and `proxy.conf.json`. */
 const guideFiles = () => {
   const guide = readFileSync(join(root, 'docs/angular.md'), 'utf8');
   const fences = [...guide.matchAll(/^```(\w+)\n(.*?)^```$/gms)];
@@ -21,23 +21,20 @@ const guideFiles = () => {
   return Object.fromEntries([...named, ['proxy.conf.json', proxy]]);
 };
 
-/** The packages that the guide installs, with the tarball in place of this one. */
+/** Returns the packages that the guide installs, with the tarball instead of this package. */
 const guidePackages = () => {
   const guide = readFileSync(join(root, 'docs/angular.md'), 'utf8');
   const [, packages] = /^npm install (.+)$/m.exec(guide);
   return packages.split(' ').map((name) => (name === 'rx-trade-feed' ? tarball() : name));
 };
 
-const framework = 'common compiler compiler-cli core forms platform-browser platform-server router'.split(' ');
-
 /**
- * Makes the app.
+ * Creates the app.
  *
- * @param version - of the framework: one that every package of it has, `platform-server` too
- * @param tools - the versions of all else, by package
- * @returns the folder of the app, what runs programs there, and `remove`
+ * @param versions - the folder of test/apps with the package.json and the lockfile that are installed
+ * @returns the folder of the app, functions that run programs there, and `remove`
  */
-export const makeApp = async (version, tools) => {
+export const createApp = async (versions) => {
   const scratch = temporaryFolder('angular-app-');
   const folder = join(scratch, 'app');
   const bin = newerNode();
@@ -53,18 +50,19 @@ export const makeApp = async (version, tools) => {
   const install = (cwd, ...names) =>
     within(cwd, 'npm', 'install', ...names, '--no-audit', '--no-fund', '--ignore-scripts');
 
-  // One install for the program that makes the app, and for the app.
-  const dependencies = { ...Object.fromEntries(framework.map((name) => [`@angular/${name}`, version])), ...tools };
-  await writeFile(join(scratch, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  // One installation for the Angular CLI and for the app.
+  const files = ['package.json', 'package-lock.json'];
+  for (const file of files) await copyFile(join(root, 'test/apps', versions, file), join(scratch, file));
+  const { dependencies } = JSON.parse(await readFile(join(scratch, 'package.json'), 'utf8'));
   await install(scratch);
   const asNew = '--defaults --minimal --skip-git --skip-install --ssr=false --style=css --directory app'.split(' ');
   await within(scratch, node, ng, 'new', 'scratch-app', ...asNew);
   await rename(join(scratch, 'node_modules'), join(folder, 'node_modules'));
-  await rm(join(scratch, 'package.json'));
+  for (const file of files) await rm(join(scratch, file));
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
   await writeFile(join(folder, 'package.json'), JSON.stringify({ ...manifest, devDependencies: {}, dependencies }));
 
-  // What the guide says.
+  // Follows the guide.
   await install(folder, ...guidePackages());
   for (const [path, code] of Object.entries(guideFiles())) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
@@ -74,16 +72,16 @@ export const makeApp = async (version, tools) => {
     ...{ folder, node, env },
     ng: (...args) => within(folder, node, ng, ...args),
     run: (...args) => within(folder, node, ...args),
-    spawn: (...args) => watched(spawn(node, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })),
+    spawn: (...args) => withErrors(spawn(node, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })),
     write: (path, code) => writeFile(join(folder, path), code),
     read: (path) => readFile(join(folder, path), 'utf8'),
     remove: () => rm(scratch, { recursive: true, force: true }),
   };
 };
 
-/** Keeps what a program complains of in `complaints`: esbuild does when it is ended, and that must not look like a failure. */
-const watched = (program) => {
-  program.complaints = '';
-  program.stderr.setEncoding('utf8').on('data', (text) => (program.complaints += text));
+/** Collects the error output of a program in `errors`. esbuild writes to it when it is stopped, which is not a failure. */
+const withErrors = (program) => {
+  program.errors = '';
+  program.stderr.setEncoding('utf8').on('data', (text) => (program.errors += text));
   return program;
 };

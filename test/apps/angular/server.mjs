@@ -1,4 +1,5 @@
-// The server of the app, run in its folder: the built page, and a relay on the local service. Does what its parent tells it to.
+// The server of the app, which runs in the folder of the app. It serves the built page and a relay of the local service, and executes the orders of
+// its parent process.
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
@@ -36,7 +37,7 @@ const server = createServer((request, response) => {
 });
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 
-// One at a time.
+// The parent sends one order at a time.
 const orders = {
   'begin outage': () => {
     service.failCredentials(true);
@@ -44,7 +45,7 @@ const orders = {
   },
   'end outage': () => service.failCredentials(false),
   'take over': () => firstValueFrom(feed$().pipe(filter(({ type }) => type === 'opened'))),
-  tell: () => ({ resumes, clients: relay.status().clients.length }),
+  report: () => ({ resumes, clients: relay.status().clients.length }),
 };
 process.on('message', async ({ order }) => process.send({ answer: await orders[order]() }));
 process.on('disconnect', () => process.exit());

@@ -1,4 +1,4 @@
-// Renders the app of the guide on a server, in its folder: prints what came out, how long it took, and what it asked the network for.
+// Renders the app of the guide on a server. Runs in the folder of the app. Prints the HTML, the duration, and the network requests.
 import '@angular/compiler';
 import { readFile, writeFile } from 'node:fs/promises';
 import { mergeApplicationConfig } from '@angular/core';
@@ -6,9 +6,9 @@ import { bootstrapApplication } from '@angular/platform-browser';
 import { provideServerRendering, renderApplication } from '@angular/platform-server';
 import ts from 'typescript';
 
-const asked = [];
+const requests = [];
 globalThis.fetch = (url) => {
-  asked.push(String(url));
+  requests.push(String(url));
   return new Promise(() => undefined);
 };
 
@@ -26,10 +26,10 @@ const { App } = await load('app');
 const { appConfig } = await load('app.config');
 
 const config = mergeApplicationConfig(appConfig, { providers: [provideServerRendering()] });
-const began = performance.now();
+const startedAt = performance.now();
 const html = await renderApplication((context) => bootstrapApplication(App, config, context), {
   document: '<!doctype html><html><body><app-root></app-root></body></html>',
   url: 'http://127.0.0.1/',
   allowedHosts: ['127.0.0.1'],
 });
-console.log(JSON.stringify({ html, asked, ms: Math.round(performance.now() - began) }));
+console.log(JSON.stringify({ html, requests, ms: Math.round(performance.now() - startedAt) }));

@@ -11,8 +11,8 @@ export const candlePixels = (page, start, lengthMs) =>
       const { from, to } = host.querySelector('.plot').dataset;
       const scale = canvas.width / around.width;
       const left = (over.left - around.left) * scale;
-      const place = (at) => left + ((at - Number(from)) / (Number(to) - Number(from))) * over.width * scale;
-      const [begin, middle] = [Math.round(place(start)), Math.round(place(start + lengthMs / 2))];
+      const xOf = (at) => left + ((at - Number(from)) / (Number(to) - Number(from))) * over.width * scale;
+      const [begin, middle] = [Math.round(xOf(start)), Math.round(xOf(start + lengthMs / 2))];
       const style = getComputedStyle(document.documentElement);
       const colours = ['--accent', '--stop'].map((name) => {
         const context = new OffscreenCanvas(1, 1).getContext('2d');

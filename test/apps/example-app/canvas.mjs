@@ -1,6 +1,6 @@
 /**
- * Reads the pixels of a chart: its bands in the colour of an outage, from left to right, in shares of the plot's width, and the share
- * of columns beside and in them that hold the line. Besides, where the line begins, and how far its end is from the top.
+ * Reads the pixels of a chart. Returns the bands in the colour of an outage, from left to right, in pixels; the number of columns with the line
+ * inside and outside of the bands; the column where the line begins; and the distance from the top to the end of the line.
  */
 export const bandsOf = (page, figure) =>
   page.locator(`[data-figure="${figure}"] canvas`).evaluate((canvas) => {
@@ -21,11 +21,11 @@ export const bandsOf = (page, figure) =>
       for (let y = 0; y < height; y += 1) count += isLike((y * width + x) * 4, colour, tolerance) ? 1 : 0;
       return count;
     };
-    // What is in its colour from top to bottom belongs to a band; grid lines and the like cover a few of its pixels.
+    // A column of a band has its colour in more than half of the pixels. Grid lines cover some of them.
     const isBand = (x) => counted(x, fill, 4) + counted(x, edge, 40) > height / 2;
     const hasLine = (x) => counted(x, line, 40) > 0;
     const bands = [];
-    const lines = { within: 0, beside: 0 };
+    const lines = { inside: 0, outside: 0 };
     let lineFrom;
     let lineUntil;
     for (let x = 0; x < width; x += 1) {
@@ -33,7 +33,7 @@ export const bandsOf = (page, figure) =>
         lineFrom ??= x;
         lineUntil = x;
       }
-      if (hasLine(x)) lines[isBand(x) ? 'within' : 'beside'] += 1;
+      if (hasLine(x)) lines[isBand(x) ? 'inside' : 'outside'] += 1;
       if (!isBand(x)) continue;
       const last = bands.at(-1);
       if (last !== undefined && last.end === x) last.end = x + 1;

@@ -1,10 +1,10 @@
-// How long the tasks of a page are: by the clock, and without the time for which other processes had the processor.
+// Measures the tasks of a page: their duration, and their time on the processor.
 
-/** Begins to record the tasks of all threads of the browser. */
+/** Starts recording the tasks of all threads of the browser. */
 export const recordTasks = async (browser, page) => {
   await browser.startTracing(page, { categories: ['toplevel'] });
   return {
-    /** Ends it; gives the tasks of main threads of pages that took 50 ms or more, longest first: in ms, and of that on the processor. */
+    /** Stops recording. Returns the tasks of the main threads of pages that took 50 ms or more, longest first: the duration, and the processor time. */
     async stop() {
       const { traceEvents } = JSON.parse(await browser.stopTracing());
       const mains = new Set(traceEvents.filter(isMain).map(threadOf));

@@ -1,6 +1,6 @@
-// What a page receives, to the last byte: by the protocol of the browser's own developer tools, since a stream has no end to wait for.
+// Records everything that a page receives, with the DevTools protocol: a stream has no end to wait for.
 
-/** Records the network of a page from now on, over all its loads. */
+/** Records the network of a page from now on, across reloads. */
 export const recordNetwork = async (page) => {
   const session = await page.context().newCDPSession(page);
   const texts = [];
@@ -48,9 +48,9 @@ export const recordNetwork = async (page) => {
   await session.send('Network.enable');
 
   return {
-    /** The requests of the feed: what each began with, and the messages of its answer. */
+    /** Returns the requests of the feed: the event id, the time, and the messages of the response. */
     feeds: () => feeds.map(({ lastEventId, at, bytes }) => ({ lastEventId, at, messages: messagesOf(bytes) })),
-    /** Everything that was received, as text. */
+    /** Returns everything that was received, as texts. */
     async everything() {
       await Promise.all(pending);
       return [...texts, ...feeds.map(({ bytes }) => Buffer.concat(bytes).toString('utf8'))];
@@ -58,12 +58,12 @@ export const recordNetwork = async (page) => {
   };
 };
 
-/** Reads Server-Sent Events; what comes behind the last blank line is not whole. */
+/** Parses Server-Sent Events. Data after the last blank line is an incomplete message, and ignored. */
 export const messagesOf = (bytes) => {
   const blocks = Buffer.concat(bytes).toString('utf8').split('\n\n').slice(0, -1);
   return blocks.map((block) => {
     const fields = block.split('\n').map((line) => /^(\w+): ?(.*)$/.exec(line) ?? []);
-    const valuesOf = (wanted) => fields.filter(([, name]) => name === wanted).map(([, , value]) => value);
+    const valuesOf = (field) => fields.filter(([, name]) => name === field).map(([, , value]) => value);
     const [type = ''] = valuesOf('event');
     return { type, id: valuesOf('id')[0], events: type === '' ? valuesOf('data').map((data) => JSON.parse(data)) : [] };
   });

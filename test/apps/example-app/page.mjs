@@ -1,7 +1,7 @@
-// The page, as a person sees it.
+// Opens the page, and finds its parts.
 import { expectText } from './expect-text.mjs';
 
-/** Opens the page in a browser context of its own. */
+/** Opens the page in a new browser context. */
 export const openPage = async (browser, url, options = {}) => {
   const context = await browser.newContext({ viewport: { width: 1440, height: 1000 }, ...options });
   const page = await context.newPage();
@@ -13,7 +13,7 @@ export const openPage = async (browser, url, options = {}) => {
   return view;
 };
 
-/** Another tab of the same browser context. */
+/** Opens another tab of the same browser context. */
 export const openTab = async ({ page }, url) => {
   const tab = await page.context().newPage();
   const errors = [];
@@ -32,15 +32,15 @@ const viewOf = (page, errors) => {
     page,
     errors,
     log,
-    /** Waits until the state reads like this. */
+    /** Waits until the text of the status matches a pattern. */
     state: (pattern, timeout) => expectText(state, pattern, timeout),
-    /** Waits until the newest entry of the log reads like this. */
+    /** Waits until the newest entry of the log matches a pattern. */
     happened: (pattern, timeout) => expectText(log.first(), pattern, timeout),
     rows: page.locator('.row'),
     button: (name) => page.getByRole('button', { name, exact: true }),
     /** Finds a total by its name. */
     totalOf,
-    /** Gives a total by its name, as a number. */
+    /** Returns a total by its name, as a number. */
     total: async (name) => Number.parseFloat((await totalOf(name).innerText()).replaceAll(',', '')),
     close: () => page.context().close(),
   };

@@ -1,8 +1,8 @@
-// The example app, started as a person would.
+// Starts the example app like `npm start`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Starts it on any free port; gives its address once it has printed that. */
+/** Starts the app on a free port. Resolves when the app has printed its address. */
 export const startApp = async ({ folder, node, env }, { args = [], variables = {} } = {}) => {
   const program = spawn(node, ['scripts/start.mjs', '--port', '0', ...args], {
     cwd: folder,
@@ -19,13 +19,13 @@ export const startApp = async ({ folder, node, env }, { args = [], variables = {
     };
     program.stdout.setEncoding('utf8').on('data', read);
     program.stderr.setEncoding('utf8').on('data', read);
-    exited.then(() => fail(new Error(`The app ended:\n${output}`)), fail);
+    exited.then(() => fail(new Error(`The app exited:\n${output}`)), fail);
   });
   return {
     url,
-    /** All that it has printed. */
+    /** Returns the whole output. */
     output: () => output,
-    /** Ends it as Ctrl-C does; gives its exit code. */
+    /** Stops the app like Ctrl-C. Returns the exit code. */
     async stop() {
       if (program.exitCode === null && program.signalCode === null) program.kill('SIGINT');
       const [code] = await exited;

@@ -1,4 +1,4 @@
-// Runs inside an application's folder: `node adapter-check.mjs express|fastify`. Streams to browsers over that adapter, resumes, refuses, ends.
+// Runs in the folder of an application: `node adapter-check.mjs express|fastify`. Checks streams over that adapter: resume, refusal, shutdown.
 import assert from 'node:assert/strict';
 import { Controller, Module, Req, Sse } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -15,7 +15,7 @@ class FeedController {
     return this.tradeFeed.sse(request, { authorize: 'everybody' });
   }
 }
-// What a compiler makes of decorators.
+// The compiled form of decorators.
 Sse('feed')(FeedController.prototype, 'feed', Object.getOwnPropertyDescriptor(FeedController.prototype, 'feed'));
 Req()(FeedController.prototype, 'feed', 0);
 Reflect.defineMetadata('design:paramtypes', [TradeFeed], FeedController);
@@ -49,11 +49,11 @@ const open = async (headers = {}) => {
 };
 const read = async (client, pattern) => {
   for (;;) {
-    // The newest is enough, and all of it would be megabytes each time.
+    // Searches the newest part only, because the whole text has megabytes.
     const [found] = pattern.exec(client.text.slice(-300_000)) ?? [];
     if (found !== undefined) return found;
     const { done, value } = await client.reader.read();
-    assert.ok(!done, `the answer ended without ${pattern}`);
+    assert.ok(!done, `the response ended without ${pattern}`);
     client.text += value;
   }
 };
@@ -73,7 +73,7 @@ first.leave.abort();
 await left;
 await testing.push('two');
 
-// A long past, to one that does not read at first: Nest must not be handed more than it takes.
+// A client that resumes receives a long history, and does not read at first. Nest must not receive more than it can queue.
 const long = 'x'.repeat(100_000);
 for (let n = 0; n < 100; n += 1) await testing.push(long);
 const second = await open({ 'last-event-id': id });
@@ -85,9 +85,9 @@ assert.ok(!second.text.includes('"type":"gap"'));
 const end = (async () => {
   while (!(await second.reader.read()).done);
 })();
-const askedAt = performance.now();
+const closedAt = performance.now();
 await app.close();
 await end;
-assert.ok(performance.now() - askedAt < 4_000, 'the answer held up the end');
-console.log(`${adapter} is fine`);
+assert.ok(performance.now() - closedAt < 4_000, 'an open response delayed the shutdown');
+console.log(`${adapter} passed`);
 process.exit();

@@ -1,4 +1,4 @@
-// Makes an application of NestJS as its CLI does, and runs it.
+// Creates an application of NestJS with its CLI, and runs it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -10,23 +10,24 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Makes a folder of its own, and removes it with the test. */
-export const folderFor = async (test) => {
+/** Creates a folder, and removes it after the test. */
+export const createFolder = async (test) => {
   const folder = await mkdtemp(join(tmpdir(), 'rx-trade-feed-nestjs-'));
   test.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 };
 
-/** Gives the packed package: the one that was made before, or a new one. */
+/** Returns the packed package: an existing one, or a new one. */
 export const tarballIn = async (folder) => {
-  const given = process.env['RX_TRADE_FEED_TARBALL'];
-  if (given) return given;
-  if (!existsSync(join(root, 'dist/nestjs/index.js'))) throw new Error('There is no dist: npm run build');
+  const existing = process.env['RX_TRADE_FEED_TARBALL'];
+  if (existing) return existing;
+  if (!existsSync(join(root, 'dist/nestjs/index.js')))
+    throw new Error('The folder dist is missing. Run `npm run build` first.');
   const packed = await run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], root);
   return join(folder, packed.trim().split('\n').at(-1));
 };
 
-/** Makes an application with the CLI of a version of NestJS. What only lints or formats is not installed. */
+/** Creates an application with the CLI of a version of NestJS. Packages for linting and formatting are not installed. */
 export const newApp = async (folder, version) => {
   await writeFile(join(folder, 'package.json'), '{ "private": true }');
   await npmInstall(folder, [`@nestjs/cli@${version}`, `@nestjs/schematics@${version}`]);
@@ -43,13 +44,13 @@ export const newApp = async (folder, version) => {
 export const npmInstall = async (folder, packages) =>
   run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', ...packages], folder);
 
-/** Runs a program to its end, and gives what it printed; fails with that when it fails. */
+/** Runs a program to its end, and returns its output. When it fails, the error contains the output. */
 export const run = async (program, args, cwd, env = process.env) => {
   const { child, output } = start(program, args, cwd, env);
   const timer = setTimeout(() => child.kill('SIGKILL'), 240_000);
   const [code] = await once(child, 'close');
   clearTimeout(timer);
-  if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}:\n${output()}`);
+  if (code !== 0) throw new Error(`${program} ${args.join(' ')} exited with ${code}:\n${output()}`);
   return output();
 };
 
@@ -57,32 +58,32 @@ export const run = async (program, args, cwd, env = process.env) => {
 export const start = (program, args, cwd, env) => {
   const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let text = '';
-  const waiting = new Set();
+  const listeners = new Set();
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (chunk) => {
       text += chunk;
-      for (const look of waiting) look();
+      for (const check of listeners) check();
     });
-  /** Waits until it has printed something like that. */
+  /** Waits until the program has printed a pattern. */
   const printed = (pattern, waitMs = 60_000) =>
     new Promise((resolve, reject) => {
-      const fail = () => done(reject, new Error(`It never printed ${pattern}:\n${text}`));
+      const fail = () => done(reject, new Error(`The program did not print ${pattern}:\n${text}`));
       const timer = setTimeout(fail, waitMs);
-      const look = () => pattern.test(text) && done(resolve);
+      const check = () => pattern.test(text) && done(resolve);
       const done = (settle, value) => {
         clearTimeout(timer);
-        waiting.delete(look);
+        listeners.delete(check);
         child.off('close', fail);
         settle(value);
       };
       child.once('close', fail);
-      waiting.add(look);
-      look();
+      listeners.add(check);
+      check();
     });
   return { child, output: () => text, printed };
 };
 
-/** Finds a port that is free. */
+/** Returns a free port. */
 export const freePort = async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

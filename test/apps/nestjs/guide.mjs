@@ -1,4 +1,4 @@
-// What the guide for NestJS says: its files, and its commands.
+// Reads the files and commands of the guide for NestJS.
 import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ const fences = [...guide.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, langu
   code,
 }));
 
-/** Writes the files that the guide shows: a fence that begins with the path of a file is that file. */
+/** Writes the files of the guide. A code fence whose first line is a path is a file. */
 export const writeFiles = async (folder, { change = (code) => code, without = [] } = {}) => {
   for (const { code } of fences) {
     const [, path] = /^\/\/ (\S+\.(?:ts|js))\n/.exec(code) ?? [];
@@ -19,8 +19,8 @@ export const writeFiles = async (folder, { change = (code) => code, without = []
   }
 };
 
-/** Gives what is to be installed for a version of NestJS, with the tarball in place of the name of the package. */
-export const toInstall = (version, tarball) => {
+/** Returns the packages to install for a version of NestJS, with the tarball instead of this package. */
+export const packagesToInstall = (version, tarball) => {
   const [, names] = fences
     .filter(({ language }) => language === 'bash')
     .flatMap(({ code }) => code.split('\n'))

@@ -1,12 +1,12 @@
-// What an application that was made by the guide must do: stream frames to its log and to browsers, and end cleanly.
+// Checks an application of the guide: it streams frames to its log and to browsers, and stops cleanly.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { filter, firstValueFrom } from 'rxjs';
 import { marketBatches$, startTradeFeedService } from '../../../dist/testing/index.js';
 import { freePort, start } from './app.mjs';
 
-/** Runs the built application against the local service, from its start to SIGTERM. */
-export const streamsFrames = async (app) => {
+/** Runs the built application with the local service, from its start to SIGTERM. */
+export const checkStreams = async (app) => {
   const service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 50 }) } });
   const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
   const port = await freePort();
@@ -34,20 +34,20 @@ export const streamsFrames = async (app) => {
     const sent = await textUntil(response, /"type":"frame"/);
     assert.match(sent, /"type":"opened","at":\d+,"feed":"market","connection":1/);
 
-    // With a browser that stays: it must not hold the end up.
-    const stays = await fetch(`${url}/feed`, { headers: { authorization: 'Bearer of-your-app' } });
+    // A connected browser must not delay the shutdown.
+    const connected = await fetch(`${url}/feed`, { headers: { authorization: 'Bearer of-your-app' } });
     const closed = firstValueFrom(service.events$.pipe(filter(({ type }) => type === 'connection-closed')));
     const ended = once(program.child, 'close');
-    const askedAt = performance.now();
+    const signalledAt = performance.now();
     program.child.kill('SIGTERM');
     const [code, signal] = await ended;
     assert.deepEqual([code, signal], [null, 'SIGTERM']);
-    assert.ok(performance.now() - askedAt < 10_000, 'it took too long to end');
+    assert.ok(performance.now() - signalledAt < 10_000, 'the shutdown took too long');
     const { by, code: closeCode } = await closed;
     assert.deepEqual([by, closeCode], ['client', 1000]);
-    await stays.text(); // ended, not broken off
+    await connected.text(); // the response ended normally
     assert.match(program.output(), /\[TradeFeed\] Closed: the application shuts down/);
-    assert.ok(!(program.output() + sent).includes(apiKey), 'the key was shown');
+    assert.ok(!(program.output() + sent).includes(apiKey), 'the output contains no key');
   } finally {
     program.child.kill('SIGKILL');
     await service.shutdown();
@@ -60,5 +60,5 @@ const textUntil = async (response, pattern) => {
     text += chunk;
     if (pattern.test(text)) return text;
   }
-  throw new Error(`The answer ended without ${pattern}:\n${text}`);
+  throw new Error(`The response ended without ${pattern}:\n${text}`);
 };

@@ -1,34 +1,39 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { parse } from '../../../src/cli/arguments/parse.js';
+
+const helpOf = (usage: string): object => ({
+  command: 'print',
+  text: expect.stringContaining(`Usage: rx-trade-feed ${usage}\n`),
+});
 
 describe('parse', () => {
   const good: readonly (readonly [line: string, command: object])[] = [
-    ['--help', { command: 'help' }],
-    ['-h', { command: 'help' }],
-    ['help', { command: 'help' }],
-    ['help serve', { command: 'help', topic: 'serve' }],
-    ['listen --help', { command: 'help', topic: 'listen' }],
-    ['demo -h', { command: 'help', topic: 'demo' }],
-    ['--version', { command: 'version' }],
-    ['-v', { command: 'version' }],
+    ['--help', helpOf('[options] [command]')],
+    ['-h', helpOf('[options] [command]')],
+    ['help', helpOf('[options] [command]')],
+    ['help serve', helpOf('serve [options]')],
+    ['listen --help', helpOf('listen [options] [feed]')],
+    ['demo -h', helpOf('demo [options] [feed]')],
+    ['--version', { command: 'print', text: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) }],
+    ['-v', { command: 'print', text: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) }],
     ['demo', { command: 'demo', feed: 'market', options: {} }],
     ['demo raw --rate 0.5 --duration 2', { command: 'demo', feed: 'raw', options: { rate: 0.5, duration: 2_000 } }],
-    ['demo --outage-every 0', { command: 'demo', feed: 'market', options: { 'outage-every': 0 } }],
-    ['listen', { command: 'listen', feed: 'market', options: {} }],
-    ['listen market', { command: 'listen', feed: 'market', options: {} }],
-    ['listen --json raw', { command: 'listen', feed: 'raw', options: { json: true } }],
-    ['listen -n 5 -q', { command: 'listen', feed: 'market', options: { count: 5, quiet: true } }],
-    ['listen --count=5 --count=6', { command: 'listen', feed: 'market', options: { count: 6 } }],
-    ['listen --duration 1.5s', { command: 'listen', feed: 'market', options: { duration: 1_500 } }],
-    ['listen --duration 250ms', { command: 'listen', feed: 'market', options: { duration: 250 } }],
-    ['listen --duration 10m', { command: 'listen', feed: 'market', options: { duration: 600_000 } }],
-    ['listen --duration 2h', { command: 'listen', feed: 'market', options: { duration: 7_200_000 } }],
+    ['demo --outage-every 0', { command: 'demo', feed: 'market', options: { outageEvery: 0 } }],
+    ['listen', { command: 'listen', feed: 'market', options: { status: true } }],
+    ['listen market', { command: 'listen', feed: 'market', options: { status: true } }],
+    ['listen --json raw', { command: 'listen', feed: 'raw', options: { status: true, json: true } }],
+    ['listen -n 5 -q', { command: 'listen', feed: 'market', options: { status: true, count: 5, quiet: true } }],
+    ['listen --count=5 --count=6', { command: 'listen', feed: 'market', options: { status: true, count: 6 } }],
+    ['listen --duration 1.5s', { command: 'listen', feed: 'market', options: { status: true, duration: 1_500 } }],
+    ['listen --duration 250ms', { command: 'listen', feed: 'market', options: { status: true, duration: 250 } }],
+    ['listen --duration 10m', { command: 'listen', feed: 'market', options: { status: true, duration: 600_000 } }],
+    ['listen --duration 2h', { command: 'listen', feed: 'market', options: { status: true, duration: 7_200_000 } }],
     [
       'listen --base-url http://127.0.0.1:1 --key-file k --ca c --retries 0 --no-status',
       {
         command: 'listen',
         feed: 'market',
-        options: { 'base-url': 'http://127.0.0.1:1', 'key-file': 'k', ca: 'c', retries: 0, 'no-status': true },
+        options: { baseUrl: 'http://127.0.0.1:1', keyFile: 'k', ca: 'c', retries: 0, status: false },
       },
     ],
     [
@@ -36,23 +41,33 @@ describe('parse', () => {
       {
         command: 'record',
         feed: 'raw',
-        options: { output: 'f', 'max-file-size': 1_500_000, duration: 86_400_000, count: 3 },
+        options: { status: true, output: 'f', maxFileSize: 1_500_000, duration: 86_400_000, count: 3 },
       },
     ],
     [
       'record --output f --max-file-size 7',
-      { command: 'record', feed: 'market', options: { output: 'f', 'max-file-size': 7 } },
+      { command: 'record', feed: 'market', options: { status: true, output: 'f', maxFileSize: 7 } },
     ],
-    ['record --max-file-size 2gb', { command: 'record', feed: 'market', options: { 'max-file-size': 2e9 } }],
-    ['record --max-file-size 1T', { command: 'record', feed: 'market', options: { 'max-file-size': 1e12 } }],
-    ['record --max-file-size 500kB', { command: 'record', feed: 'market', options: { 'max-file-size': 500_000 } }],
-    ['record --max-file-size 0.0015k', { command: 'record', feed: 'market', options: { 'max-file-size': 1 } }],
-    ['replay f', { command: 'replay', file: 'f', options: {} }],
+    ['record --max-file-size 2gb', { command: 'record', feed: 'market', options: { status: true, maxFileSize: 2e9 } }],
+    ['record --max-file-size 1T', { command: 'record', feed: 'market', options: { status: true, maxFileSize: 1e12 } }],
+    [
+      'record --max-file-size 500kB',
+      { command: 'record', feed: 'market', options: { status: true, maxFileSize: 500_000 } },
+    ],
+    [
+      'record --max-file-size 0.0015k',
+      { command: 'record', feed: 'market', options: { status: true, maxFileSize: 1 } },
+    ],
+    ['replay f', { command: 'replay', file: 'f', options: { status: true } }],
     [
       'replay --speed 0.5 f --offset 0 --json -q --count 2',
-      { command: 'replay', file: 'f', options: { speed: 0.5, offset: 0, json: true, quiet: true, count: 2 } },
+      {
+        command: 'replay',
+        file: 'f',
+        options: { status: true, speed: 0.5, offset: 0, json: true, quiet: true, count: 2 },
+      },
     ],
-    ['replay f --speed max', { command: 'replay', file: 'f', options: { speed: Infinity } }],
+    ['replay f --speed max', { command: 'replay', file: 'f', options: { status: true, speed: Infinity } }],
     ['serve --replay f --speed 10', { command: 'serve', options: { replay: 'f', speed: 10 } }],
     ['serve', { command: 'serve', options: {} }],
     ['serve --source -', { command: 'serve', options: { source: '-' } }],
@@ -74,21 +89,27 @@ describe('parse', () => {
       },
     ],
   ];
-  test.each(good)('reads `%s`', (line, command) => {
+  it.each(good)('reads `%s`', (line, command) => {
     expect(parse(line.split(' '))).toStrictEqual(command);
   });
 
   const bad: readonly (readonly [line: string, says: RegExp])[] = [
-    ['', /^Give a command: demo, listen, record, replay, serve\.$/],
+    ['', /^A command is missing\. The commands are demo, listen, record, replay, serve\.$/],
     ['lisen', /^There is no command lisen\. Did you mean listen\?$/],
+    ['lsiten', / Did you mean listen\?$/],
+    ['listn --help', / Did you mean listen\?$/],
+    ['listenn', / Did you mean listen\?$/],
+    ['sarve', / Did you mean serve\?$/],
+    ['dmo', / Did you mean demo\?$/],
+    ['publish', /^There is no command publish\. The commands are /],
     ['help sevre', /Did you mean serve\?/],
     ['frobnicate', /^There is no command frobnicate\. The commands are demo, listen, record, replay, serve\.$/],
     ['listen rwa', /^There is no feed rwa\. The feeds are market and raw\.$/],
-    ['listen market raw', /^listen takes one feed\.$/],
-    ['serve market', /^serve takes options alone\.$/],
-    ['record market raw', /^record takes one feed\.$/],
-    ['replay', /^replay takes one file\.$/],
-    ['replay f g', /^replay takes one file\.$/],
+    ['listen market raw', /^There are too many arguments\. Usage: rx-trade-feed listen \[options\] \[feed\]$/],
+    ['serve market', /^There are too many arguments\. Usage: rx-trade-feed serve \[options\]$/],
+    ['record market raw', /^There are too many arguments\. Usage: rx-trade-feed record \[options\] \[feed\]$/],
+    ['replay', /^The file is missing\. Usage: rx-trade-feed replay \[options\] <file>$/],
+    ['replay f g', /^There are too many arguments\. Usage: rx-trade-feed replay \[options\] <file>$/],
     ['replay f --speed 0', /^--speed must be a number above 0, up to 1000000, or max\.$/],
     ['replay f --speed fast', /^--speed must be/],
     ['replay f --speed 1000001', /^--speed must be/],
@@ -99,9 +120,14 @@ describe('parse', () => {
     ['record --max-file-size B', /^--max-file-size must be/],
     ['record --max-file-size 99999999999GB', /^--max-file-size must be/],
     ['listen --coutn 5', /^There is no option --coutn\. Did you mean --count\?$/],
+    ['listen --coutn=500000', /^There is no option --coutn\. Did you mean --count\?$/],
+    ['listen --ount 5', / Did you mean --count\?$/],
     ['listen --port 5', /^There is no option --port\.$/],
     ['listen -x', /^There is no option -x\.$/],
     ['listen --count', /^--count needs a value: N\.$/],
+    ['listen -qn', /^The arguments are not valid\. Usage: /],
+    ['listen --key-file --json', /^--key-file needs a value: FILE\.$/],
+    ['serve --source --tls', /^--source needs a value: FILE\|-\.$/],
     ['listen --count --json', /^--count needs a value: N\.$/],
     ['listen --count=', /^--count must be a whole number, 1 or more\.$/],
     ['listen --count 0', /^--count must be a whole number, 1 or more\.$/],
@@ -119,7 +145,7 @@ describe('parse', () => {
     ['serve --rate fast', /^--rate must be/],
     ['serve --rate 100001', /^--rate must be/],
   ];
-  test.each(bad)('refuses `%s`', (line, says) => {
+  it.each(bad)('refuses `%s`', (line, says) => {
     const args = line === '' ? [] : line.split(' ');
     expect(() => parse(args)).toThrow(
       expect.objectContaining({ name: 'CliError', exitCode: 2, message: expect.stringMatching(says) }),
@@ -140,12 +166,12 @@ describe('parse', () => {
     '--api-key=planted-secret listen',
     '--api-key planted-secret listen',
   ];
-  test.each(keyLines)('explains why `%s` is refused, without the value', (line) => {
-    expect(() => parse(line.split(' '))).toThrow(/never taken from an argument: .*history.*processes.*--key-file/);
+  it.each(keyLines)('explains why `%s` is refused, without the value', (line) => {
+    expect(() => parse(line.split(' '))).toThrow(/not accepted as an argument, .*history.*processes.*--key-file/);
     expect(() => parse(line.split(' '))).not.toThrow(/planted-secret/);
   });
 
-  test.each([
+  it.each([
     'listen SECRET_KEY_0123456789',
     'SECRET_KEY_0123456789',
     'listen market SECRET_KEY_0123456789',

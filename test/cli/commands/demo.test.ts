@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { run } from '../../../src/cli/run.js';
 import { startTradeFeedService } from '../../../src/testing/index.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
@@ -19,7 +19,7 @@ const demo = (
 };
 
 describe('demo', () => {
-  test('draws a panel on a terminal, and leaves a summary', async () => {
+  it('draws a panel on a terminal, and leaves a summary', async () => {
     const stdout = new FakeOutput({ columns: 60, rows: 24 });
     const { context, exit } = demo('--rate 200', { stdout });
     await stdout.until(/live: market, connection 1[^]*in all/);
@@ -32,7 +32,7 @@ describe('demo', () => {
     expect(context.stderr.text).toBe('');
   });
 
-  test('writes plain lines elsewhere: what happens, the first frame, how it goes', async () => {
+  it('writes log lines to a pipe: events, the first frame, the status', async () => {
     const { context, exit } = demo('raw --rate 500');
     await context.stdout.until(/streaming from local service, with an outage every 30 s\n/);
     await context.stdout.until(/ticket issued.*\n.*connection 1 is open/);
@@ -44,7 +44,7 @@ describe('demo', () => {
     expect(context.stdout.text).not.toContain('\x1b');
   });
 
-  test('shows a reconnect from time to time', async () => {
+  it('shows a reconnect at intervals', async () => {
     const { context, exit } = demo('--outage-every 300ms');
     await context.stdout.until(/with an outage every 300 ms/);
     await context.stdout.until(/gap of /);
@@ -53,13 +53,13 @@ describe('demo', () => {
     expect(context.stdout.text).toMatch(/disconnected: The access of this connection expired[^]*gaps {8}1,/);
   });
 
-  test('ends by itself when it has a duration', async () => {
+  it('ends after its duration', async () => {
     const { context, exit } = demo('--duration 150ms --outage-every 0');
     expect(await exit).toBe(0);
     expect(context.stdout.text).toContain('streaming from local service\n');
   });
 
-  test('streams from the service that is set', async () => {
+  it('streams from the service of the environment', async () => {
     const service = await startTradeFeedService();
     const TRADE_FEED_API_KEY = service.createAccount({ plan: 'developer' }).createApiKey();
     const { context, exit } = demo('', { env: { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY } });
@@ -74,7 +74,7 @@ describe('demo', () => {
     expect(context.stdout.text).not.toContain(TRADE_FEED_API_KEY);
   });
 
-  test('says what is missing of a service that is half set', async () => {
+  it('explains whether the address or the key is missing', async () => {
     const noUrl = demo('', { env: { TRADE_FEED_API_KEY: 'planted-key' } });
     expect(await noUrl.exit).toBe(2);
     expect(noUrl.context.stderr.text).toMatch(
@@ -87,21 +87,21 @@ describe('demo', () => {
     );
   });
 
-  test('refuses options of the local service for another one, and a bad address before it draws', async () => {
+  it('refuses options of the local service for another service, and an invalid address before it draws', async () => {
     const env = { TRADE_FEED_BASE_URL: 'nonsense', TRADE_FEED_API_KEY: 'planted-key' };
     const local = demo('--rate 5', { env });
     expect(await local.exit).toBe(2);
-    expect(local.context.stderr.text).toContain('--rate is for the local service.');
+    expect(local.context.stderr.text).toContain('--rate applies only to the local service.');
     const ca = demo('--ca ca.pem');
     expect(await ca.exit).toBe(2);
-    expect(ca.context.stderr.text).toContain('--ca is not for the local service.');
+    expect(ca.context.stderr.text).toContain('--ca does not apply to the local service.');
     const bad = demo('', { env, stdout: new FakeOutput({ columns: 80, rows: 24 }) });
     expect(await bad.exit).toBe(2);
     expect(bad.context.stdout.text).toBe('');
     expect(bad.context.stderr.text).toContain('the base URL must be an https: address');
   });
 
-  test('gives the terminal back before it says why it failed', async () => {
+  it('restores the terminal before it prints the failure', async () => {
     const service = await startTradeFeedService();
     const env = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: 'planted-key' };
     const { context, exit } = demo('', { env, stdout: new FakeOutput({}) });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { run } from '../../../src/cli/run.js';
 import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
@@ -6,12 +6,12 @@ import { FakeOutput } from '../support/fake-output.js';
 
 let service: TradeFeedService;
 beforeAll(async () => {
-  // The backlog is the service's own answer to slowness, which must not be needed here.
+  // The service must not close a slow client in this test.
   service = await startTradeFeedService({ limits: { backlogBytes: Infinity } });
 });
 afterAll(() => service.shutdown());
 
-/** What was started and must not outlive its test. */
+/** The contexts to end after each test. */
 const contexts: FakeContext[] = [];
 afterEach(() => {
   for (const { interrupt$ } of contexts.splice(0)) interrupt$.next('SIGTERM');
@@ -38,7 +38,7 @@ const listen = (
 const opened = /connection 1 is open/;
 
 describe('listen', () => {
-  test('writes frames as lines until it has enough, and tells on stderr how it went', async () => {
+  it('writes frames as lines up to --count, and prints a summary on stderr', async () => {
     const { context, exit } = listen('--count 3');
     await context.stderr.until(opened);
     for (const payload of ['{"n":1}', Buffer.of(0, 255), 'three']) service.push('market', payload);
@@ -48,7 +48,7 @@ describe('listen', () => {
     expect(context.stderr.text).toMatch(/^\S+Z 3 frames, 14 B in .*; gaps: none; reconnects: none\n$/m);
   });
 
-  test('writes JSON with gaps in their place', async () => {
+  it('writes JSON with gaps in their place', async () => {
     const { context, account, exit } = listen('raw --json --count 2');
     await context.stdout.until(/"opened"/);
     service.push('raw', 'one');
@@ -79,7 +79,7 @@ describe('listen', () => {
     expect(context.stderr.text).toMatch(/gap of \d+ ms/);
   });
 
-  test('is quiet when asked to', async () => {
+  it('prints nothing on stderr with -q', async () => {
     const { context, exit } = listen('-q --json');
     await context.stdout.until(/"opened"/);
     context.interrupt$.next('SIGINT');
@@ -87,7 +87,7 @@ describe('listen', () => {
     expect(context.stderr.text).toBe('');
   });
 
-  test('keeps a status line on a terminal, and shows payloads there that cannot steer it', async () => {
+  it('shows a status line on a terminal, and payloads that cannot control it', async () => {
     const [stdout, stderr] = [new FakeOutput({ columns: 100, rows: 10 }), new FakeOutput({ columns: 100, rows: 10 })];
     const { context, exit } = listen('', { stdout, stderr, env: { NO_COLOR: '1' } });
     await stderr.until(/● live: market, connection 1/);
@@ -101,7 +101,7 @@ describe('listen', () => {
     expect(stderr.text).not.toMatch(/\d{4}-\d\d-\d\dT/);
   });
 
-  test('writes plain lines on a terminal when asked to', async () => {
+  it('writes plain lines on a terminal with --no-status', async () => {
     const { context, exit } = listen('--no-status', { stderr: new FakeOutput({}) });
     await context.stderr.until(opened);
     context.interrupt$.next('SIGINT');
@@ -109,19 +109,19 @@ describe('listen', () => {
     expect(context.stderr.text).not.toContain('\x1b');
   });
 
-  test('ends when the time is up, and says by its exit code whether that was enough', async () => {
+  it('ends after --duration, with an exit code that depends on --count', async () => {
     expect(await listen('--duration 100ms').exit).toBe(0);
     expect(await listen('--duration 100ms --count 1').exit).toBe(124);
   });
 
-  test('does not pass for done when it is interrupted before', async () => {
+  it('has the exit code of the signal when it is interrupted before --count', async () => {
     const { context, exit } = listen('--count 1');
     await context.stderr.until(opened);
     context.interrupt$.next('SIGTERM');
     expect(await exit).toBe(143);
   });
 
-  test('says why the feed stopped, as its exit code and on stdout too when that is JSON', async () => {
+  it('explains why the feed stopped, with an exit code, and in the JSON on stdout', async () => {
     const { context, exit } = listen('--json -q', { env: { TRADE_FEED_API_KEY: 'planted-key' } });
     expect(await exit).toBe(3);
     expect(JSON.parse(context.stdout.text.trim().split('\n').at(-1) ?? '')).toMatchObject({
@@ -129,12 +129,12 @@ describe('listen', () => {
       failure: { code: 'invalid-api-key' },
     });
     expect(context.stderr.text).toBe(
-      'rx-trade-feed: The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or give a file that holds one with --key-file.\n',
+      'rx-trade-feed: The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or use --key-file.\n',
     );
     expect(context.stdout.text).not.toContain('planted-key');
   });
 
-  test('ends cleanly when the reader of stdout is gone', async () => {
+  it('ends with exit code 0 when the reader of stdout has exited', async () => {
     const { context, exit } = listen('--count 5');
     await context.stderr.until(opened);
     context.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
@@ -142,7 +142,7 @@ describe('listen', () => {
     expect(context.stderr.text).not.toContain('rx-trade-feed:');
   });
 
-  test('says that stdout cannot be written', async () => {
+  it('reports that stdout cannot be written', async () => {
     const { context, exit } = listen('');
     await context.stderr.until(opened);
     context.stdout.destroy(Object.assign(new Error('write ENOSPC'), { code: 'ENOSPC' }));
@@ -150,7 +150,7 @@ describe('listen', () => {
     expect(context.stderr.text).toContain('rx-trade-feed: Cannot write to stdout: no space is left.\n');
   });
 
-  test.each(['', '--json'])('reads on while nobody reads stdout, and tells what it dropped %s', async (json) => {
+  it.each(['', '--json'])('continues to read while stdout is blocked, and reports dropped lines %s', async (json) => {
     const { context, exit } = listen(`--count 6 ${json}`);
     await context.stderr.until(opened);
     context.stdout.block();
@@ -163,7 +163,7 @@ describe('listen', () => {
     expect(context.stdout.text.includes('{"type":"dropped"')).toBe(json !== '');
   });
 
-  test('reports options that the library refuses', async () => {
+  it('reports options that the library refuses', async () => {
     const { context, exit } = listen('--base-url http://feed.example');
     expect(await exit).toBe(2);
     expect(context.stderr.text).toMatch(

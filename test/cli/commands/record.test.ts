@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { run } from '../../../src/cli/run.js';
 import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
@@ -49,7 +49,7 @@ const linkToItself = (): string => {
 const opened = /connection 1 is open/;
 
 describe('record', () => {
-  test('writes frames and gaps, says how it went, and goes on behind what is there', async () => {
+  it('writes frames and gaps, prints a summary, and appends to an existing recording', async () => {
     const path = fresh();
     const first = record(`--output ${path} --count 2`);
     await first.context.stderr.until(opened);
@@ -82,7 +82,7 @@ describe('record', () => {
     ]);
   });
 
-  test('goes on in another file when one is full', async () => {
+  it('continues in another file when one is full', async () => {
     const path = fresh();
     const { context, exit } = record(`raw -o ${path} --max-file-size 0.2kB --count 3`);
     await context.stderr.until(opened);
@@ -92,7 +92,7 @@ describe('record', () => {
     expect(context.stderr.text).toMatch(/; recording: \d+ B in 3 files\n$/);
   });
 
-  test('keeps a status line on a terminal, with the size of the file', async () => {
+  it('shows a status line on a terminal, with the size of the file', async () => {
     const path = fresh();
     const { context, exit } = record(`-o ${path}`, { stderr: new FakeOutput({ columns: 400, rows: 10 }) });
     await context.stderr.until(/live: market/);
@@ -104,7 +104,7 @@ describe('record', () => {
     expect(recordsOf(path)).toHaveLength(1);
   });
 
-  test('is quiet when asked to', async () => {
+  it('prints nothing with -q', async () => {
     const path = fresh();
     const { context, exit } = record(`-q --duration 1 -o ${path}`);
     expect(await exit).toBe(0);
@@ -112,11 +112,11 @@ describe('record', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  test('asks for a file, and refuses one that is no recording before it connects', async () => {
+  it('requires a file, and refuses a file that is not a recording before it connects', async () => {
     const nowhere = record('');
     expect(await nowhere.exit).toBe(2);
     expect(nowhere.context.stderr.text).toBe(
-      'rx-trade-feed: Where to? Give --output FILE.\nTry rx-trade-feed record --help.\n',
+      'rx-trade-feed: The file is missing. Use --output FILE.\nTry rx-trade-feed record --help.\n',
     );
     const path = fresh();
     writeFileSync(path, 'mine');
@@ -128,26 +128,26 @@ describe('record', () => {
     expect(readFileSync(path, 'utf8')).toBe('mine');
   });
 
-  test('does not take - for stdout', async () => {
+  it('does not accept - for stdout', async () => {
     const { context, exit } = record('-o -');
     expect(await exit).toBe(2);
     expect(context.stderr.text).toContain(
-      'rx-trade-feed: record writes a file; for stdout use listen --json.\nTry rx-trade-feed record --help.\n',
+      'rx-trade-feed: record writes to a file. To write to stdout, use listen --json.\nTry rx-trade-feed record --help.\n',
     );
   });
 
-  test.each([
+  it.each([
     ['a name that is too long', () => folder.path('x'.repeat(300)), 'the name or the path is too long'],
     ['a link to itself', linkToItself, 'the symbolic links form a loop'],
-    ['a part that is no folder', () => `${linkToItself()}/feed`, 'the symbolic links form a loop'],
-  ])('says in plain words what is wrong with %s, and nothing else', async (_what, path, words) => {
+    ['a part that is not a folder', () => `${linkToItself()}/feed`, 'the symbolic links form a loop'],
+  ])('explains the problem with %s, and prints nothing else', async (_what, path, words) => {
     const file = path();
     const { context, exit } = record(`-o ${file}`);
     expect(await exit).toBe(8);
     expect(context.stderr.text).toBe(`rx-trade-feed: Cannot write the recording ${file}: ${words}.\n`);
   });
 
-  test('says that another recorder writes to it', async () => {
+  it('reports that another recorder uses the file', async () => {
     const path = fresh();
     const first = record(`-o ${path}`);
     await first.context.stderr.until(opened);
@@ -160,7 +160,7 @@ describe('record', () => {
     expect(await first.exit).toBe(0);
   });
 
-  test('says that the disk is full', async () => {
+  it('reports a full disk', async () => {
     const { context, exit } = record('--output /dev/full');
     await context.stderr.until(opened);
     service.push('market', 'one');
@@ -170,7 +170,7 @@ describe('record', () => {
     );
   });
 
-  test('says why the feed stopped, and leaves no empty file behind', async () => {
+  it('explains why the feed stopped, and leaves no empty file', async () => {
     const path = fresh();
     const { context, exit } = record(`-o ${path}`, { env: { TRADE_FEED_API_KEY: 'planted-key' } });
     expect(await exit).toBe(3);

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { from } from 'rxjs';
@@ -36,21 +36,21 @@ const usual = (): string =>
   recorded(frameAt(0, '{"n":1}'), frameAt(20, '\0\u001b', { isBinary: true }), hole, frameAt(50, 'three'));
 
 describe('replay', () => {
-  test('writes the frames as listen does, and says what there was and where to go on', async () => {
+  it('writes the frames as listen does, and prints a summary with the offset to continue from', async () => {
     const { context, exit } = replay([usual(), '--speed', 'max']);
     expect(await exit).toBe(0);
     expect(context.stdout.text).toBe('{"n":1}\nABs=\nthree\n');
     expect(context.stderr.text).toMatch(
-      /^\S+Z 3 frames, 14 B; gaps: 1; recorded from 2026-01-01T00:00:00\.000Z to 2026-01-01T00:00:00\.050Z; go on with --offset \d+\n$/,
+      /^\S+Z 3 frames, 14 B; gaps: 1; recorded from 2026-01-01T00:00:00\.000Z to 2026-01-01T00:00:00\.050Z; continue with --offset \d+\n$/,
     );
   });
 
-  test('goes on from the offset that it has told', async () => {
+  it('continues from the printed offset', async () => {
     const path = usual();
     const first = replay([path, '--speed', 'max', '--count', '2']);
     expect(await first.exit).toBe(0);
     expect(first.context.stdout.text).toBe('{"n":1}\nABs=\n');
-    const [, offset = ''] = /go on with --offset (\d+)/.exec(first.context.stderr.text) ?? [];
+    const [, offset = ''] = /continue with --offset (\d+)/.exec(first.context.stderr.text) ?? [];
     const second = replay([path, '--speed', 'max', '--offset', offset]);
     expect(await second.exit).toBe(0);
     expect(first.context.stdout.text + second.context.stdout.text).toBe('{"n":1}\nABs=\nthree\n');
@@ -59,7 +59,7 @@ describe('replay', () => {
     expect(inside.context.stderr.text).toContain('rx-trade-feed: The offset 3 is inside a line of the recording');
   });
 
-  test('writes JSON that is the recording again, gaps in their place', async () => {
+  it('writes JSON that equals the recording, with its gaps', async () => {
     const path = usual();
     const { context, exit } = replay([path, '--speed', 'max', '--json', '-q']);
     expect(await exit).toBe(0);
@@ -78,7 +78,7 @@ describe('replay', () => {
     ]);
   });
 
-  test('keeps the recorded spacing, or a multiple of it', async () => {
+  it('keeps the recorded intervals, divided by the speed', async () => {
     const path = recorded(frameAt(0, 'a'), frameAt(300, 'b'));
     const startedAt = performance.now();
     expect(await replay([path]).exit).toBe(0);
@@ -88,7 +88,7 @@ describe('replay', () => {
     expect(performance.now() - startedAt - asRecorded).toBeLessThan(asRecorded);
   });
 
-  test('shows on a terminal how far it is, and payloads that cannot steer it', async () => {
+  it('shows the progress on a terminal, and payloads that cannot control it', async () => {
     const [stdout, stderr] = [new FakeOutput({ columns: 100, rows: 10 }), new FakeOutput({ columns: 100, rows: 10 })];
     const path = recorded(frameAt(0, '\x1b[2J'), hole, frameAt(60_000, 'last'));
     const { context, exit } = replay([path], { stdout, stderr });
@@ -96,10 +96,10 @@ describe('replay', () => {
     context.interrupt$.next('SIGINT');
     expect(await exit).toBe(130);
     expect(stdout.text).toBe('␛[2J\n');
-    expect(stderr.text).toMatch(/\x1b\[r[^]*1 frame, 4 B; gaps: 1; .*; go on with --offset \d+\n$/);
+    expect(stderr.text).toMatch(/\x1b\[r[^]*1 frame, 4 B; gaps: 1; .*; continue with --offset \d+\n$/);
   });
 
-  test('waits for a reader of stdout that is slow, and leaves nothing out', async () => {
+  it('waits for a slow reader of stdout, and skips nothing', async () => {
     const frames = Array.from({ length: 80 }, (_, n) => frameAt(n, `${n} ${'x'.repeat(100_000)}`));
     const { context, exit } = replay([recorded(...frames), '--speed', 'max']);
     context.stdout.block();
@@ -115,7 +115,7 @@ describe('replay', () => {
     expect(context.stdout.text.match(/^\d+/gm)).toEqual(frames.map((_, n) => String(n)));
   });
 
-  test('keeps the recorded spacing across the wait for a slow reader, less the time of the wait', async () => {
+  it('keeps the recorded intervals across the wait for a slow reader, minus the time of the wait', async () => {
     const path = recorded(frameAt(0, 'x'.repeat(1_200_000)), frameAt(400, 'second'), frameAt(500, 'third'));
     const { context, exit } = replay([path]);
     context.stdout.block();
@@ -131,7 +131,7 @@ describe('replay', () => {
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(480);
   });
 
-  test('counts what stdout has taken, and tells the offset behind that, when it is interrupted', async () => {
+  it('counts the lines that stdout has accepted, and prints the offset after them when it is interrupted', async () => {
     const path = recorded(frameAt(0, 'first'), frameAt(1, 'x'.repeat(2_000)), hole, frameAt(60_000, 'last'));
     const stuck = replay([path, '--speed', '10000']);
     stuck.context.stdout.block();
@@ -139,13 +139,13 @@ describe('replay', () => {
     await waitFor(() => stuck.context.stdout.writableLength > 2_000);
     stuck.context.interrupt$.next('SIGINT');
     expect(await stuck.exit).toBe(130);
-    expect(stuck.context.stderr.text).toMatch(/Z 0 frames, 0 B; .*go on with --offset 0\n$/);
+    expect(stuck.context.stderr.text).toMatch(/Z 0 frames, 0 B; .*continue with --offset 0\n$/);
     const left = replay([path, '--speed', '10000']);
     left.context.stdout.block();
     await waitFor(() => left.context.stdout.writableLength > 2_000);
     left.context.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
     expect(await left.exit).toBe(0);
-    expect(left.context.stderr.text).toMatch(/Z 0 frames, 0 B; gaps: none; the reader of stdout has left\n$/);
+    expect(left.context.stderr.text).toMatch(/Z 0 frames, 0 B; gaps: none; the reader of stdout has exited\n$/);
     const slow = recorded(frameAt(0, 'first'), frameAt(100, 'second'), frameAt(60_000, 'last'));
     const firstLine = readFileSync(slow, 'utf8').indexOf('\n') + 1;
     const some = replay([slow]);
@@ -154,13 +154,13 @@ describe('replay', () => {
     await some.context.stdout.until(/second/);
     some.context.interrupt$.next('SIGINT');
     expect(await some.exit).toBe(130);
-    expect(some.context.stderr.text).toMatch(new RegExp(`Z 1 frame, 5 B; .*go on with --offset ${firstLine}\n$`));
+    expect(some.context.stderr.text).toMatch(new RegExp(`Z 1 frame, 5 B; .*continue with --offset ${firstLine}\n$`));
   });
 
-  test.each([
+  it.each([
     ['little', 10],
     ['much', 1_200_000],
-  ])('ends when its reader has taken all, also when %s waits for it at the end', async (_much, length) => {
+  ])('ends when its reader has read everything, also when %s waits at the end', async (_much, length) => {
     const { context, exit } = replay([recorded(frameAt(0, 'first'), frameAt(1, 'x'.repeat(length))), '--speed', 'max']);
     context.stdout.block();
     await context.stdout.until(/^first/);
@@ -173,13 +173,13 @@ describe('replay', () => {
     expect(context.stdout.text).toHaveLength('first\n'.length + length + 1);
   });
 
-  test('ends when its reader is gone, and when it is interrupted while that does not read', async () => {
+  it('ends when its reader has exited, and when it is interrupted while the reader does not read', async () => {
     const slow = recorded(frameAt(0, 'first'), frameAt(60_000, 'last'));
     const gone = replay([slow]);
     await gone.context.stdout.until(/first/);
     gone.context.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
     expect(await gone.exit).toBe(0);
-    expect(gone.context.stderr.text).toMatch(/; the reader of stdout has left\n$/);
+    expect(gone.context.stderr.text).toMatch(/; the reader of stdout has exited\n$/);
     const full = replay([slow]);
     await full.context.stdout.until(/first/);
     full.context.stdout.destroy(Object.assign(new Error('write ENOSPC'), { code: 'ENOSPC' }));
@@ -192,16 +192,16 @@ describe('replay', () => {
     stuck.context.stdout.unblock();
   });
 
-  test('says that the last lines could not be written', async () => {
+  it('reports that the last lines could not be written', async () => {
     const { context, exit } = replay([usual(), '--speed', 'max']);
     context.stdout.block();
-    // From when it waits for the last lines, it listens whether the output closes.
+    // It listens for the close of the output once it waits for the last lines.
     await waitFor(() => context.stdout.listenerCount('close') > 0);
     context.stdout.destroy(Object.assign(new Error('write ENOSPC'), { code: 'ENOSPC' }));
     expect(await exit).toBe(8);
   });
 
-  test('says what it cannot read', async () => {
+  it('explains why it cannot read a file', async () => {
     const missing = replay([folder.path('missing')]);
     expect(await missing.exit).toBe(8);
     expect(missing.context.stderr.text).toMatch(
@@ -221,12 +221,12 @@ describe('replay', () => {
       appendFileSync(path, '{"type":"frame","fe');
       return {
         path,
-        words: `The last line of the recording is torn: its 19 bytes at byte ${at} were left out, and the frame or gap in it is lost.`,
+        words: `The last line of the recording is torn: 19 bytes at byte ${at} were skipped, and its frame or gap is lost.`,
       };
     };
     const lastLine = (text: string): string | undefined => text.trimEnd().split('\n').at(-1);
 
-    test('says so at its end, in a line of its own', async () => {
+    it('reports it at the end, in a separate line', async () => {
       const { path, words } = torn(frameAt(0, 'first'), frameAt(1, 'second'));
       const { context, exit } = replay([path, '--speed', 'max']);
       expect(await exit).toBe(0);
@@ -235,7 +235,7 @@ describe('replay', () => {
       expect(lastLine(context.stderr.text)).toMatch(new RegExp(`Z ${words}$`));
     });
 
-    test('says so on a terminal, and with --json, where stdout stays a recording', async () => {
+    it('reports it on a terminal, and with --json, where stdout stays a valid recording', async () => {
       const { path, words } = torn(frameAt(0, 'first'));
       const stderr = new FakeOutput({ columns: 400, rows: 10 });
       const { context, exit } = replay([path, '--json'], { stderr });
@@ -244,7 +244,7 @@ describe('replay', () => {
       expect(context.stdout.text.trimEnd().split('\n')).toHaveLength(1);
     });
 
-    test('says nothing of it when it is quiet, nor when it ends before', async () => {
+    it('does not report it with -q, or when it ends before', async () => {
       const { path } = torn(frameAt(0, 'first'), frameAt(1, 'second'));
       const quiet = replay([path, '-q']);
       expect(await quiet.exit).toBe(0);
@@ -254,7 +254,7 @@ describe('replay', () => {
       expect(counted.context.stderr.text).not.toContain('torn');
     });
 
-    test('says so when the reader of stdout was slow with the last whole line', async () => {
+    it('reports it when the reader of stdout was slow with the last complete line', async () => {
       const { path, words } = torn(frameAt(0, 'x'.repeat(1_200_000)));
       const { context, exit } = replay([path]);
       context.stdout.block();
@@ -265,12 +265,12 @@ describe('replay', () => {
     });
   });
 
-  test('has nothing to say of an empty recording but that', async () => {
+  it('prints only the summary for an empty recording', async () => {
     const path = folder.path('empty');
     writeFileSync(path, '');
     const { context, exit } = replay([path]);
     expect(await exit).toBe(0);
-    expect(context.stderr.text).toMatch(/^\S+Z 0 frames, 0 B; gaps: none; go on with --offset 0\n$/);
+    expect(context.stderr.text).toMatch(/^\S+Z 0 frames, 0 B; gaps: none; continue with --offset 0\n$/);
     expect(start).toBeGreaterThan(0);
   });
 });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { access } from 'node:fs/promises';
 import { from, of } from 'rxjs';
 import { run } from '../../../src/cli/run.js';
@@ -28,7 +28,7 @@ interface Served {
   readonly env: { readonly TRADE_FEED_BASE_URL: string; readonly TRADE_FEED_API_KEY: string };
 }
 
-/** Starts a service and reads what it says to type next. */
+/** Starts a service and reads the printed instructions. */
 const serve = async (options: string): Promise<Served> => {
   const served = start(`serve ${options}`.trim());
   await served.context.stdout.until(/npx rx-trade-feed listen/);
@@ -42,9 +42,9 @@ const serve = async (options: string): Promise<Served> => {
 };
 
 describe('serve', () => {
-  test('serves what it says to listen to, tells what it sees, and ends with 1001', async () => {
+  it('serves the feeds that it prints, logs its events, and ends with 1001', async () => {
     const { context, exit, env } = await serve('--plan developer --rate 500 --seed 7');
-    expect(context.stdout.text).toMatch(/developer plan.*\n.*made-up payloads, 500 a second \(seed 7\)/);
+    expect(context.stdout.text).toMatch(/developer plan.*\n.*generated payloads, 500 a second \(seed 7\)/);
     const listener = start('listen raw', env);
     await listener.context.stdout.until(/"hash":"0x[^]*\n/);
     await context.stderr.until(/Z ticket issued: account-1, raw\n\S+Z connection 1 is open: account-1, raw\n/);
@@ -56,20 +56,20 @@ describe('serve', () => {
     expect(await listener.exit).toBe(0);
   });
 
-  test('sends the lines of a file to the first client, from the first line', async () => {
+  it('sends the lines of a file to the first client, from the first line', async () => {
     const file = await folder.file('frames', '{"n":1}\n{"n":2}\n{"n":3}\n');
     const { context, exit, env } = await serve(`--source ${file} --rate 1000 --plan developer`);
     const listener = start('listen --count 3', env);
     expect(await listener.exit).toBe(0);
     expect(listener.context.stdout.text).toBe('{"n":1}\n{"n":2}\n{"n":3}\n');
-    await context.stderr.until(/the source of market has ended; the service stays up/);
+    await context.stderr.until(/the source of market has ended; the service continues to run/);
     context.interrupt$.next('SIGTERM');
     expect(await exit).toBe(0);
   });
 
-  test('sends the lines of stdin as they come, to the feed that is named', async () => {
+  it('sends the lines of stdin as they arrive to the feed of --feed', async () => {
     const { context, exit, env } = await serve('--source - --feed raw --plan developer');
-    expect(context.stdout.text).toMatch(/raw {6}the lines of stdin, as they come[^]*listen raw\n/);
+    expect(context.stdout.text).toMatch(/raw {6}the lines of stdin, as they arrive[^]*listen raw\n/);
     const listener = start('listen raw --count 2', env);
     await listener.context.stderr.until(/connection 1 is open/);
     context.stdin.write('one\n');
@@ -81,7 +81,7 @@ describe('serve', () => {
     expect(context.stdin.destroyed).toBe(true);
   });
 
-  test('sends a recording: each feed its own frames, with their spacing, from its first client on', async () => {
+  it('sends the recorded frames of each feed with their intervals, from its first client on', async () => {
     const file = folder.path('recording');
     const frame = (feed: 'market' | 'raw', ms: number, text: string, isBinary = false) =>
       new Frame(feed, Buffer.from(text), isBinary, ms, 1);
@@ -89,15 +89,15 @@ describe('serve', () => {
     from(frames).pipe(recordTo(file)).subscribe();
     const { context, exit, env } = await serve(`--replay ${file} --speed 2 --plan developer`);
     expect(context.stdout.text).toMatch(
-      /raw {6}its frames of .*recording, 2 times as fast, the first one when its first client connects[^]*listen raw\n/,
+      /raw {6}its frames in .*recording, 2 times as fast, from when the first client connects[^]*listen raw\n/,
     );
     const raw = start('listen raw --json --count 2', env);
     expect(await raw.exit).toBe(0);
-    const told = raw.context.stdout.text.split('\n').filter((line) => line.includes('"frame"'));
-    const [first, second] = told.map((line) => JSON.parse(line) as { data: string; receivedAt: number });
+    const frameLines = raw.context.stdout.text.split('\n').filter((line) => line.includes('"frame"'));
+    const [first, second] = frameLines.map((line) => JSON.parse(line) as { data: string; receivedAt: number });
     expect([first?.data, second?.data]).toEqual(['r0', 'cjI=']);
     expect((second?.receivedAt ?? 0) - (first?.receivedAt ?? 0)).toBeGreaterThanOrEqual(190);
-    await context.stderr.until(/the source of raw has ended; the service stays up/);
+    await context.stderr.until(/the source of raw has ended; the service continues to run/);
     const market = start('listen market --count 1', env);
     expect(await market.exit).toBe(0);
     expect(market.context.stdout.text).toBe('m1\n');
@@ -105,22 +105,22 @@ describe('serve', () => {
     expect(await exit).toBe(0);
   });
 
-  test.each([
+  it.each([
     ['1', 'as recorded'],
     ['max', 'as fast as possible'],
-  ])('says how fast a recording goes at --speed %s', async (speed, words) => {
+  ])('describes the speed of a recording at --speed %s', async (speed, words) => {
     const file = folder.path(`recording-${speed}`);
     of(new Frame('market', Buffer.from('x'), false, 1, 1))
       .pipe(recordTo(file))
       .subscribe();
     const { context, exit } = await serve(`--replay ${file} --speed ${speed}`);
-    expect(context.stdout.text).toContain(`recording-${speed}, ${words}, the first one when`);
-    expect(context.stdout.text).toMatch(/ raw {6}nothing: no frame of it is in .*\n/);
+    expect(context.stdout.text).toContain(`recording-${speed}, ${words}, from when`);
+    expect(context.stdout.text).toMatch(/ raw {6}nothing: .* contains no frame of this feed\n/);
     context.interrupt$.next('SIGTERM');
     expect(await exit).toBe(0);
   });
 
-  test('begins a feed with its own first frame, however late that was recorded', async () => {
+  it('begins a feed with its first frame, even if it was recorded late', async () => {
     const file = folder.path('late');
     const at = (feed: 'market' | 'raw', ms: number) => new Frame(feed, Buffer.from(`${feed} ${ms}`), false, ms, 1);
     from([at('raw', 0), at('market', 3_600_000), at('raw', 3_600_010), at('market', 3_600_100)])
@@ -134,19 +134,19 @@ describe('serve', () => {
     expect(await exit).toBe(0);
   });
 
-  test('does not say of a feed that nothing was recorded of it when it has not read that far', async () => {
+  it('does not report a feed as empty when it has not searched the whole recording', async () => {
     const file = folder.path('long');
     const [long, short] = [Buffer.alloc(17_000_000, 'x'), Buffer.from('x')];
     from([new Frame('market', long, false, 0, 1), new Frame('raw', short, false, 1, 1)])
       .pipe(recordTo(file))
       .subscribe();
     const { context, exit } = await serve(`--replay ${file}`);
-    expect(context.stdout.text).toMatch(/ raw {6}its frames of /);
+    expect(context.stdout.text).toMatch(/ raw {6}its frames in /);
     context.interrupt$.next('SIGTERM');
     expect(await exit).toBe(0);
   });
 
-  test('says what it cannot replay', async () => {
+  it('explains why it cannot replay a file', async () => {
     const missing = start(`serve --replay ${folder.path('missing')}`);
     expect(await missing.exit).toBe(8);
     expect(missing.context.stderr.text).toMatch(
@@ -154,23 +154,23 @@ describe('serve', () => {
     );
     const empty = start(`serve --replay ${await folder.file('empty', '')}`);
     expect(await empty.exit).toBe(8);
-    expect(empty.context.stderr.text).toContain('The recording of --replay holds no frame.');
+    expect(empty.context.stderr.text).toContain('The recording of --replay contains no frame.');
   });
 
-  test('serves over TLS, with what a client needs to trust it', async () => {
+  it('serves over TLS, with instructions for the client', async () => {
     const { context, exit, env } = await serve('--tls --plan developer');
     expect(env.TRADE_FEED_BASE_URL).toMatch(/^https:/);
     const [, caFile = ''] = /export NODE_EXTRA_CA_CERTS=(\S+) .*--ca \1$/m.exec(context.stdout.text) ?? [];
     expect(await start(`listen --count 1 --ca ${caFile}`, env).exit).toBe(0);
     const untrusting = start('listen --count 1', env);
     expect(await untrusting.exit).toBe(6);
-    expect(untrusting.context.stderr.text).toContain('Give the CA of a private service with --ca FILE');
+    expect(untrusting.context.stderr.text).toContain('Use --ca FILE for the CA of a private service');
     context.interrupt$.next('SIGINT');
     expect(await exit).toBe(0);
     await expect(access(caFile)).rejects.toThrow();
   });
 
-  test('serves with the certificate that is given', async () => {
+  it('serves with the certificate of --cert and --key', async () => {
     const { cert, key } = await certificateFor();
     const [certFile, keyFile] = [await folder.file('cert.pem', cert), await folder.file('key.pem', key)];
     const { context, exit, env } = await serve(`--cert ${certFile} --key ${keyFile}`);
@@ -179,27 +179,27 @@ describe('serve', () => {
     expect(await exit).toBe(0);
   });
 
-  test('says which port is in use', async () => {
+  it('reports a port that is in use', async () => {
     const first = await serve('');
     const { port } = new URL(first.env.TRADE_FEED_BASE_URL);
     const second = start(`serve --port ${port}`);
     expect(await second.exit).toBe(8);
     expect(second.context.stderr.text).toBe(
-      `rx-trade-feed: Cannot listen on port ${port} of 127.0.0.1: the port is in use. Give another one with --port, or leave it out.\n`,
+      `rx-trade-feed: Cannot listen on port ${port} of 127.0.0.1: the port is in use. Use another port with --port, or omit --port.\n`,
     );
     first.context.interrupt$.next('SIGINT');
     expect(await first.exit).toBe(0);
   });
 
-  test('says what does not go together', async () => {
+  it('explains options that cannot be combined', async () => {
     const feed = start('serve --feed raw');
     expect(await feed.exit).toBe(2);
-    expect(feed.context.stderr.text).toContain('--feed says where --source goes: give both.');
+    expect(feed.context.stderr.text).toContain('--feed is the feed of --source: use both.');
     const pairs = [
-      ['--speed 2', '--speed is that of --replay: give both.'],
-      ['--replay f --source g', '--replay and --source both say what to send: give one.'],
-      ['--replay f --rate 5', '--rate and --seed are for made-up payloads; --replay has --speed.'],
-      ['--replay f --seed 5', '--rate and --seed are for made-up payloads; --replay has --speed.'],
+      ['--speed 2', '--speed is the speed of --replay: use both.'],
+      ['--replay f --source g', '--replay and --source cannot be combined: use one of them.'],
+      ['--replay f --rate 5', '--rate and --seed do not apply to --replay; use --speed.'],
+      ['--replay f --seed 5', '--rate and --seed do not apply to --replay; use --speed.'],
     ] as const;
     for (const [options, words] of pairs) {
       const { context, exit } = start(`serve ${options}`);
@@ -209,8 +209,6 @@ describe('serve', () => {
     const [cert, key] = [await folder.file('no-cert', 'x'), await folder.file('no-key', 'y')];
     const pem = start(`serve --cert ${cert} --key ${key}`);
     expect(await pem.exit).toBe(2);
-    expect(pem.context.stderr.text).toContain(
-      '--cert and --key must hold a PEM certificate and the key that belongs to it.',
-    );
+    expect(pem.context.stderr.text).toContain('--cert and --key must contain a PEM certificate and its key.');
   });
 });

@@ -1,8 +1,8 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { map, NEVER, type Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
+import type { CliEvent, Ending } from '../../../src/cli/follow/event.js';
 import { type Bounds, follow } from '../../../src/cli/follow/follow.js';
-import type { Ending, Happening } from '../../../src/cli/follow/happening.js';
 import type { FeedEvent } from '../../../src/index.js';
 import { frameAt } from '../support/events.js';
 
@@ -14,7 +14,7 @@ const marbles = (
   }) => void,
 ): void => new TestScheduler((actual, expected) => expect(actual).toStrictEqual(expected)).run(body);
 
-/** One letter for each step: `f` a frame, `t` a tick, and an ending by its first letter in capitals. */
+/** One letter for each step: `f` for a frame, `t` for a tick, and the first letter of an ending as a capital. */
 const letters = (
   source$: Observable<FeedEvent>,
   bounds: Bounds = {},
@@ -22,16 +22,16 @@ const letters = (
 ): Observable<string> =>
   source$.pipe(
     follow('market', bounds, endings$),
-    map(({ happening }) => letterOf(happening)),
+    map(({ event }) => letterOf(event)),
   );
 
-const letterOf = (happening: Happening): string =>
-  happening.type === 'ended' ? happening.ending.kind.charAt(0).toUpperCase() : happening.type.charAt(0);
+const letterOf = (event: CliEvent): string =>
+  event.type === 'ended' ? event.ending.kind.charAt(0).toUpperCase() : event.type.charAt(0);
 
 const f = frameAt(0, 'x');
 
 describe('follow', () => {
-  test('tells frames, and every 500 ms that time goes by, until it is interrupted', () => {
+  it('emits frames, and a tick every 500 ms, until it is interrupted', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<FeedEvent>(' -f 700ms f', { f });
       const endings = cold<Ending>('   1201ms i', { i: { kind: 'interrupted', signal: 'SIGINT' } });
@@ -42,7 +42,7 @@ describe('follow', () => {
     });
   });
 
-  test('ends with the frame that makes the count full, and takes none after it', () => {
+  it('ends with the last frame of the count', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<FeedEvent>('--f-f-(fff)', { f });
       const expected = '              --f-f-(fC|)';
@@ -52,7 +52,7 @@ describe('follow', () => {
     });
   });
 
-  test('ends when the time is up, also without a frame', () => {
+  it('ends when the duration has passed, also without a frame', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<FeedEvent>('-', { f });
       const expected = '              100ms (T|)';
@@ -62,14 +62,14 @@ describe('follow', () => {
     });
   });
 
-  test('makes an ending of the failure that stops the feed', () => {
+  it('reports the failure that stops the feed as an ending', () => {
     marbles(({ cold, expectObservable }) => {
       expectObservable(letters(cold<FeedEvent>('-f-#', { f }))).toBe('-f-(F|)');
       expectObservable(letters(cold<FeedEvent>('-f-#', { f }), { count: 2 })).toBe('-f-(F|)');
     });
   });
 
-  test('keeps a tally for each subscription', () => {
+  it('has a separate tally for each subscription', () => {
     marbles(({ cold, expectObservable }) => {
       const frames = (source$: Observable<FeedEvent>) =>
         source$.pipe(

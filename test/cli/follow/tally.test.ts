@@ -1,22 +1,22 @@
-import { describe, expect, test } from '@jest/globals';
-import type { Happening } from '../../../src/cli/follow/happening.js';
+import { describe, expect, it } from '@jest/globals';
+import type { CliEvent } from '../../../src/cli/follow/event.js';
 import {
   averageRate,
   currentRate,
   emptyTally,
   perTick,
   reconnectCount,
-  type Tally,
   tallied,
+  type Tally,
 } from '../../../src/cli/follow/tally.js';
 import { ending, expired, frameAt, gap, opening, start } from '../support/events.js';
 
-const tallyOf = (...happenings: readonly Happening[]): Tally => happenings.reduce(tallied, emptyTally('market', start));
-const tick = (ms: number): Happening => ({ type: 'tick', at: start + ms });
+const tallyOf = (...events: readonly CliEvent[]): Tally => events.reduce(tallied, emptyTally('market', start));
+const tick = (ms: number): CliEvent => ({ type: 'tick', at: start + ms });
 
 describe('tallied', () => {
-  test('goes through the phases of an attempt', () => {
-    const [requested, issued, opened] = opening(0, 1) as [Happening, Happening, Happening];
+  it('follows the phases of an attempt', () => {
+    const [requested, issued, opened] = opening(0, 1) as [CliEvent, CliEvent, CliEvent];
     expect(tallyOf().phase).toStrictEqual({ name: 'ticket' });
     expect(tallyOf(requested).phase).toStrictEqual({ name: 'ticket' });
     expect(tallyOf(requested, issued).phase).toStrictEqual({ name: 'handshake' });
@@ -27,14 +27,14 @@ describe('tallied', () => {
     });
   });
 
-  test('counts frames and bytes, and keeps the last frame', () => {
+  it('counts frames and bytes, and stores the last frame', () => {
     const last = frameAt(40, 'four');
     const tally = tallyOf(...opening(0, 1), frameAt(30, 'one'), last);
     expect(tally).toMatchObject({ frames: 2, bytes: 7, now: start + 40 });
     expect(tally.lastFrame).toBe(last);
   });
 
-  test('counts an outage by its cause, and the time that it lost once it is over', () => {
+  it('counts an outage by its cause, and the lost time when it is over', () => {
     const lost = tallyOf(...opening(0, 1), ...ending(10_000, expired, 0));
     expect(lost).toMatchObject({
       lostAt: start + 10_000,
@@ -47,7 +47,7 @@ describe('tallied', () => {
     expect(reconnectCount(back)).toBe(1);
   });
 
-  test('counts attempts that never opened, and holds when the connection was lost', () => {
+  it('counts attempts that never opened, and keeps the time of the lost connection', () => {
     const full = { stage: 'handshake', status: 503 } as const;
     const tally = tallyOf(
       ...opening(0, 1),
@@ -63,8 +63,8 @@ describe('tallied', () => {
     });
   });
 
-  test('keeps as many events as one reconnect has', () => {
-    const outage: readonly Happening[] = [
+  it('keeps the events of one reconnect', () => {
+    const outage: readonly CliEvent[] = [
       ...ending(10_000, expired, 0),
       ...opening(10_000, 2),
       gap(10_000, 10_020, expired),
@@ -73,24 +73,24 @@ describe('tallied', () => {
     expect(tally.log).toStrictEqual(outage);
   });
 
-  test('knows no failure of a reconnect that nothing had announced', () => {
-    const [, reconnecting] = ending(0, expired, 0) as [Happening, Happening];
+  it('ignores a reconnect without a failure before it', () => {
+    const [, reconnecting] = ending(0, expired, 0) as [CliEvent, CliEvent];
     expect(tallyOf(reconnecting).phase).toStrictEqual({ name: 'ticket' });
     expect(tallyOf(...opening(0, 1), reconnecting).phase).toStrictEqual({ name: 'open' });
   });
 
-  test('ends at the ending', () => {
+  it('ends at the time of the ending', () => {
     expect(tallyOf({ type: 'ended', at: start + 9, ending: { kind: 'time-up' } }).now).toBe(start + 9);
   });
 });
 
 describe('the rates', () => {
-  test('are nothing before there was time', () => {
+  it('are 0 at the start', () => {
     expect(currentRate(tallyOf())).toMatchObject({ frames: 0, bytes: 0 });
     expect(averageRate(tallyOf())).toMatchObject({ frames: 0, bytes: 0 });
   });
 
-  test('of the moment are taken over the last 3 s, the average over all', () => {
+  it('are current over the last 3 s, and average over all time', () => {
     const seconds = Array.from({ length: 10 }, (_, s) => [
       frameAt(s * 1_000 + 1, s < 7 ? 'slow' : 'x'.repeat(40)),
       tick(s * 1_000 + 500),
@@ -103,7 +103,7 @@ describe('the rates', () => {
     expect(perTick(tally, 'frames')).toHaveLength(20);
   });
 
-  test('are kept for 20 s', () => {
+  it('are stored for 20 s', () => {
     const tally = tallyOf(...Array.from({ length: 100 }, (_, n) => tick(n * 500)));
     expect(perTick(tally, 'frames')).toHaveLength(40);
   });

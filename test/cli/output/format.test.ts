@@ -1,43 +1,43 @@
-import { describe, expect, test } from '@jest/globals';
-import { ended, type Happening } from '../../../src/cli/follow/happening.js';
-import { jsonFormat, plainFormat, shownFormat } from '../../../src/cli/output/format.js';
+import { describe, expect, it } from '@jest/globals';
+import { type CliEvent, ended } from '../../../src/cli/follow/event.js';
+import { jsonFormat, plainFormat, terminalFormat } from '../../../src/cli/output/format.js';
 import { createTradeFeedError } from '../../../src/index.js';
 import { ending, expired, frameAt, gap, start } from '../support/events.js';
 
 const text = frameAt(5, '{"名":"a\nb\u2028\x1b"}');
 const binary = frameAt(6, '\x00\xff', { isBinary: true, connection: 2 });
-const others: readonly Happening[] = [
+const others: readonly CliEvent[] = [
   { type: 'tick', at: start },
   ...ending(0, expired, 0),
   ended({ kind: 'failed', error: new Error('x') }),
 ];
 
 describe('the plain format', () => {
-  test('is a text payload byte for byte and a newline, a binary one in base64', () => {
+  it('is a text payload unchanged with a newline, or a binary payload in base64', () => {
     expect(plainFormat(text)).toStrictEqual(Buffer.concat([text.data, Buffer.from('\n')]));
     expect(plainFormat(binary)).toBe(`${binary.data.toString('base64')}\n`);
   });
 
-  test('is of frames alone', () => {
+  it('has lines only for frames', () => {
     expect(others.map(plainFormat)).toStrictEqual(others.map(() => undefined));
-    expect(others.map(shownFormat)).toStrictEqual(others.map(() => undefined));
+    expect(others.map(terminalFormat)).toStrictEqual(others.map(() => undefined));
   });
 
-  test('cannot steer a terminal', () => {
-    expect(shownFormat(text)).toBe('{"名":"a␊b�␛"}\n');
-    expect(shownFormat(binary)).toBe(plainFormat(binary));
+  it('cannot control a terminal', () => {
+    expect(terminalFormat(text)).toBe('{"名":"a␊b�␛"}\n');
+    expect(terminalFormat(binary)).toBe(plainFormat(binary));
   });
 });
 
 describe('the JSON format', () => {
-  const parsed = (happening: Happening): unknown => {
-    const line = jsonFormat(happening);
+  const parsed = (event: CliEvent): unknown => {
+    const line = jsonFormat(event);
     if (line === undefined) return undefined;
     expect(line).toMatch(/^[^\n]*\n$/);
     return JSON.parse(String(line));
   };
 
-  test('is a frame with its metadata', () => {
+  it('is a frame with its metadata', () => {
     expect(parsed(text)).toStrictEqual({
       type: 'frame',
       feed: 'market',
@@ -52,7 +52,7 @@ describe('the JSON format', () => {
     expect(Buffer.from(record.data, 'base64')).toStrictEqual(binary.data);
   });
 
-  test('is an event with its failure as plain data', () => {
+  it('is an event with its failure as plain data', () => {
     expect(ending(7, expired, 300, 2).map(parsed)).toMatchObject([
       { type: 'disconnected', at: start + 7, failure: { code: 'access-expired', closeCode: 4003, stage: 'stream' } },
       { type: 'reconnecting', at: start + 7, delayMs: 300, attempt: 2, verdict: 'renew' },
@@ -64,7 +64,7 @@ describe('the JSON format', () => {
     });
   });
 
-  test('is the failure that stopped the feed, and no other ending', () => {
+  it('includes the failure that stopped the feed, and no other ending', () => {
     const error = createTradeFeedError({ stage: 'ticket', status: 401 });
     expect(parsed(ended({ kind: 'failed', error }))).toMatchObject({
       type: 'stopped',

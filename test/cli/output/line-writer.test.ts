@@ -1,27 +1,26 @@
-import { describe, expect, test } from '@jest/globals';
-import { lineQueue } from '../../../src/cli/output/line-queue.js';
-import { type LineWriter, lineWriter } from '../../../src/cli/output/line-writer.js';
+import { describe, expect, it } from '@jest/globals';
+import { lineQueue, type LineWriter, lineWriter } from '../../../src/cli/output/line-writer.js';
 import { FakeOutput } from '../support/fake-output.js';
 
-interface Told {
+interface SlowWriter {
   readonly output: FakeOutput;
   readonly writer: LineWriter;
-  readonly said: string[];
+  readonly reports: string[];
 }
 
-/** A writer with room for 10 lines of 100 bytes behind the stream's own 1024 bytes, and what it says. */
-const slowWriter = (marker?: string, maxBytes = 1_000): Told => {
+/** A writer with room for 10 lines of 100 bytes after the 1024 bytes of the stream, and its reports. */
+const slowWriter = (marker?: string, maxBytes = 1_000): SlowWriter => {
   const output = new FakeOutput();
-  const said: string[] = [];
+  const reports: string[] = [];
   const writer = lineWriter(output, {
     maxBytes,
-    onDropping: () => said.push('dropping'),
+    onDropping: () => reports.push('dropping'),
     onDropped: (lines) => {
-      said.push(`dropped ${lines}`);
+      reports.push(`dropped ${lines}`);
       return marker;
     },
   });
-  return { output, writer, said };
+  return { output, writer, reports };
 };
 
 const line = (n: number): string => `${String(n).padStart(99, '.')}\n`;
@@ -33,26 +32,26 @@ const numbers = ({ text }: FakeOutput): number[] =>
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
 describe('lineWriter', () => {
-  test('writes lines of either kind as they come', async () => {
-    const { output, writer, said } = slowWriter();
+  it('writes text and bytes immediately', async () => {
+    const { output, writer, reports } = slowWriter();
     writer.write('text\n');
     writer.write(Buffer.from('bytes\n'));
     await writer.flush();
     expect(output.text).toBe('text\nbytes\n');
-    expect([writer.dropped, said]).toStrictEqual([0, []]);
+    expect([writer.dropped, reports]).toStrictEqual([0, []]);
   });
 
-  test('keeps lines for a slow reader, in their order', async () => {
-    const { output, writer, said } = slowWriter();
+  it('stores lines for a slow reader, in order', async () => {
+    const { output, writer, reports } = slowWriter();
     output.block();
     for (const n of upTo(20)) writer.write(line(n));
     output.unblock();
     await writer.flush();
     expect(numbers(output)).toStrictEqual(upTo(20));
-    expect(said).toStrictEqual([]);
+    expect(reports).toStrictEqual([]);
   });
 
-  test('writes as much as the reader takes, and keeps the rest', async () => {
+  it('writes as much as the reader accepts, and stores the rest', async () => {
     const { output, writer } = slowWriter(undefined, 10_000);
     output.block();
     for (const n of upTo(60)) writer.write(line(n));
@@ -66,20 +65,20 @@ describe('lineWriter', () => {
     expect(writer.dropped).toBe(0);
   });
 
-  test('drops the oldest lines beyond its bound, and tells so when it begins and when it is over', async () => {
-    const { output, writer, said } = slowWriter();
+  it('drops the oldest lines when the queue is full, and reports the beginning and the end', async () => {
+    const { output, writer, reports } = slowWriter();
     output.block();
     for (const n of upTo(40)) writer.write(line(n));
-    expect(said).toStrictEqual(['dropping']);
+    expect(reports).toStrictEqual(['dropping']);
     output.unblock();
     await writer.flush();
     expect(numbers(output)).toStrictEqual([...upTo(11), ...upTo(40).slice(30)]);
     expect(writer.dropped).toBe(19);
-    expect(said).toStrictEqual(['dropping', 'dropped 19']);
+    expect(reports).toStrictEqual(['dropping', 'dropped 19']);
   });
 
-  test('writes a marker where the dropped lines were', async () => {
-    const { output, writer, said } = slowWriter('-7777\n');
+  it('writes a marker in place of the dropped lines', async () => {
+    const { output, writer, reports } = slowWriter('-7777\n');
     for (const round of [1, 2]) {
       output.block();
       for (const n of upTo(30)) writer.write(line(n));
@@ -89,10 +88,10 @@ describe('lineWriter', () => {
     await writer.flush();
     const once = [...upTo(11), -7777, ...upTo(30).slice(20)];
     expect(numbers(output)).toStrictEqual([...once, ...once]);
-    expect(said).toStrictEqual(['dropping', 'dropped 9', 'dropping', 'dropped 9']);
+    expect(reports).toStrictEqual(['dropping', 'dropped 9', 'dropping', 'dropped 9']);
   });
 
-  test('drops a line that is longer than its bound', async () => {
+  it('drops a line that is longer than the queue', async () => {
     const { output, writer } = slowWriter();
     output.block();
     for (const n of upTo(11)) writer.write(line(n));
@@ -104,17 +103,17 @@ describe('lineWriter', () => {
     expect(writer.dropped).toBe(1);
   });
 
-  test('gives up what is left when the time for the end is over', async () => {
-    const { output, writer, said } = slowWriter();
+  it('drops the remaining lines when the time for the flush is over', async () => {
+    const { output, writer, reports } = slowWriter();
     output.block();
     for (const n of upTo(16)) writer.write(line(n));
     await writer.flush(1);
     expect(writer.dropped).toBe(5);
-    expect(said).toStrictEqual(['dropping', 'dropped 5']);
+    expect(reports).toStrictEqual(['dropping', 'dropped 5']);
     output.unblock();
   });
 
-  test('has no more to wait for when the stream breaks, or is broken', async () => {
+  it('does not wait for a broken stream', async () => {
     const { output, writer } = slowWriter();
     output.on('error', () => undefined);
     output.block();
@@ -128,7 +127,7 @@ describe('lineWriter', () => {
 });
 
 describe('lineQueue', () => {
-  test('gives lines back in their order, and knows how much they are', () => {
+  it('returns lines in order, and counts their bytes', () => {
     const queue = lineQueue();
     for (const n of upTo(5_000)) queue.push(line(n));
     expect([queue.length, queue.bytes]).toStrictEqual([5_000, 500_000]);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   emptyReplayTally,
   replayProgressWords,
@@ -19,7 +19,7 @@ const gap: ReplayedGap = {
 };
 
 describe('the tally of a replay', () => {
-  test('counts what came, and knows where it is', () => {
+  it('counts events, and stores the position', () => {
     const tally = [frame(1_000, 200), gap, frame(3_000, 500)].reduce(replayTallied, {
       ...emptyReplayTally(100),
       totalBytes: 1_000,
@@ -36,19 +36,19 @@ describe('the tally of a replay', () => {
     });
     expect(replayProgressWords(tally)).toBe('50% · 2 frames · 1 gap · 1970-01-01T00:00:03.000Z');
     const recorded = '2 frames, 6 B; gaps: 1; recorded from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:03.000Z';
-    expect(replaySummary(tally, { kind: 'interrupted' })).toBe(`${recorded}; go on with --offset 500`);
-    expect(replaySummary(tally, { kind: 'output-closed' })).toBe(`${recorded}; the reader of stdout has left`);
+    expect(replaySummary(tally, { kind: 'interrupted' })).toBe(`${recorded}; continue with --offset 500`);
+    expect(replaySummary(tally, { kind: 'output-closed' })).toBe(`${recorded}; the reader of stdout has exited`);
   });
 
-  test('says where a last line is torn, and nothing of a recording that is whole', () => {
+  it('reports a torn last line, and nothing for a complete recording', () => {
     expect(tornWords(emptyReplayTally(0))).toBeUndefined();
     expect(tornWords({ torn: { at: 12_345, bytes: 1_234 } })).toBe(
-      'The last line of the recording is torn: its 1,234 bytes at byte 12345 were left out, and the frame or gap in it is lost.',
+      'The last line of the recording is torn: 1,234 bytes at byte 12345 were skipped, and its frame or gap is lost.',
     );
-    expect(tornWords({ torn: { at: 0, bytes: 1 } })).toContain('its 1 byte at byte 0 were');
+    expect(tornWords({ torn: { at: 0, bytes: 1 } })).toContain('1 byte at byte 0 were');
   });
 
-  test('has words for nothing, for a recording that grows, and for times that no calendar has', () => {
+  it('describes an empty recording, a recording that grows, and times that `Date` does not support', () => {
     expect(replayProgressWords(emptyReplayTally(0))).toBe('0% · 0 frames · no gaps');
     const grown = replayTallied({ ...emptyReplayTally(0), totalBytes: 10 }, frame(1e300, 20));
     expect(replayProgressWords(grown)).toBe('100% · 1 frame · no gaps · 1e+300');

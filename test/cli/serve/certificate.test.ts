@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { X509Certificate } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { certificateFor } from '../../../src/cli/serve/certificate.js';
@@ -7,13 +7,13 @@ import { tempFolder } from '../support/temp-folder.js';
 const folder = tempFolder();
 
 describe('certificateFor', () => {
-  test('makes none unless asked to', async () => {
+  it('creates no certificate by default', async () => {
     const served = await certificateFor({});
     expect(served).toMatchObject({ tls: undefined, caFile: undefined });
     await served.close();
   });
 
-  test('makes one for this machine, and a file of it that is gone afterwards', async () => {
+  it('creates a certificate for this machine, and removes its file afterwards', async () => {
     const { tls, caFile = '', close } = await certificateFor({ tls: true });
     const certificate = new X509Certificate(tls?.cert ?? '');
     expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1');
@@ -23,17 +23,17 @@ describe('certificateFor', () => {
     await expect(access(caFile)).rejects.toThrow();
   });
 
-  test('reads the one that is given', async () => {
+  it('reads the certificate of the options', async () => {
     const [cert, key] = [await folder.file('cert', 'C'), await folder.file('key', 'K')];
     const { tls, caFile, close } = await certificateFor({ cert, key });
     expect([tls, caFile]).toStrictEqual([{ cert: 'C', key: 'K' }, undefined]);
     await close();
   });
 
-  test('says what is missing', async () => {
+  it('explains what is missing', async () => {
     await expect(certificateFor({ cert: 'x' })).rejects.toMatchObject({
       exitCode: 2,
-      message: expect.stringContaining('give both'),
+      message: expect.stringContaining('use both'),
     });
     await expect(certificateFor({ tls: true, key: 'x' })).rejects.toMatchObject({ exitCode: 2 });
     await expect(certificateFor({ cert: folder.path('none'), key: 'x' })).rejects.toMatchObject({

@@ -1,21 +1,21 @@
-import type { ShownLifecycle } from '../../../src/cli/follow/happening.js';
+import type { ShownLifecycle } from '../../../src/cli/follow/event.js';
 import { type FailureFacts, Frame, createTradeFeedError } from '../../../src/index.js';
 
-/** The moment at which the examples begin, in epoch ms. */
+/** The time at which the examples begin, in epoch ms. */
 export const start = Date.UTC(2026, 0, 1);
 
-/** A frame after so many ms. */
+/** Creates a frame at a time in ms. */
 export const frameAt = (ms: number, text: string, { isBinary = false, connection = 1 } = {}): Frame =>
   new Frame('market', Buffer.from(text), isBinary, start + ms, connection);
 
-/** How a connection begins, after so many ms. */
+/** Creates the events of a connection that opens, at a time in ms. */
 export const opening = (ms: number, connection: number): readonly ShownLifecycle[] => [
   { type: 'ticket-requested', at: start + ms, feed: 'market' },
   { type: 'ticket-issued', at: start + ms + 10, feed: 'market', expiresAt: '2026-01-01T00:01:00Z' },
   { type: 'opened', at: start + ms + 20, feed: 'market', connection },
 ];
 
-/** How an attempt ends that another one follows, after so many ms. */
+/** Creates the events of an attempt that ends, and of the reconnect, at a time in ms. */
 export const ending = (ms: number, facts: FailureFacts, delayMs: number, attempt = 1): readonly ShownLifecycle[] => {
   const failure = createTradeFeedError({ endedAt: start + ms, ...facts });
   return [
@@ -24,7 +24,7 @@ export const ending = (ms: number, facts: FailureFacts, delayMs: number, attempt
   ];
 };
 
-/** The end of an outage. */
+/** Creates the gap at the end of an outage. */
 export const gap = (fromMs: number, toMs: number, facts: FailureFacts): ShownLifecycle => ({
   type: 'gap',
   from: start + fromMs,
@@ -33,5 +33,5 @@ export const gap = (fromMs: number, toMs: number, facts: FailureFacts): ShownLif
   failure: createTradeFeedError(facts),
 });
 
-/** What the service does to show a reconnect. */
+/** The failure that the demo causes to show a reconnect. */
 export const expired: FailureFacts = { stage: 'stream', closeCode: 4003, reason: 'access expired', uptimeMs: 10_000 };

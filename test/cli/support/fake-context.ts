@@ -3,7 +3,7 @@ import { Subject } from 'rxjs';
 import type { CliContext, Interrupt } from '../../../src/cli/context.js';
 import { FakeOutput } from './fake-output.js';
 
-/** A context whose streams are kept and whose signals are ours. */
+/** A context with fake streams and signals. */
 export interface FakeContext extends CliContext {
   readonly stdin: PassThrough;
   readonly stdout: FakeOutput;
@@ -11,7 +11,7 @@ export interface FakeContext extends CliContext {
   readonly interrupt$: Subject<Interrupt>;
 }
 
-/** Makes a context without terminals and with an empty environment, but for what is given. */
+/** Creates a context without terminals and with an empty environment by default. */
 export const fakeContext = (given: Partial<Pick<FakeContext, 'env' | 'stdout' | 'stderr'>> = {}): FakeContext => ({
   env: {},
   stdin: new PassThrough(),

@@ -1,13 +1,13 @@
 import { Writable } from 'node:stream';
 import { waitFor } from '../../support/wait-for.js';
 
-/** A stdout or stderr that keeps what is written; a terminal when it is given a size. */
+/** A stdout or stderr that stores its text. It is a terminal if it has a size. */
 export class FakeOutput extends Writable {
   text = '';
   readonly isTTY: boolean;
   columns: number | undefined;
   rows: number | undefined;
-  /** Set to hold the writes back, as a reader that does not read. */
+  /** The callback of a blocked write. */
   #blocked: (() => void) | undefined;
   #isBlocked = false;
 
@@ -24,12 +24,12 @@ export class FakeOutput extends Writable {
     else done();
   }
 
-  /** Stops taking more after the next write. */
+  /** Blocks after the next write. */
   block(): void {
     this.#isBlocked = true;
   }
 
-  /** Takes more again. */
+  /** Accepts writes again. */
   unblock(): void {
     this.#isBlocked = false;
     this.#blocked?.();

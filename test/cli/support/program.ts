@@ -5,7 +5,7 @@ import { waitFor } from '../../support/wait-for.js';
 /** The built program: `npm test` builds it first; by hand, `npm run build`. */
 const main = new URL('../../../dist/cli/main.js', import.meta.url).pathname;
 
-/** The real program in a process of its own. */
+/** The built program in a separate process. */
 export interface Program {
   readonly child: ChildProcessWithoutNullStreams;
   readonly stdout: () => string;
@@ -18,7 +18,7 @@ export interface Program {
 
 const running = new Set<ChildProcessWithoutNullStreams>();
 
-/** Starts the program with arguments and an environment that holds nothing of the feed but what is given. */
+/** Starts the program with arguments and an environment without other settings of the feed. */
 export const program = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Program =>
   shell([process.execPath, main, ...args], env);
 
@@ -26,7 +26,7 @@ export const program = (args: readonly string[], env: Readonly<Record<string, st
 export const shellCommand = (command: string, env: Readonly<Record<string, string>> = {}): Program =>
   shell(['bash', '-c', command], { ...env, FEED: `${process.execPath} ${main}` });
 
-/** Ends what a test has left running. */
+/** Ends all programs that are still running. */
 export const endPrograms = async (): Promise<void> => {
   await Promise.all(
     [...running].map(

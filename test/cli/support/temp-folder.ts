@@ -5,13 +5,13 @@ import { join } from 'node:path';
 
 /** A folder for the files of a test file. */
 export interface TempFolder {
-  /** Gives the path of a file in it. */
+  /** Returns the path of a file in the folder. */
   path(name: string): string;
-  /** Writes a file and gives its path. */
+  /** Writes a file and returns its path. */
   file(name: string, text: string): Promise<string>;
 }
 
-/** Makes a folder before the tests of a file and removes it after them. */
+/** Creates a folder before the tests of a file, and removes it after them. */
 export const tempFolder = (): TempFolder => {
   let folder = '';
   beforeAll(async () => {

@@ -1,16 +1,15 @@
-import { describe, expect, test } from '@jest/globals';
-import { printed, spread } from '../../../src/cli/view/line.js';
+import { describe, expect, it } from '@jest/globals';
+import { printed, shortened, spread, widthOf } from '../../../src/cli/view/line.js';
+import { sparkline } from '../../../src/cli/view/panel.js';
 import { printable } from '../../../src/protocol/printable.js';
-import { sparkline } from '../../../src/cli/view/sparkline.js';
-import { shortened, widthOf } from '../../../src/cli/view/width.js';
 
 describe('printed', () => {
-  test('colours the spans that have a style', () => {
+  it('colours the spans that have a style', () => {
     expect(printed([['a'], ['b', 'red'], ['c', 'plain']], 10, true)).toBe('a\x1b[31mb\x1b[0mc');
     expect(printed([['a'], ['b', 'red']], 10, false)).toBe('ab');
   });
 
-  test('cuts to the width, whatever the spans, and leaves nothing of what is cut away', () => {
+  it('shortens to the width across spans, without empty styles', () => {
     expect(printed([['abc'], ['def', 'red'], ['ghi', 'dim']], 5, false)).toBe('abcd…');
     expect(printed([['abc'], ['def', 'red'], ['ghi', 'dim']], 5, true)).toBe('abc\x1b[31md…\x1b[0m');
     expect(printed([['abc']], 0, true)).toBe('');
@@ -18,14 +17,14 @@ describe('printed', () => {
 });
 
 describe('spread', () => {
-  test('puts the right part at the right edge, or leaves it out', () => {
+  it('aligns the right part, or removes it', () => {
     expect(printed(spread([['ab']], [['cd']], 8), 8, false)).toBe('ab    cd');
     expect(printed(spread([['ab']], [['cd']], 5), 5, false)).toBe('ab');
   });
 });
 
 describe('shortened', () => {
-  test.each([
+  it.each([
     ['abcdef', 6, 'abcdef'],
     ['abcdef', 5, 'abcd…'],
     ['abcdef', 1, '…'],
@@ -36,18 +35,18 @@ describe('shortened', () => {
     ['e\u0301e\u0301e\u0301', 3, 'e\u0301e\u0301e\u0301'],
     ['🚀🚀', 3, '🚀…'],
     ['naïve', 5, 'naïve'],
-  ])('cuts %s to %d columns: %s', (text, columns, short) => {
+  ])('shortens %s to %d columns: %s', (text, columns, short) => {
     expect(shortened(text, columns)).toBe(short);
     expect(widthOf(short)).toBeLessThanOrEqual(columns);
   });
 });
 
 describe('printable', () => {
-  test('leaves a text alone that cannot do harm', () => {
+  it('does not change harmless text', () => {
     expect(printable('{"price":"3,000 €","名":"価格 🚀"}')).toBe('{"price":"3,000 €","名":"価格 🚀"}');
   });
 
-  test('shows pictures of control characters, and drops what turns text around', () => {
+  it('replaces control characters and characters that reverse text', () => {
     expect(printable('a\x1b]0;title\x07\r\n\x7f')).toBe('a␛]0;title␇␍␊␡');
     expect(printable('a\u009b31m\u202eb\u2028')).toBe('a�31m�b�');
     expect(printable(Array.from({ length: 256 }, (_, code) => String.fromCharCode(code)).join(''))).not.toMatch(
@@ -57,7 +56,7 @@ describe('printable', () => {
 });
 
 describe('sparkline', () => {
-  test('draws from nothing to the largest', () => {
+  it('draws bars from 0 to the largest number', () => {
     expect(sparkline([0, 5, 10])).toBe('▁▅█');
     expect(sparkline([0, 0])).toBe('▁▁');
     expect(sparkline([])).toBe('');

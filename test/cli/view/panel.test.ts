@@ -1,15 +1,13 @@
-import { describe, expect, test } from '@jest/globals';
-import type { Happening } from '../../../src/cli/follow/happening.js';
-import { emptyTally, type Tally, tallied } from '../../../src/cli/follow/tally.js';
-import { printed } from '../../../src/cli/view/line.js';
+import { describe, expect, it } from '@jest/globals';
+import type { CliEvent } from '../../../src/cli/follow/event.js';
+import { emptyTally, tallied, type Tally } from '../../../src/cli/follow/tally.js';
+import { printed, widthOf } from '../../../src/cli/view/line.js';
 import { panel } from '../../../src/cli/view/panel.js';
-import { status } from '../../../src/cli/view/status.js';
-import { summaryLine, summaryLines } from '../../../src/cli/view/tally-words.js';
-import { widthOf } from '../../../src/cli/view/width.js';
+import { statusLine, summaryLine, summaryLines } from '../../../src/cli/view/words.js';
 import { ending, expired, frameAt, gap, opening, start } from '../support/events.js';
 
-const tallyOf = (...happenings: readonly Happening[]): Tally => happenings.reduce(tallied, emptyTally('market', start));
-const ticks = (fromMs: number, toMs: number, frames: number): readonly Happening[] =>
+const tallyOf = (...events: readonly CliEvent[]): Tally => events.reduce(tallied, emptyTally('market', start));
+const ticks = (fromMs: number, toMs: number, frames: number): readonly CliEvent[] =>
   Array.from({ length: Math.floor((toMs - fromMs) / 500) }, (_, n) => fromMs + n * 500).flatMap((ms) => [
     ...Array.from({ length: frames }, (_, n) =>
       frameAt(ms + n + 1, `{"batch":${ms + n},"trades":[${'{"price":"3000.25"},'.repeat(20)}]}`),
@@ -41,16 +39,16 @@ const drawn = (tally: Tally, columns: number, rows = 24): string[] =>
   );
 
 describe('the panel', () => {
-  test.each([60, 80, 100])('of a live feed in %d columns', (columns) => {
+  it.each([60, 80, 100])('of a live feed in %d columns', (columns) => {
     expect(`\n${drawn(live, columns).join('\n')}\n`).toMatchSnapshot();
   });
 
-  test.each(Object.entries({ begun, waiting, back }))('of a feed that is %s', (_, tally) => {
+  it.each(Object.entries({ begun, waiting, back }))('of a feed that is %s', (_, tally) => {
     expect(`\n${drawn(tally, 80).join('\n')}\n`).toMatchSnapshot();
   });
 
-  test.each([1, 20, 40, 60, 79, 80, 100, 200])(
-    'is never wider than %d columns, nor longer than the terminal',
+  it.each([1, 20, 40, 60, 79, 80, 100, 200])(
+    'is at most %d columns wide, and at most as long as the terminal',
     (columns) => {
       for (const tally of [begun, live, waiting, back]) {
         for (const rows of [1, 5, 24, 50]) {
@@ -62,13 +60,13 @@ describe('the panel', () => {
     },
   );
 
-  test('shows no control character of a payload', () => {
+  it('shows no control characters of a payload', () => {
     const nasty = tallyOf(...opening(0, 1), frameAt(30, '\x1b[2J\x1b]0;owned\x07'));
     expect(drawn(nasty, 80).join('\n')).toContain('␛[2J␛]0;owned␇');
     expect(drawn(nasty, 80).join('')).not.toMatch(/\p{Cc}/u);
   });
 
-  test('is coloured, and then as wide', () => {
+  it('has the same width with colours', () => {
     const lines = panel(live, { service: 'x', next, columns: 80, rows: 24 });
     for (const line of lines) {
       expect(
@@ -82,17 +80,17 @@ describe('the panel', () => {
 });
 
 describe('the status line', () => {
-  test.each(Object.entries({ begun, live, waiting, back }))('of a feed that is %s', (_, tally) => {
-    expect(printed(status(tally), 200, false)).toMatchSnapshot();
+  it.each(Object.entries({ begun, live, waiting, back }))('of a feed that is %s', (_, tally) => {
+    expect(printed(statusLine(tally), 200, false)).toMatchSnapshot();
   });
 });
 
 describe('the summary', () => {
-  test.each(Object.entries({ begun, live, waiting, back }))('of a feed that was %s', (_, tally) => {
+  it.each(Object.entries({ begun, live, waiting, back }))('of a feed that was %s', (_, tally) => {
     expect(`\n${summaryLines(tally).join('\n')}\n\n${summaryLine(tally)}\n`).toMatchSnapshot();
   });
 
-  test('tells dropped lines and several causes', () => {
+  it('reports dropped lines and several causes', () => {
     const tally = tallyOf(
       ...ending(1, expired, 0),
       ...ending(2, expired, 0),

@@ -1,10 +1,9 @@
-import { describe, expect, test } from '@jest/globals';
-import { pinnedLine } from '../../../src/cli/view/pinned-line.js';
-import { screen } from '../../../src/cli/view/screen.js';
+import { describe, expect, it } from '@jest/globals';
+import { pinnedLine, screen } from '../../../src/cli/view/terminal.js';
 import { FakeOutput } from '../support/fake-output.js';
 
 describe('screen', () => {
-  test('draws over the last picture without clearing it first, and gives the terminal back', () => {
+  it('draws over the last picture without clearing it first, and restores the terminal', () => {
     const output = new FakeOutput({ columns: 20, rows: 5 });
     const picture = screen(output);
     picture.draw(['one', 'two']);
@@ -20,28 +19,28 @@ describe('screen', () => {
 });
 
 describe('pinnedLine', () => {
-  test('keeps the bottom row out of what scrolls, draws there, and gives it back', () => {
+  it('removes the bottom row from the scrolling region, draws there, and restores it', () => {
     const output = new FakeOutput({ columns: 20, rows: 10 });
     const line = pinnedLine(output);
-    line.draw('how it goes');
+    line.draw('the status');
     line.close();
     expect(line.columns).toBe(20);
     expect(output.text).toBe(
       '\n\x1b7\x1b[1;9r\x1b8\x1b[1A' +
-        '\x1b7\x1b[10;1H\x1b[2Khow it goes\x1b8' +
+        '\x1b7\x1b[10;1H\x1b[2Kthe status\x1b8' +
         '\x1b7\x1b[r\x1b8\x1b7\x1b[10;1H\x1b[2K\x1b8\r\x1b[K',
     );
   });
 
-  test('follows the size of the terminal', () => {
+  it('follows the size of the terminal', () => {
     const output = new FakeOutput({ columns: 20, rows: 10 });
     const line = pinnedLine(output);
-    line.draw('how it goes');
+    line.draw('the status');
     output.text = '';
     output.rows = 12;
     output.emit('resize');
     expect(output.text).toBe(
-      '\x1b7\x1b[r\x1b8\x1b7\x1b[10;1H\x1b[2K\x1b8\x1b7\x1b[1;11r\x1b8\x1b7\x1b[12;1H\x1b[2Khow it goes\x1b8',
+      '\x1b7\x1b[r\x1b8\x1b7\x1b[10;1H\x1b[2K\x1b8\x1b7\x1b[1;11r\x1b8\x1b7\x1b[12;1H\x1b[2Kthe status\x1b8',
     );
     line.close();
     output.text = '';
@@ -49,7 +48,7 @@ describe('pinnedLine', () => {
     expect(output.text).toBe('');
   });
 
-  test('assumes 24 by 80 where the terminal does not say', () => {
+  it('assumes 24 by 80 for a terminal without a size', () => {
     const output = new FakeOutput({});
     const line = pinnedLine(output);
     expect(line.columns).toBe(80);

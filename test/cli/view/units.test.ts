@@ -1,8 +1,8 @@
-import { describe, expect, test } from '@jest/globals';
-import { amount, bytes, count, counted, duration, watch } from '../../../src/cli/view/units.js';
+import { describe, expect, it } from '@jest/globals';
+import { amount, bytes, count, counted, duration, stopwatch } from '../../../src/cli/view/units.js';
 
 describe('units', () => {
-  test.each([
+  it.each([
     [0, '0 ms'],
     [999, '999 ms'],
     [1_000, '1.0 s'],
@@ -17,7 +17,7 @@ describe('units', () => {
     [400_000_000, '111 h 06 min'],
   ])('%d ms is %s', (ms, words) => expect(duration(ms)).toBe(words));
 
-  test.each([
+  it.each([
     [0, '0 B'],
     [999, '999 B'],
     [1_000, '1.0 kB'],
@@ -28,14 +28,14 @@ describe('units', () => {
     [5e15, '5,000 TB'],
   ])('%d bytes are %s', (number, words) => expect(bytes(number)).toBe(words));
 
-  test.each([
+  it.each([
     [0, '0:00'],
     [-5, '0:00'],
     [61_999, '1:01'],
     [3_723_000, '1:02:03'],
-  ])('%d ms on a watch are %s', (ms, words) => expect(watch(ms)).toBe(words));
+  ])('%d ms on a stopwatch are %s', (ms, words) => expect(stopwatch(ms)).toBe(words));
 
-  test('numbers have the digits that matter', () => {
+  it('numbers have one decimal below 100', () => {
     expect([amount(0), amount(20.14), amount(99.94), amount(99.96), amount(1_842.4)]).toStrictEqual([
       '0.0',
       '20.1',

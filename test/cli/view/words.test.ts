@@ -1,13 +1,13 @@
-import { describe, expect, test } from '@jest/globals';
-import { eventWords } from '../../../src/cli/view/event-words.js';
+import { describe, expect, it } from '@jest/globals';
 import { failureWords, whatHappened } from '../../../src/cli/view/failure-words.js';
+import { eventWords } from '../../../src/cli/view/words.js';
 import { TradeFeedError, createTradeFeedError } from '../../../src/index.js';
 import { serviceMeanings } from '../../../src/protocol/failures/service-meanings.js';
 import { ending, expired, gap, opening } from '../support/events.js';
 import { copyFailure } from '../../../src/protocol/failures/trade-feed-error.js';
 
 describe('eventWords', () => {
-  test('says each event', () => {
+  it('describes each event', () => {
     const lost = { stage: 'stream', closeCode: 1006 } as const;
     const events = [
       ...opening(0, 1),
@@ -28,30 +28,27 @@ describe('eventWords', () => {
 });
 
 describe('failureWords', () => {
-  test.each(serviceMeanings.map((row) => [row.code, row] as const))(
-    'of %s names nothing that the command does not have',
-    (_, row) => {
-      const status = typeof row.status === 'number' ? row.status : row.status && 599;
-      const closeCode = typeof row.closeCode === 'number' ? row.closeCode : row.closeCode && 4999;
-      const isObserved = status !== undefined || closeCode !== undefined;
-      const failure = createTradeFeedError({
-        stage: row.stage ?? 'ticket',
-        ...(isObserved ? { status, closeCode, reason: row.reason } : { code: row.code }),
-      });
-      expect(failureWords(failure)).not.toMatch(/`\w*[A-Z]|option/);
-      expect(failureWords(failure)).toMatch(/^[A-Z].*\.$/);
-    },
-  );
+  it.each(serviceMeanings.map((row) => [row.code, row] as const))('of %s names no option of the library', (_, row) => {
+    const status = typeof row.status === 'number' ? row.status : row.status && 599;
+    const closeCode = typeof row.closeCode === 'number' ? row.closeCode : row.closeCode && 4999;
+    const isObserved = status !== undefined || closeCode !== undefined;
+    const failure = createTradeFeedError({
+      stage: row.stage ?? 'ticket',
+      ...(isObserved ? { status, closeCode, reason: row.reason } : { code: row.code }),
+    });
+    expect(failureWords(failure)).not.toMatch(/`\w*[A-Z]|option/);
+    expect(failureWords(failure)).toMatch(/^[A-Z].*\.$/);
+  });
 
-  test('leaves the advice to the end', () => {
+  it('ends with the advice', () => {
     const failure = createTradeFeedError({ stage: 'ticket', status: 401 });
     expect(whatHappened(failure)).toBe('The service does not accept the API key (HTTP 401).');
     expect(failureWords(failure)).toBe(
-      'The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or give a file that holds one with --key-file.',
+      'The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or use --key-file.',
     );
   });
 
-  test('tells what led to it, once', () => {
+  it('reports the failure before it, once', () => {
     const revoked = createTradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access revoked' });
     const forbidden = createTradeFeedError({ stage: 'ticket', status: 403 });
     expect(failureWords(copyFailure(forbidden, { previous: revoked }))).toContain(
@@ -66,11 +63,11 @@ describe('failureWords', () => {
     });
     expect(failureWords(exhausted)).toBe(
       'The feed gave up after --retries reconnects without a stable connection (--retries is 2). ' +
-        'Before that: The account is inactive or is not entitled to the stream (HTTP 403). Raise --retries to go on longer.',
+        'Before that: The account is inactive or is not entitled to the stream (HTTP 403). Use a larger --retries.',
     );
   });
 
-  test('shows no control character of a close reason', () => {
+  it('shows no control characters of a close reason', () => {
     const failure = createTradeFeedError({ stage: 'stream', closeCode: 4999, reason: '\x1b[31mred' });
     expect(whatHappened(failure)).toBe('The connection was closed (close code 4999, "␛[31mred").');
     const own = new TradeFeedError({ ...failure, summary: 'Its own words.' });

@@ -1,8 +1,8 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { config } from 'rxjs';
 import { Frame } from '../../../src/index.js';
-import { BoundedQueue } from '../../../src/operators/bounded/bounded-queue.js';
+import { BoundedQueue, reportUnhandled } from '../../../src/operators/bounded/bounded-queue.js';
 import { boundDefaults, type Bounds, type Overflow } from '../../../src/operators/bounded/bounds.js';
 import type { DropReport } from '../../../src/operators/bounded/drop-report.js';
 import { aliveBytes, chunk, endOfTurn, fullChunk } from '../memory/views.js';
@@ -51,29 +51,29 @@ describe('BoundedQueue', () => {
   it.each([
     ['drop-oldest', [2, 3, 4]],
     ['drop-newest', [0, 1, 2]],
-  ] as const)('holds %s what the policy keeps of too many', (overflow, kept) => {
+  ] as const)('with %s, holds the expected values beyond the capacity', (overflow, expected) => {
     const { queue } = queueOf({ capacity: 3, overflow });
     offerAll(queue, 1, 1, 1, 1, 1);
-    expect(numbersIn(queue)).toEqual(kept);
+    expect(numbersIn(queue)).toEqual(expected);
   });
 
   it.each([
     ['drop-oldest', [2, 3]],
     ['drop-newest', [0, 1]],
-  ] as const)('holds %s what the policy keeps of too many bytes', (overflow, kept) => {
+  ] as const)('with %s, holds the expected values beyond the byte limit', (overflow, expected) => {
     const { queue } = queueOf({ capacityBytes: 10, overflow });
     offerAll(queue, 4, 4, 3, 5);
-    expect(numbersIn(queue)).toEqual(kept);
+    expect(numbersIn(queue)).toEqual(expected);
   });
 
-  it('makes room for a large value by dropping as many of the oldest as needed', () => {
+  it('drops as many of the oldest values as a large value needs', () => {
     const { queue } = queueOf({ capacityBytes: 10 });
     offerAll(queue, 3, 3, 3, 7);
     expect(numbersIn(queue)).toEqual([2, 3]);
   });
 
   it.each(['drop-oldest', 'drop-newest'] as const)(
-    'drops (%s) a value that can never fit, and nobody else',
+    'with %s, drops only a value that is larger than the byte limit',
     (overflow) => {
       const { queue, reports } = queueOf({ capacityBytes: 10, overflow });
       offerAll(queue, 4, 11, 6);
@@ -83,7 +83,7 @@ describe('BoundedQueue', () => {
     },
   );
 
-  it('errors, in words for a person, when a value does not fit and the policy is `error`', () => {
+  it('throws an OverflowError with a readable message when the bounds are reached and the policy is `error`', () => {
     const { queue, reports } = queueOf({ capacity: 2, capacityBytes: 10, overflow: 'error' });
     offerAll(queue, 1, 2);
     expect(() => queue.offer({ n: 3, bytes: 3 })).toThrow(
@@ -91,11 +91,11 @@ describe('BoundedQueue', () => {
         name: 'OverflowError',
         capacity: 2,
         capacityBytes: 10,
-        message: expect.stringMatching(/slower than the feed: 2 values of 3 bytes .* another of 3 bytes .* `capacity`/),
+        message: expect.stringMatching(/slower than the feed: 2 values of 3 bytes .* a value of 3 bytes .* `capacity`/),
       }),
     );
-    expect(() => queue.offer({ n: 4, bytes: 10 })).toThrow(/slower than the feed: .* another of 10 bytes/);
-    expect(() => queue.offer({ n: 4, bytes: 11 })).toThrow(/A value of 11 bytes came, which is too large to wait\./);
+    expect(() => queue.offer({ n: 4, bytes: 10 })).toThrow(/slower than the feed: .* a value of 10 bytes/);
+    expect(() => queue.offer({ n: 4, bytes: 11 })).toThrow(/A value of 11 bytes is larger than `capacityBytes`\./);
     expect(() => queue.offer({ n: 4, bytes: 11 })).toThrow(OverflowError);
     queue.end();
     expect(reports).toMatchObject([
@@ -104,7 +104,7 @@ describe('BoundedQueue', () => {
     ]);
   });
 
-  it('tells of a crossing once, when at most half of the values are left', () => {
+  it('reports an overflow once, when at most half of the values are left', () => {
     const { queue, reports, clock } = queueOf({ capacity: 4 });
     clock.now = 100;
     offerAll(queue, 1, 1, 1, 1, 1);
@@ -127,9 +127,9 @@ describe('BoundedQueue', () => {
     expect(reports).toMatchObject([{ total: 3 }, { dropped: 1, total: 4 }]);
   });
 
-  it('tells of a crossing only when at most half of the bytes are left', () => {
+  it('reports an overflow only when at most half of the bytes are left', () => {
     const { queue, reports } = queueOf({ capacity: 4, capacityBytes: 10 });
-    offerAll(queue, 1, 4, 6); // drops one
+    offerAll(queue, 1, 4, 6); // drops one value
     queue.take();
     queue.settle();
     expect(reports).toEqual([]);
@@ -138,14 +138,14 @@ describe('BoundedQueue', () => {
     expect(reports).toHaveLength(1);
   });
 
-  it('tells of a crossing when just half of the bytes are left', () => {
+  it('reports an overflow when exactly half of the bytes are left', () => {
     const { queue, reports } = queueOf({ capacity: 4, capacityBytes: 10 });
-    offerAll(queue, 6, 4, 1); // drops one
+    offerAll(queue, 6, 4, 1); // drops one value
     queue.settle();
     expect(reports).toHaveLength(1);
   });
 
-  it('tells every second of a crossing that lasts', () => {
+  it('reports a long overflow every second', () => {
     const { queue, reports, clock } = queueOf({ capacity: 1 });
     for (clock.now = 0; clock.now <= 2_500; clock.now += 100) offerAll(queue, 1);
     queue.end();
@@ -157,7 +157,7 @@ describe('BoundedQueue', () => {
     ]);
   });
 
-  it('counts what waits at its end, and ends once', () => {
+  it('reports waiting values as dropped when it ends, once', () => {
     const { queue, reports } = queueOf({ capacity: 4 });
     offerAll(queue, 5, 6);
     queue.end();
@@ -166,7 +166,7 @@ describe('BoundedQueue', () => {
     expect(reports).toMatchObject([{ reason: 'ended', dropped: 2, droppedBytes: 11, total: 2 }]);
   });
 
-  it('counts from nothing again what comes after its end', () => {
+  it('starts to count from zero for values after its end', () => {
     const { queue } = queueOf({ capacityBytes: 10, overflow: 'drop-newest' });
     offerAll(queue, 6);
     queue.end();
@@ -176,7 +176,7 @@ describe('BoundedQueue', () => {
     expect(numbersIn(queue)).toEqual([0]);
   });
 
-  it('hands what `onDrop` throws at the end to RxJS, and tells the rest', async () => {
+  it('passes an error of `onDrop` at the end to RxJS, and sends the other reports', async () => {
     const unhandled = jest.fn();
     config.onUnhandledError = unhandled;
     try {
@@ -198,7 +198,7 @@ describe('BoundedQueue', () => {
     }
   });
 
-  it('has the value in its place and counted when `onDrop` throws', () => {
+  it('has added and counted the value when `onDrop` throws', () => {
     const { queue, clock } = queueOf({
       capacity: 1,
       onDrop: () => {
@@ -211,14 +211,14 @@ describe('BoundedQueue', () => {
     expect(numbersIn(queue)).toEqual([2]);
   });
 
-  it.each([NaN, -1, 0.5, Infinity, '1'])('refuses a `bytesOf` that gives %p, and counts the value', (bytes) => {
+  it.each([NaN, -1, 0.5, Infinity, '1'])('refuses a `bytesOf` that returns %p, and counts the value', (bytes) => {
     const { queue, reports } = queueOf({});
-    expect(() => queue.offer({ n: 0, bytes: bytes as number })).toThrow(/`bytesOf` must be a function that gives/);
+    expect(() => queue.offer({ n: 0, bytes: bytes as number })).toThrow(/`bytesOf` must be a function that returns/);
     queue.end();
     expect(reports).toMatchObject([{ reason: 'overflow', dropped: 1, droppedBytes: 0 }]);
   });
 
-  it('counts a value whose size cannot be told', () => {
+  it('counts a value when `bytesOf` throws', () => {
     const { queue, reports } = queueOf({
       bytesOf: () => {
         throw new Error('mine');
@@ -229,7 +229,7 @@ describe('BoundedQueue', () => {
     expect(reports).toMatchObject([{ dropped: 1 }]);
   });
 
-  it('gives a frame bytes of its own, so that it does not keep a whole read buffer alive', async () => {
+  it('copies a frame, so that it does not keep a whole read buffer alive', async () => {
     const queue = new BoundedQueue<Frame>(boundDefaults);
     const [frame] = chunk(65_536, [100, 200]) as [Frame];
     const copy = Buffer.from(frame.data);
@@ -240,27 +240,27 @@ describe('BoundedQueue', () => {
     expect(frame.data).toEqual(copy);
   });
 
-  it('keeps the newest of a full read buffer alive, and not the others, where only one may wait', async () => {
+  it('with a capacity of 1, keeps only the newest frame of a full read buffer alive', async () => {
     const queue = new BoundedQueue<Frame>({ ...boundDefaults, capacity: 1 });
     for (const frame of fullChunk(64, 1_000)) queue.offer(frame);
     await endOfTurn();
     expect(queue.take().data.buffer.byteLength).toBe(1_000);
   });
 
-  it('counts what is alive because of its frames: all of the buffer of one that stays where it was read', async () => {
+  it('counts the whole buffer of a frame that is not copied', async () => {
     const { queue, reports } = queueOfFrames({ capacityBytes: 10_000 });
     const dense = (): Frame => chunk(1_000, [0, 800])[0] as Frame;
     for (let n = 0; n < 9; n += 1) queue.offer(dense());
     for (const frame of chunk(65_536, [0, 600], [600, 1_000])) queue.offer(frame);
     await endOfTurn();
-    expect(queue.size).toBe(11); // 9 buffers of 1 000 bytes, and 1 000 bytes in buffers of their own
+    expect(queue.size).toBe(11); // 9 buffers of 1 000 bytes, and 1 000 bytes in copies
     queue.offer(chunk(65_536, [0, 1])[0] as Frame);
     expect(queue.size).toBe(11);
     queue.end();
     expect(reports[0]).toMatchObject({ reason: 'overflow', dropped: 1, droppedBytes: 800 });
   });
 
-  it('drops one frame for each frame of the same size that comes', async () => {
+  it('drops one frame for each new frame of the same size', async () => {
     const { queue, reports } = queueOfFrames({ capacityBytes: 10_000 });
     for (let read = 0; read < 10; read += 1) {
       for (const frame of fullChunk(64, 100)) queue.offer(frame);
@@ -271,7 +271,7 @@ describe('BoundedQueue', () => {
     expect(reports[0]).toMatchObject({ reason: 'overflow', dropped: 540, droppedBytes: 54_000 });
   });
 
-  it('never keeps more alive than it may, nor much less, whatever is dropped', async () => {
+  it('never keeps more bytes alive than the limit, nor much less, with any policy', async () => {
     const { queue } = queueOfFrames({ capacityBytes: 20_000 });
     const waiting: Frame[] = [];
     for (let turn = 0; turn < 200; turn += 1) {
@@ -286,7 +286,7 @@ describe('BoundedQueue', () => {
     }
   });
 
-  it('counts what a `bytesOf` of its own says, and nothing else', async () => {
+  it('counts only what a custom `bytesOf` returns', async () => {
     const { queue, reports } = queueOfFrames({ capacityBytes: 4, bytesOf: () => 1 });
     for (const frame of chunk(1_000, [0, 700], [700, 800], [900, 950])) queue.offer(frame);
     await endOfTurn();
@@ -296,7 +296,7 @@ describe('BoundedQueue', () => {
     expect(reports).toMatchObject([{ reason: 'ended', droppedBytes: 4 }]);
   });
 
-  it('moves nothing that it has dropped at its end', async () => {
+  it('copies no frame that it dropped at its end', async () => {
     const { queue } = queueOfFrames({});
     const [frame] = chunk(1_000, [0, 10]) as [Frame];
     queue.offer(frame);
@@ -305,7 +305,7 @@ describe('BoundedQueue', () => {
     expect(frame.data.buffer.byteLength).toBe(1_000);
   });
 
-  it('does not let a value that changed while it waited spoil the sum', () => {
+  it('has a correct sum after a waiting value changed its size', () => {
     const { queue } = queueOf({ capacityBytes: 10 });
     const changing = { n: 0, bytes: 2 };
     queue.offer(changing);
@@ -315,7 +315,7 @@ describe('BoundedQueue', () => {
     expect(numbersIn(queue)).toEqual([0, 1]);
   });
 
-  it('agrees with a plain array in order, bounds and counts, whatever the policy and the interleaving', () => {
+  it('has the same order, bounds and counts as a plain array, for any policy and interleaving', () => {
     const step = fc.oneof(
       {
         weight: 3,
@@ -355,14 +355,14 @@ describe('BoundedQueue', () => {
             sent += 1;
             sentBytes += each.bytes;
             if (overflow === 'drop-oldest' && each.bytes <= capacityBytes) while (!fits(each.bytes)) model.shift();
-            const isKept = fits(each.bytes);
-            if (isKept) model.push(value);
+            const isAccepted = fits(each.bytes);
+            if (isAccepted) model.push(value);
             try {
               queue.offer(value);
             } catch (error) {
               expect(error).toBeInstanceOf(OverflowError);
               errors += 1;
-              expect(isKept).toBe(false);
+              expect(isAccepted).toBe(false);
             }
             expect(queue.size).toBe(model.length);
           });
@@ -379,5 +379,43 @@ describe('BoundedQueue', () => {
       ),
       { numRuns: cases(100) },
     );
+  });
+});
+
+describe('reportUnhandled', () => {
+  const error = new Error('mine');
+  const before = config.onUnhandledError;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+
+  afterEach(() => {
+    jest.useRealTimers();
+    config.onUnhandledError = before;
+  });
+
+  it('reports the error to RxJS, in a separate task', () => {
+    const unhandled = jest.fn();
+    config.onUnhandledError = unhandled;
+    reportUnhandled(error);
+    expect(unhandled).not.toHaveBeenCalled();
+    jest.runAllTimers();
+    expect(unhandled.mock.calls).toEqual([[error]]);
+    expect(unhandled.mock.calls[0]?.[0]).toBe(error);
+  });
+
+  it('reports each thrown value once', () => {
+    const unhandled = jest.fn();
+    config.onUnhandledError = unhandled;
+    for (const thrown of [undefined, 'a text', error]) reportUnhandled(thrown);
+    jest.runAllTimers();
+    expect(unhandled.mock.calls).toEqual([[undefined], ['a text'], [error]]);
+  });
+
+  it('throws the error in a separate task, not to the caller, when RxJS has no handler', () => {
+    config.onUnhandledError = null;
+    expect(() => reportUnhandled(error)).not.toThrow();
+    expect(() => jest.runAllTimers()).toThrow(error);
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { Subject } from 'rxjs';
 import { BoundedReader } from '../../../src/operators/bounded/bounded-reader.js';
-import type { Failure } from '../../../src/operators/stream/failure.js';
+import type { SourceError } from '../../../src/operators/items/item.js';
 import { boundDefaults, type Bounds } from '../../../src/operators/bounded/bounds.js';
 
-/** A reader whose consumer wants as many values as the test says. */
+/** Creates a reader with a consumer that requests as many values as the test asks for. */
 const bench = (bounds: Partial<Bounds<number>> = {}, onNext: (value: number) => void = () => undefined) => {
   const source = new Subject<number>();
   const seen: (number | string)[] = [];
@@ -21,7 +21,7 @@ const bench = (bounds: Partial<Bounds<number>> = {}, onNext: (value: number) => 
         seen.push(value);
         onNext(value);
       },
-      end: (failure: Failure | undefined) => {
+      end: (failure: SourceError | undefined) => {
         seen.push(failure === undefined ? 'complete' : String(failure.error));
       },
     },
@@ -34,7 +34,7 @@ const bench = (bounds: Partial<Bounds<number>> = {}, onNext: (value: number) => 
 };
 
 describe('BoundedReader', () => {
-  it('hands on as much as is wanted, then the end, once', () => {
+  it('passes the requested values, then the end, once', () => {
     const { source, seen, ask, reader } = bench();
     ask(1);
     [1, 2, 3].forEach((n) => source.next(n));
@@ -47,7 +47,7 @@ describe('BoundedReader', () => {
     expect(seen).toEqual([1, 2, 3, 'complete']);
   });
 
-  it('tells a consumer that has left of nothing, and takes nothing more', () => {
+  it('after `cancel`, passes nothing to the consumer and accepts no value', () => {
     const { source, seen, ask, reader } = bench();
     ask(2);
     source.next(1);
@@ -58,32 +58,32 @@ describe('BoundedReader', () => {
     expect(seen).toEqual([1]);
   });
 
-  it('hands on in order what came while it handed on', () => {
-    const made = bench({}, (value) => {
-      if (value < 3) made.source.next(value + 1);
+  it('keeps the order of values that arrive during `next`', () => {
+    const setup = bench({}, (value) => {
+      if (value < 3) setup.source.next(value + 1);
     });
-    made.ask(3);
-    made.source.next(1);
-    expect(made.seen).toEqual([1, 2, 3]);
+    setup.ask(3);
+    setup.source.next(1);
+    expect(setup.seen).toEqual([1, 2, 3]);
   });
 
-  it('hands on in order also what comes while others wait', () => {
-    const made = bench({}, (value) => {
-      if (value === 1) made.source.next(3);
+  it('keeps the order of values that arrive during `next` while others wait', () => {
+    const setup = bench({}, (value) => {
+      if (value === 1) setup.source.next(3);
     });
-    made.ask(1);
-    [0, 1, 2].forEach((n) => made.source.next(n));
-    made.ask(5);
-    expect(made.seen).toEqual([0, 1, 2, 3]);
+    setup.ask(1);
+    [0, 1, 2].forEach((n) => setup.source.next(n));
+    setup.ask(5);
+    expect(setup.seen).toEqual([0, 1, 2, 3]);
   });
 
-  it('takes nothing more once it has told of a failure, though the source is still there', () => {
+  it('accepts no value after it reported a failure, even if the source continues', () => {
     const source = new Subject<number>();
     const seen: unknown[] = [];
     const taker = {
       wants: false,
       next: (value: number) => seen.push(value),
-      end: (failure: Failure | undefined) => {
+      end: (failure: SourceError | undefined) => {
         seen.push(failure?.error);
         source.next(3);
       },

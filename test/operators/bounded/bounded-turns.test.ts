@@ -17,7 +17,7 @@ interface Settings {
   readonly error?: unknown;
 }
 
-/** Draws when turns begin, where one ends at each mark of `ends`. */
+/** Checks when turns begin. A turn ends at each mark of `ends`. */
 const check = (
   { source, ends, expected, sub }: Readonly<Record<'source' | 'ends' | 'expected' | 'sub', string>>,
   bounds: Partial<Bounds<string>> = {},
@@ -31,7 +31,7 @@ const check = (
     expectSubscriptions(source$.subscriptions).toBe(sub);
   });
 
-/** Turns of numbers to push. */
+/** Creates turns with a source of numbers. */
 const bench = (concurrency: number, bounds: Partial<Bounds<number>> = {}) => {
   const source = new Subject<number>();
   const reports: DropReport[] = [];
@@ -44,7 +44,7 @@ const bench = (concurrency: number, bounds: Partial<Bounds<number>> = {}) => {
 };
 
 describe('BoundedTurns', () => {
-  it('lets a value through at once while it may, else when a turn ends; completes with the last beginning', () => {
+  it('begins a turn at once if there is a free one, else when a turn ends; completes when the last turn has begun', () => {
     check({
       source: '  -abc-|',
       ends: '    ----x--x--x',
@@ -53,7 +53,7 @@ describe('BoundedTurns', () => {
     });
   });
 
-  it('lets as many through at a time as it is told', () => {
+  it('begins as many turns at a time as `concurrency` allows', () => {
     check(
       {
         source: '  -abcd-e-|',
@@ -66,7 +66,7 @@ describe('BoundedTurns', () => {
     );
   });
 
-  it('completes with its source when nothing waits, although turns go on', () => {
+  it('completes with the source when no value waits, even if turns are active', () => {
     check({
       source: '  -a---|',
       ends: '    --------x',
@@ -75,7 +75,7 @@ describe('BoundedTurns', () => {
     });
   });
 
-  it('drops by its bounds, and tells of it when a turn has ended', () => {
+  it('drops values beyond the bounds, and reports them when a turn has ended', () => {
     const reports: DropReport[] = [];
     check(
       {
@@ -89,7 +89,7 @@ describe('BoundedTurns', () => {
     expect(reports).toEqual([{ reason: 'overflow', dropped: 1, droppedBytes: 2, total: 1, from: 4, to: 4 }]);
   });
 
-  it('errors with its source at once, and what waits counts as dropped', () => {
+  it('errors at once with the source, and reports waiting values as dropped', () => {
     const reports: DropReport[] = [];
     check(
       {
@@ -103,7 +103,7 @@ describe('BoundedTurns', () => {
     expect(reports).toMatchObject([{ reason: 'ended', dropped: 2, total: 2 }]);
   });
 
-  it('errors where the policy says so, and leaves its source', () => {
+  it('errors with the policy `error`, and unsubscribes from the source', () => {
     check(
       {
         source: '  -abcd-|',
@@ -116,7 +116,7 @@ describe('BoundedTurns', () => {
     );
   });
 
-  it('errors with what `onDrop` throws, behind the value whose turn has begun', () => {
+  it('errors when `onDrop` throws, after the value whose turn has begun', () => {
     check(
       {
         source: '  -abcd---e',
@@ -137,7 +137,7 @@ describe('BoundedTurns', () => {
     );
   });
 
-  it('leaves its source with its consumer, and drops what waits', () => {
+  it('unsubscribes from the source with its consumer, and drops waiting values', () => {
     const reports: DropReport[] = [];
     check(
       {
@@ -152,7 +152,7 @@ describe('BoundedTurns', () => {
     expect(reports).toMatchObject([{ reason: 'ended', dropped: 2, total: 2 }]);
   });
 
-  it('begins no turn and takes no value after its end, which it tells of once', () => {
+  it('after its end, begins no turn, accepts no value, and reports its drops once', () => {
     const { source, reports, turns } = bench(1);
     const seen: unknown[] = [];
     turns.values$.subscribe({ next: (n) => seen.push(n), complete: () => seen.push('complete') });
@@ -166,14 +166,14 @@ describe('BoundedTurns', () => {
     expect(reports).toMatchObject([{ reason: 'ended', dropped: 2, total: 2 }]);
   });
 
-  it('lets nobody overtake who comes while a turn is given', () => {
+  it('keeps the order of values that arrive while a turn begins', () => {
     const { source, turns } = bench(2);
     const seen: number[] = [];
     turns.values$.subscribe((n) => {
       seen.push(n);
       if (n !== 3) return;
       turns.done();
-      source.next(5); // there is room, and 4 waits
+      source.next(5); // a turn is free, and 4 waits
     });
     [1, 2, 3, 4].forEach((n) => source.next(n));
     turns.done();
@@ -181,7 +181,7 @@ describe('BoundedTurns', () => {
     expect(seen).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('does not grow the stack with turns that end as they begin', () => {
+  it('does not grow the stack with turns that end synchronously', () => {
     const { source, turns } = bench(1, { capacity: 20_000 });
     let begun = 0;
     turns.values$.subscribe(() => {
@@ -194,7 +194,7 @@ describe('BoundedTurns', () => {
     expect(begun).toBe(20_001);
   });
 
-  it('stops a source that emits as it is subscribed to', () => {
+  it('stops a source that emits synchronously during `subscribe`', () => {
     let emitted = 0;
     const endless = range(0, 1_000_000).pipe(map(() => (emitted += 1)));
     const turns = new BoundedTurns(endless, 1, boundDefaults);

@@ -8,7 +8,7 @@ import { tablesUnder } from '../../docs/tables.js';
 const never = [undefined, null, '', '1', NaN, 0, -1, true, {}, []];
 
 describe('boundDefaults', () => {
-  it('are bounds for every option, which nobody can change', () => {
+  it('have a value for each option and are frozen', () => {
     expect(boundDefaults).toStrictEqual({
       capacity: 10_000,
       capacityBytes: 67_108_864,
@@ -20,10 +20,10 @@ describe('boundDefaults', () => {
     expect(Object.isFrozen(boundDefaults)).toBe(true);
   });
 
-  it('are within the rules, where there is one', () => {
+  it('pass the rules', () => {
     expect(Object.keys(boundDefaults)).toEqual(Object.keys(boundRules));
-    const { onDrop: _, ...given } = boundDefaults;
-    for (const [name, value] of Object.entries(given)) {
+    const { onDrop: _, ...defaults } = boundDefaults;
+    for (const [name, value] of Object.entries(defaults)) {
       const { is } = boundRules[name as keyof BoundOptions];
       expect([name, is(value)]).toEqual([name, true]);
     }
@@ -52,12 +52,12 @@ describe('boundRules', () => {
     ],
   };
 
-  it.each(Object.entries(cases))('let pass what %s may be, and nothing else', (name, [good, bad]) => {
+  it.each(Object.entries(cases))('accept only valid values of %s', (name, [good, bad]) => {
     const { is } = boundRules[name as keyof BoundOptions];
     expect([good.filter((value) => !is(value)), bad.filter(is)]).toEqual([[], []]);
   });
 
-  it('say in words what they let pass', () => {
+  it('describe the accepted values', () => {
     expect(Object.entries(boundRules).map(([name, { allowed }]) => `${name}: ${allowed}`)).toEqual([
       'capacity: a whole number, 1 or more',
       'capacityBytes: a number of bytes above 0',
@@ -73,21 +73,21 @@ describe('boundRules', () => {
 describe('the bounds of docs/slow-consumers.md', () => {
   const [options = []] = tablesUnder('docs/slow-consumers.md', 'The bounds');
 
-  // 10 000 and 'drop-oldest', as a document writes them.
+  // 10 000 and 'drop-oldest', in the format of a document.
   const written = (value: Bounds<unknown>[keyof BoundOptions]): string => {
     if (typeof value === 'number') return String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
     if (typeof value === 'string') return `'${value}'`;
     return value === bytesOf ? 'see right' : value === asyncScheduler ? 'asyncScheduler' : '–';
   };
 
-  it('are the options that there are, each with its default and what it means', () => {
+  it('are all options, each with its default and a description', () => {
     const shown = options.map((row) => [row['option'], row['default']]);
     const inLibrary = Object.keys(boundRules).map((name) => [name, written(boundDefaults[name as keyof BoundOptions])]);
     expect(shown).toEqual(inLibrary);
     for (const row of options) expect(row['meaning']).toMatch(/\S/);
   });
 
-  it('tell in MiB what they tell in bytes', () => {
+  it('have the same value in MiB and in bytes', () => {
     const row = options.find(({ option }) => option === 'capacityBytes');
     expect(row?.['meaning']).toContain(`(${boundDefaults.capacityBytes / 1024 ** 2} MiB)`);
   });

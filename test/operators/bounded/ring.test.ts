@@ -6,7 +6,7 @@ import { Ring } from '../../../src/operators/bounded/ring.js';
 import { cases } from '../../support/cases.js';
 
 describe('Ring', () => {
-  it('gives what was pushed, in order, and knows its size and its oldest, whatever the interleaving', () => {
+  it('returns values in order of insertion, with the right size and oldest value, for any interleaving', () => {
     const step = fc.oneof(
       { weight: 12, arbitrary: fc.record({ push: fc.option(fc.nat(), { nil: undefined }) }) },
       { weight: 9, arbitrary: fc.constant('shift' as const) },
@@ -35,20 +35,20 @@ describe('Ring', () => {
     );
   });
 
-  it('keeps nothing alive that has left it', async () => {
+  it('keeps no removed value alive', async () => {
     const ring = new Ring<object>();
-    const collected = await collectedOf((made) => {
-      for (let i = 0; i < 40; i += 1) ring.push(made({}));
+    const collected = await collectedOf((tracked) => {
+      for (let i = 0; i < 40; i += 1) ring.push(tracked({}));
       while (ring.size > 20) ring.shift();
       ring.clear();
-      for (let i = 0; i < 5; i += 1) ring.push(made({}));
+      for (let i = 0; i < 5; i += 1) ring.push(tracked({}));
       while (ring.size > 0) ring.shift();
     });
     expect(collected).toBe(45);
     expect(ring.size).toBe(0);
   });
 
-  it('takes the same time for each value, however many it holds', () => {
+  it('takes the same time per value for any size', () => {
     const ring = new Ring<number>();
     for (let i = 0; i < 500_000; i += 1) ring.push(i);
     const started = process.cpuUsage();
@@ -56,13 +56,13 @@ describe('Ring', () => {
       ring.shift();
       ring.push(i);
     }
-    // An array takes minutes: each of its shifts moves half a million values.
+    // With an array this takes minutes: each `shift` moves half a million values.
     expect(process.cpuUsage(started).user).toBeLessThan(5_000_000);
   });
 });
 
-// Counts what the garbage collector takes of what was made.
-const collectedOf = async (use: (made: (object: object) => object) => void): Promise<number> => {
+// Counts how many of the created objects the garbage collector frees.
+const collectedOf = async (use: (tracked: (object: object) => object) => void): Promise<number> => {
   const references: WeakRef<object>[] = [];
   use((object) => {
     references.push(new WeakRef(object));

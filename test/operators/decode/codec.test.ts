@@ -15,7 +15,7 @@ const read = <A>(codec: Codec<A>, text: string): A | readonly DecodeIssue[] =>
 const outcome = <A>(result: Either<() => DecodeFailure, A>): A | readonly DecodeIssue[] =>
   result._tag === 'Right' ? result.right : result.left().issues;
 
-// The same document type in each of the four languages.
+// The same document type in each of the four libraries.
 const codecs: Readonly<Record<string, Codec<unknown>>> = {
   'io-ts': t.type({ batch: t.number, trades: t.array(t.type({ to: t.string, 'a/b~c': t.string })) }) as t.Mixed,
   zod: z.object({ batch: z.number(), trades: z.array(z.object({ to: z.string(), 'a/b~c': z.string() })) }),
@@ -31,50 +31,53 @@ const good = {
 };
 
 describe.each(Object.entries(codecs))('a schema of %s', (_name, codec) => {
-  it('gives the document when it fits', () => {
+  it('returns a valid document', () => {
     expect(read(codec, JSON.stringify(good))).toEqual(good);
   });
 
   it.each<[string, unknown, string]>([
     ['at the top', { ...good, batch: 'one' }, '/batch'],
     ['deep inside', { ...good, trades: [good.trades[0], { to: 5, 'a/b~c': '' }] }, '/trades/1/to'],
-    ['behind a key that a pointer must escape', { ...good, trades: [{ to: '', 'a/b~c': 1 }] }, '/trades/0/a~1b~0c'],
-    ['what is missing', { batch: 1 }, '/trades'],
-    ['the document as a whole', 'text', ''],
-  ])('says where a document does not fit: %s', (_place, document, path) => {
+    ['below a key that a pointer must escape', { ...good, trades: [{ to: '', 'a/b~c': 1 }] }, '/trades/0/a~1b~0c'],
+    ['a missing property', { batch: 1 }, '/trades'],
+    ['the whole document', 'text', ''],
+  ])('reports the path of a problem: %s', (_place, document, path) => {
     const issues = read(codec, JSON.stringify(document)) as readonly DecodeIssue[];
     expect(issues).toEqual([{ path, message: expect.stringMatching(/number|string|array|object|trades|batch|type/i) }]);
   });
 
-  it('says all that is wrong, each in its place', () => {
+  it('reports all problems, each with its path', () => {
     const issues = read(codec, '{"batch":"1","trades":[{"to":1,"a/b~c":""}]}') as readonly DecodeIssue[];
     expect(issues.map(({ path }) => path).sort()).toEqual(['/batch', '/trades/0/to']);
   });
 });
 
 describe('documentReader', () => {
-  it('gives what a schema makes of the document', () => {
+  it('returns the value that a schema creates from the document', () => {
     expect(read(z.string().transform(Number), '"12"')).toBe(12);
     expect(read(v.pipe(v.string(), v.transform(Number)), '"12"')).toBe(12);
     expect(read(type('string.numeric.parse'), '"12"')).toBe(12);
     expect(read(z.object({ a: z.number() }), '{"a":1,"b":2}')).toEqual({ a: 1 });
   });
 
-  it('reads what is no object, too', () => {
+  it('also reads a document that is not an object', () => {
     expect(read(t.null, 'null')).toBeNull();
     expect(read(z.array(z.number()), '[1,2]')).toEqual([1, 2]);
   });
 
-  it.each(['', '{', '{"n":}', 'nonsense', '"open'])('refuses %j as no JSON, without the payload', (text) => {
-    const [issue, ...more] = read(t.unknown, text) as readonly DecodeIssue[];
-    expect(more).toEqual([]);
-    expect(issue?.path).toBe('');
-    expect(issue?.message).toMatch(/^no JSON( at position \d+)?$/);
-  });
+  it.each(['', '{', '{"n":}', 'nonsense', '"open'])(
+    'refuses %j as invalid JSON, without the payload in the issue',
+    (text) => {
+      const [issue, ...more] = read(t.unknown, text) as readonly DecodeIssue[];
+      expect(more).toEqual([]);
+      expect(issue?.path).toBe('');
+      expect(issue?.message).toMatch(/^invalid JSON( at position \d+)?$/);
+    },
+  );
 
-  it('says at which position the JSON breaks off, where Node tells', () => {
+  it('reports the position where the JSON ends, if Node reports it', () => {
     const [issue] = read(t.unknown, `{"a":${'1'.repeat(60)},}`) as readonly DecodeIssue[];
-    expect(issue?.message).toBe('no JSON at position 66');
+    expect(issue?.message).toBe('invalid JSON at position 66');
   });
 
   it('refuses JSON that is nested too deeply for the engine', () => {
@@ -86,19 +89,19 @@ describe('documentReader', () => {
     ]);
   });
 
-  it('reads JSON that is nested a million levels deep, for a codec that looks at none of them', () => {
+  it('reads JSON that is nested a million levels deep, for a codec that reads no level', () => {
     const levels = 1_000_000;
     const text = '['.repeat(levels) + ']'.repeat(levels);
     expect(Array.isArray(read(t.UnknownArray, text))).toBe(true);
   });
 
-  it('does not read a binary frame', () => {
+  it('refuses a binary frame', () => {
     expect(outcome(documentReader(t.unknown)(binaryFrame(0x31)))).toEqual([
-      { path: '', message: 'a binary frame, not JSON' },
+      { path: '', message: 'binary frame; expected JSON text' },
     ]);
   });
 
-  it('refuses a schema that answers with a promise, by a clear error', () => {
+  it('refuses a schema that returns a promise, with a clear error', () => {
     const later = z.string().refine(() => Promise.resolve(true));
     const schema = {
       '~standard': { version: 1, vendor: 'test', validate: () => Promise.resolve({ value: 1 }) },
@@ -107,7 +110,7 @@ describe('documentReader', () => {
     expect(() => read(later, '"x"')).toThrow();
   });
 
-  it('hears what the promise of such a schema rejects with, for nobody else does', () => {
+  it('handles the rejection of such a promise', () => {
     const checked = v.pipeAsync(
       v.string(),
       v.checkAsync(() => Promise.reject(new Error('mine'))),

@@ -7,7 +7,7 @@ describe('decodeFailure', () => {
   const payload = `{"account":"${'secret'.repeat(50)}"}`;
   const issues = Array.from({ length: 25 }, (_, n) => ({ path: `/${n}`, message: `${n}${'m'.repeat(300)}` }));
 
-  it('names the frame and the first ten issues, with messages of at most 200 characters', () => {
+  it('contains the fields of the frame and the first ten issues, with messages of at most 200 characters', () => {
     const failure = decodeFailure(frameOf(payload, 5, 2), issues);
     expect(failure).toMatchObject({ type: 'decode-failure', feed: 'market', connection: 2, receivedAt: 5, bytes: 314 });
     expect(failure.issues.map(({ path }) => path)).toEqual(issues.slice(0, 10).map(({ path }) => path));
@@ -17,13 +17,13 @@ describe('decodeFailure', () => {
     );
   });
 
-  it('keeps the beginning of a long path, in 200 characters', () => {
+  it('contains the first 200 characters of a long path', () => {
     const pathOf = (path: string) => decodeFailure(frameOf(''), [{ path, message: '' }]).issues[0]?.path;
     expect(pathOf(`/a/${'b'.repeat(5_000)}`)).toBe(`/a/${'b'.repeat(196)}…`);
     expect(pathOf(`/${'b'.repeat(199)}`)).toBe(`/${'b'.repeat(199)}`);
   });
 
-  it('does not hold the payload, however it is looked at', () => {
+  it('does not contain the payload in any form', () => {
     const failure = decodeFailure(frameOf(payload), [{ path: '', message: 'x' }]);
     const shown = [
       inspect(failure, { depth: 9 }),
@@ -35,17 +35,17 @@ describe('decodeFailure', () => {
 });
 
 describe('DecodeError', () => {
-  it('says in words which frame, where, and what to do', () => {
+  it('describes the frame, the path, and what to do', () => {
     const error = new DecodeError(decodeFailure(frameOf('12'), [{ path: '/n', message: 'expected number' }]));
     expect(error).toBeInstanceOf(Error);
     expect(error.name).toBe('DecodeError');
     expect(error.message).toBe(
-      "A frame of market (2 bytes) is not what the codec expects: /n: expected number. Correct the codec, or take `onInvalid: 'drop'` or a function to go on after such frames.",
+      "A frame of market (2 bytes) does not match the codec: /n: expected number. Correct the codec, or set `onInvalid` to 'drop' or to a function: then the stream continues after such a frame.",
     );
     expect(error.stack).toContain('DecodeError');
   });
 
-  it('says so of the document as a whole, also when a schema gives no reason', () => {
+  it('describes a problem of the whole document, also when a schema has no message', () => {
     expect(new DecodeError(decodeFailure(frameOf('1'), [{ path: '', message: 'no' }])).message).toContain(
       ': the document: no.',
     );
@@ -54,7 +54,7 @@ describe('DecodeError', () => {
 });
 
 describe('jsonPointer', () => {
-  it('joins keys as RFC 6901 says', () => {
+  it('joins keys as RFC 6901 defines', () => {
     expect(jsonPointer([])).toBe('');
     expect(jsonPointer(['a', 0, 'b/c', 'd~e', '', Symbol('s')])).toBe('/a/0/b~1c/d~0e//Symbol(s)');
   });

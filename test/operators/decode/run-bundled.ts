@@ -8,8 +8,8 @@ const resolveDir = fileURLToPath(new URL('../../..', import.meta.url));
  * Bundles a program from the sources, and runs it in a separate process.
  *
  * @param flags - options of Node
- * @returns what it printed, as JSON
- * @throws Error when the process fails, as it does after an unhandled rejection
+ * @returns the printed JSON
+ * @throws Error when the process fails, such as by an unhandled rejection
  */
 export const runBundled = async (program: string, flags: readonly string[] = []): Promise<unknown> => {
   const { outputFiles } = await build({

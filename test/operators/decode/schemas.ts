@@ -6,14 +6,14 @@ import * as mini from 'zod/mini';
 import { z as z3 } from 'zod/v3';
 import type { Codec } from '../../../src/operators/decode/codec.js';
 
-/** What the codecs of one library look like. */
+/** The codecs of one library. */
 export interface Library {
   readonly name: string;
-  /** An object with a number `n`, which a predicate of the user's checks. */
+  /** An object with a number `n`, checked by a predicate of the user. */
   readonly checked: (fits: (n: number) => boolean) => Codec<unknown>;
-  /** An object with a number `n`, which a function of the user's changes. */
+  /** An object with a number `n`, changed by a function of the user. */
   readonly changed: (change: (n: number) => number) => Codec<unknown>;
-  /** A list as objects: a number `n`, and in `next` the rest of it or null. */
+  /** A linked list: a number `n`, and in `next` the rest of the list or null. */
   readonly list: () => Codec<unknown>;
 }
 
@@ -82,7 +82,7 @@ const arktype: Library = {
   list: () => scope({ list: { n: 'number', next: 'list | null' } }).export().list,
 };
 
-/** The libraries that an operator decodes with, and each way in which it does. */
+/** The supported libraries, and each way in which each is used. */
 export const libraries: readonly Library[] = [
   ioTs,
   {
@@ -99,6 +99,6 @@ export const libraries: readonly Library[] = [
   arktype,
 ];
 
-/** Writes the JSON of a list. */
+/** Writes the JSON of a linked list. */
 export const listOf = (length: number, end = 'null'): string =>
   `${'{"n":1,"next":'.repeat(length)}${end}${'}'.repeat(length)}`;

@@ -25,7 +25,7 @@ const deep = [{ path: '', message: 'nested more than 100 levels deep: the codec 
 const large = [{ path: '', message: 'more than 10000 values: the codec ran out of stack' }];
 
 describe('refusingOverflows', () => {
-  it('gives what the check gives', () => {
+  it('returns the result of the check', () => {
     const issues = [{ path: '/a', message: 'no' }];
     expect(refusingOverflows(() => right(1))(nested(200))).toEqual(right(1));
     expect(outcome(refusingOverflows(() => left(() => issues))(nested(200)))).toBe(issues);
@@ -58,7 +58,7 @@ describe('refusingOverflows', () => {
     'a text',
     undefined,
     null,
-  ])('throws any other error unchanged, whatever the document: %p', (error) => {
+  ])('throws any other error unchanged, for any document: %p', (error) => {
     for (const document of [nested(1_000), wide(100_000), 1])
       for (const check of [throwing(error), () => left(throwing(error))]) {
         const thrown: unknown[] = [];
@@ -72,7 +72,7 @@ describe('refusingOverflows', () => {
       }
   });
 
-  it('finds nothing out before the issues are read', () => {
+  it('collects nothing before the issues are read', () => {
     let reads = 0;
     const document = new Proxy([], { ownKeys: () => ((reads += 1), []) });
     refusingOverflows(() => left(overflow))(document);
@@ -81,7 +81,7 @@ describe('refusingOverflows', () => {
 });
 
 describe('isStackOverflow', () => {
-  it('tells the error of this engine from others', () => {
+  it('distinguishes the stack overflow of this engine from other errors', () => {
     let caught: unknown;
     try {
       overflow();

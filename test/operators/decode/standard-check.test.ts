@@ -24,20 +24,20 @@ describe('standardCheck', () => {
     ['zod 3, transform', z3.string().transform(later)],
     ['valibot', v.pipeAsync(v.string(), v.checkAsync(later))],
     [
-      'a schema of no library',
+      'a schema without a library',
       { '~standard': { version: 1, vendor: 'test', validate: () => Promise.resolve({ value: 1 }) } },
     ],
     [
-      'what says that it is zod, and is not',
+      'a schema that claims to be of zod',
       { '~standard': { version: 1, vendor: 'zod', validate: () => Promise.resolve({ value: 1 }) } },
     ],
   ])('refuses an asynchronous schema: %s', (_name, schema) => {
     const check = standardCheck(schema);
-    expect(() => check('x')).toThrow('`codec` must be synchronous: this schema answers with a promise');
+    expect(() => check('x')).toThrow('`codec` must be synchronous: this schema returned a promise');
     expect(() => check('x')).toThrow(TradeFeedError);
   });
 
-  it('refuses where two schemas of zod are nested, and the inner one is asynchronous', () => {
+  it('refuses an asynchronous zod schema that a function of another zod schema calls', () => {
     const inner = z.string().refine(later);
     expect(() => standardCheck(z.string().transform((text) => inner.parse(text)))('x')).toThrow('must be synchronous');
   });
@@ -51,7 +51,7 @@ describe('standardCheck', () => {
     ['zod', z.string({ error: () => 'mine' })],
     ['zod/mini', mini.string({ error: () => 'mine' })],
     ['zod 3', z3.string({ message: 'mine' })],
-  ])('gives the messages of the schema: %s', (_name, schema) => {
+  ])('returns the messages of the schema: %s', (_name, schema) => {
     const result = standardCheck(schema)(1);
     expect(isLeft(result) && result.left()).toEqual([{ path: '', message: 'mine' }]);
     expect(standardCheck(schema)('x')).toEqual(right('x'));
@@ -65,7 +65,7 @@ describe('standardCheck', () => {
     ]);
   });
 
-  it('leaves no unhandled rejection behind, whatever a function in a schema throws', async () => {
+  it('leaves no unhandled rejection for any error of a function in a schema', async () => {
     const program = `
       import { decodeWith } from './src/operators/decode-with.js';
       import { decodeEither } from './src/operators/decode-either.js';

@@ -6,7 +6,7 @@ import { frameOf } from '../stream.js';
 describe('Decoded', () => {
   const frame = frameOf('{"n":1}', 7, 2);
 
-  it('says what was read, and in which frame', () => {
+  it('has the decoded value and the frame', () => {
     const value = { n: 1 };
     const decoded = new Decoded(value, frame);
     expect({ ...decoded }).toEqual({ type: 'decoded', value, frame });
@@ -14,13 +14,13 @@ describe('Decoded', () => {
     expect(decoded.frame).toBe(frame);
   });
 
-  it('holds a frame of a relay as well, with its plain bytes', () => {
+  it('accepts a frame of a relay, with plain bytes', () => {
     const relayed = new Frame('raw', Uint8Array.of(1), true, 7, 2);
     const decoded = new Decoded<number, Frame<Uint8Array>>(1, relayed);
     expect(decoded.frame).toBe(relayed);
   });
 
-  it('takes any value for one that was read', () => {
+  it('accepts any decoded value', () => {
     for (const value of [undefined, null, 0, '', NaN]) expect(new Decoded(value, frame).value).toBe(value);
   });
 });

@@ -6,7 +6,7 @@ import { FeedTally } from '../../../src/operators/items/feed-tally.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { binaryFrame, disconnected, frameOf, gapOf, issued, opened, reconnecting, requested } from '../stream.js';
 
-/** A tally that has counted what is given. */
+/** Creates a tally that has counted the events. */
 const tallyOf = (...events: readonly unknown[]): FeedTally => {
   const tally = new FeedTally(1_000);
   for (const event of events) tally.count(event);
@@ -16,7 +16,7 @@ const tallyOf = (...events: readonly unknown[]): FeedTally => {
 const refused = { stage: 'ticket', status: 503, closeCode: undefined } as const;
 
 describe('FeedTally', () => {
-  it('gives all figures, and zeros where there was nothing', () => {
+  it('returns all figures, and zero for those without a count', () => {
     expect(new FeedTally(1_000).read(1_500)).toStrictEqual({
       type: 'stats',
       from: 1_000,
@@ -34,13 +34,13 @@ describe('FeedTally', () => {
     });
   });
 
-  it('counts frames of any length with their bytes, what was made of them with those of the frame', () => {
-    const made = new Decoded('a value much longer than its payload', frameOf('1234567'));
-    const counted = tallyOf(frameOf('ü'), frameOf(''), binaryFrame(1, 2, 3), made, new Conflated('key', made, 9));
+  it('counts frames of any size with their bytes, and values created from a frame with the bytes of the frame', () => {
+    const value = new Decoded('a value much longer than its payload', frameOf('1234567'));
+    const counted = tallyOf(frameOf('ü'), frameOf(''), binaryFrame(1, 2, 3), value, new Conflated('key', value, 9));
     expect(counted.read(2_000)).toMatchObject({ frames: 5, bytes: 2 + 0 + 3 + 7 + 7 });
   });
 
-  it('counts frames that a relay let go by, as far as it says how many', () => {
+  it('counts frames that a relay skipped, if it reports their number', () => {
     const tally = tallyOf({ ...gapOf(1, 2), missed: 7 }, gapOf(3, 4), { ...gapOf(5, 6), missed: 0 });
     tally.drop(2);
     tally.count({ ...gapOf(7, 8), missed: 1 });
@@ -62,17 +62,17 @@ describe('FeedTally', () => {
     });
   });
 
-  it('counts items of any kind; of those that hold no bytes just the number', () => {
+  it('counts items of any kind; an item without bytes adds only to the number', () => {
     const items = ['ab', new Uint8Array(5), 7, null, undefined, { type: 'trade' }];
     expect(tallyOf(...items).read(2_000)).toMatchObject({ frames: 6, bytes: 4 + 5 });
   });
 
-  it('takes nothing that happens around the frames for one', () => {
+  it('does not count lifecycle events as frames', () => {
     const events = [requested(1), issued(2), opened(3), disconnected(4), reconnecting(5, 1), gapOf(4, 6)];
     expect(tallyOf(...events).read(2_000)).toMatchObject({ frames: 0, bytes: 0, totalFrames: 0, totalBytes: 0 });
   });
 
-  it('tells of each period for itself, the totals go on', () => {
+  it('has separate figures for each period, and continues the totals', () => {
     const tally = tallyOf(frameOf('12345'), frameOf('1'));
     expect(tally.read(1_500)).toMatchObject({
       ...{ from: 1_000, to: 1_500, frames: 2, bytes: 6, framesPerSecond: 4, bytesPerSecond: 12 },
@@ -88,7 +88,7 @@ describe('FeedTally', () => {
   it.each([
     ['without length', 1_000],
     ['whose end was set back', 400],
-  ])('gives no rate for a period %s', (_what, to) => {
+  ])('has a rate of 0 for a period %s', (_what, to) => {
     expect(tallyOf(frameOf('12')).read(to)).toMatchObject({
       ...{ from: 1_000, to, frames: 1, bytes: 2, framesPerSecond: 0, bytesPerSecond: 0 },
     });
@@ -108,15 +108,15 @@ describe('FeedTally', () => {
     expect(tally.read(3_000)).toMatchObject({ gaps: 2, lostMs: 1_250 });
   });
 
-  it('takes nothing off for an outage that begins in the future, by a clock that was set back', () => {
+  it('does not reduce the lost time for an outage that begins in the future, by a clock that was set back', () => {
     expect(tallyOf(gapOf(100, 200), disconnected(5_000)).read(2_000)).toMatchObject({ gaps: 2, lostMs: 100 });
   });
 
-  it('counts a gap whose beginning was not seen', () => {
+  it('counts a gap whose beginning was before the subscription', () => {
     expect(tallyOf(gapOf(400, 1_100)).read(2_000)).toMatchObject({ gaps: 1, lostMs: 700 });
   });
 
-  it('counts reconnects by what went before, also where no connection had been open', () => {
+  it('counts reconnects by the failure before, also if no connection was open', () => {
     const tally = tallyOf(disconnected(1), disconnected(2, refused), disconnected(3, { closeCode: 1001 }));
     const before = tally.read(2_000);
     tally.count(disconnected(4));
@@ -128,12 +128,12 @@ describe('FeedTally', () => {
     expect(tally.read(3_000).reconnects).toEqual({ ...before.reconnects, 'connection-lost': 2 });
   });
 
-  it('counts no reconnect where a failure stops the feed', () => {
+  it('counts no reconnect for a failure that stops the feed', () => {
     const tally = tallyOf(disconnected(1), disconnected(2, { closeCode: 4001 }));
     expect(tally.read(2_000).reconnects).toEqual({ 'connection-lost': 1 });
   });
 
-  it('adds up what was dropped, over all periods', () => {
+  it('adds up the dropped values, over all periods', () => {
     const tally = new FeedTally(0);
     tally.drop(2);
     tally.drop(3);
@@ -142,7 +142,7 @@ describe('FeedTally', () => {
     expect([tally.read(2).dropped, tally.read(3).dropped]).toEqual([6, 6]);
   });
 
-  it('counts each frame in exactly one period, however long they are and wherever periods end', () => {
+  it('counts each frame in exactly one period, for any length of the periods', () => {
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.string({ maxLength: 40 }) },
       { weight: 1, arbitrary: fc.constant('read' as const) },
@@ -150,7 +150,7 @@ describe('FeedTally', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const tally = new FeedTally(0);
-        const [sent, told] = [
+        const [sent, emitted] = [
           { frames: 0, bytes: 0 },
           { frames: 0, bytes: 0 },
         ];
@@ -165,9 +165,9 @@ describe('FeedTally', () => {
           }
           now += 1;
           const { frames, bytes, totalFrames, totalBytes } = tally.read(now);
-          told.frames += frames;
-          told.bytes += bytes;
-          expect(told).toEqual(sent);
+          emitted.frames += frames;
+          emitted.bytes += bytes;
+          expect(emitted).toEqual(sent);
           expect({ frames: totalFrames, bytes: totalBytes }).toEqual(sent);
         }
       }),

@@ -44,13 +44,13 @@ describe('isLifecycle', () => {
     },
   );
 
-  it('takes frames, what was made of them, and everything else for items', () => {
+  it('returns false for frames, values created from them, and all other values', () => {
     for (const item of [frame, decoded, ...strangers]) expect(isLifecycle(item)).toBe(false);
   });
 });
 
 describe('isFrame and frameOf', () => {
-  it('know a frame, and the frame of a decoded value', () => {
+  it('find a frame, and the frame of a decoded value', () => {
     expect([isFrame(frame), isFrame(decoded)]).toEqual([true, false]);
     expect(frameIn(frame)).toBe(frame);
     expect(frameIn(decoded)).toBe(frame);
@@ -61,7 +61,7 @@ describe('isFrame and frameOf', () => {
 });
 
 describe('timeOf', () => {
-  it('looks into what decodeEither gives', () => {
+  it('reads the outputs of decodeEither', () => {
     expect([right(decoded), left({ type: 'decode-failure', receivedAt: 8 })].map(timeOf)).toEqual([7, 8]);
     expect([right(1), left('no'), left(undefined), { _tag: 'Left' }].map(timeOf)).toEqual(Array(4).fill(undefined));
     expect(frameIn(right(decoded))).toBe(frame);
@@ -81,7 +81,7 @@ describe('bytesOf', () => {
 });
 
 describe('isReplayed', () => {
-  it('knows the frames and gaps of a recording, and what was made of them', () => {
+  it('returns true for the frames and gaps of a recording, and for values created from them', () => {
     const replayed = new ReplayedFrame('market', Buffer.alloc(0), false, 1, 1, 5);
     const all = [replayed, new Decoded(1, replayed), { ...gapOf(1, 2), offset: 9 }];
     for (const value of all) expect(isReplayed(value)).toBe(true);
@@ -89,8 +89,8 @@ describe('isReplayed', () => {
   });
 });
 
-describe('a frame that came over a relay', () => {
-  it('is a frame to all of these, also in what was made of it', () => {
+describe('a frame that arrived over a relay', () => {
+  it('is a frame for all of these functions, also in values created from it', () => {
     for (const value of [
       relayed,
       new Decoded(1, relayed),

@@ -11,10 +11,10 @@ import { tumblingWindow } from '../../../src/operators/tumbling-window.js';
 import type { FeedEvent } from '../../../src/protocol/event.js';
 import type { Frame } from '../../../src/protocol/frame.js';
 
-/** Subscribes an operator to a feed. The result ends the feed for this operator, and returns everything that it held. */
+/** Subscribes an operator to a feed. The returned function ends the feed for this operator, and returns all values that it held. */
 export type Holder = (frames: Observable<Frame>) => () => Promise<readonly Uint8Array[]>;
 
-/** Less than what comes, so that the queues drop the oldest frames. */
+/** Fewer than the values that arrive, so that the queues drop the oldest frames. */
 const bounds = { capacityBytes: 150_000 };
 const hourMs = 3_600_000;
 
@@ -22,7 +22,7 @@ const ended = <T>(source: Observable<T>, end: Observable<unknown>): Observable<T
 
 const dataOf = (value: unknown): Uint8Array => frameOf(value)?.data ?? (value as Uint8Array);
 
-/** For operators that emit what they hold when the source completes. */
+/** For operators that emit all held values when the source completes. */
 const emitting =
   <E, W>(operator: OperatorFunction<E, W>, itemsOf: (emitted: W) => readonly unknown[]): Holder =>
   (frames) => {
@@ -82,7 +82,7 @@ const inStream: Holder = (frames) => {
 
 const itemOf = ({ value }: { readonly value: unknown }): readonly unknown[] => [value];
 
-/** Every operator that holds frames, and what it is given. */
+/** Every operator that holds frames, and the values that it receives. */
 export const holders: Readonly<Record<string, Holder>> = {
   tumblingWindow: emitting<FeedEvent, { frames: readonly Frame[] }>(tumblingWindow({ lengthMs: hourMs }), framesOf),
   slidingWindow: emitting<FeedEvent, { frames: readonly Frame[] }>(
@@ -94,8 +94,8 @@ export const holders: Readonly<Record<string, Holder>> = {
     conflate((frame) => frame, hourMs),
     itemOf,
   ),
-  // Keys that come again sooner or later: what is left of a read buffer becomes less and less.
-  'conflate, keys that come again': emitting<Frame, { value: Frame }>(
+  // Keys that recur sooner or later, so that fewer and fewer frames of a read buffer are held.
+  'conflate, recurring keys': emitting<Frame, { value: Frame }>(
     conflate(
       (frame) => Math.floor(1_000 * (((frame.data.readUInt32LE() * 2_654_435_761) >>> 0) / 2 ** 32) ** 4),
       hourMs,

@@ -13,7 +13,7 @@ const holdAll = (holding: Holding<Frame>, frames: readonly Frame[]): Held<Frame>
   frames.map((frame) => holding.hold(frame));
 
 describe('Holding', () => {
-  it('gives what is held at the end of the turn buffers of exactly its size', async () => {
+  it('copies frames that are held at the end of the turn into buffers of exactly their size', async () => {
     const holding = new Holding<Frame>();
     const frames = fullChunk(64, 1_000);
     const copies = frames.map(({ data }) => Buffer.from(data));
@@ -26,7 +26,7 @@ describe('Holding', () => {
     expect(holding.slack).toBe(0);
   });
 
-  it('does not copy what is released within the turn, in promises or by `nextTick`', async () => {
+  it('does not copy a frame that is released within the turn, in promises or by `nextTick`', async () => {
     const holding = new Holding<Frame>();
     const frames = fullChunk(64, 1_000);
     const held = holdAll(holding, frames);
@@ -44,14 +44,14 @@ describe('Holding', () => {
     expect(holding.slack).toBe(0);
   });
 
-  it('does so without `setImmediate`, too, as in a browser', async () => {
+  it('does the same without `setImmediate`, as in a browser', async () => {
     const holding = await withoutSetImmediate();
     const held = holding.hold(new Uint8Array(1_000).subarray(0, 10));
     await Promise.resolve();
     expect(held.value.buffer.byteLength).toBe(10);
   });
 
-  it('does not wait for the end of the turn when more than 4 MiB of buffers were read in it', () => {
+  it('copies before the end of the turn when more than 4 MiB of buffers were read in it', () => {
     const holding = new Holding<Frame>();
     const reads = Array.from({ length: 65 }, () => chunk(65_536, [0, 10])[0] as Frame);
     holdAll(holding, reads.slice(0, 64));
@@ -63,7 +63,7 @@ describe('Holding', () => {
     expect(bufferSizes([...reads.slice(64), ...larger])).toEqual([10, 5_000_000, 5_000_000]);
   });
 
-  it('leaves a frame where it is that uses at least 3/4 of its buffer, and counts the rest', async () => {
+  it('does not copy a frame that uses at least 3/4 of its buffer, and counts the rest of the buffer', async () => {
     const holding = new Holding<Frame>();
     const frames = [...chunk(1_000, [0, 800]), ...chunk(1_000, [0, 750]), ...chunk(1_000, [0, 749])];
     const held = holdAll(holding, frames);
@@ -72,7 +72,7 @@ describe('Holding', () => {
     expect(held.map((each) => (holding.release(each), holding.slack))).toEqual([250, 0, 0]);
   });
 
-  it('leaves a frozen frame where it is, and counts all of its buffer', async () => {
+  it('does not copy a frozen frame, and counts all of its buffer', async () => {
     const holding = new Holding<Frame>();
     const frames = chunk(1_000, [0, 10], [10, 20], [20, 30]) as [Frame, Frame, Frame];
     const held = holdAll(holding, frames);
@@ -84,7 +84,7 @@ describe('Holding', () => {
     expect(holding.slack).toBe(0);
   });
 
-  it('copies a byte array for itself alone', async () => {
+  it('copies a byte array only for itself', async () => {
     const holding = new Holding<Uint8Array>();
     const [{ data }] = chunk(1_000, [7, 10]) as [Frame];
     const held = holding.hold(data);
@@ -93,7 +93,7 @@ describe('Holding', () => {
     expect([own, own.buffer.byteLength, data.buffer.byteLength]).toEqual([Buffer.from([7, 8, 9]), 3, 1_000]);
   });
 
-  it('holds anything else unchanged', async () => {
+  it('holds any other value unchanged', async () => {
     const holding = new Holding<unknown>();
     const values = ['text', undefined, { type: 'gap' }];
     const held = values.map((value) => holding.hold(value));
@@ -102,7 +102,7 @@ describe('Holding', () => {
     expect(holding.slack).toBe(0);
   });
 
-  it('forgets what was released while a turn goes on that does not end', async () => {
+  it('keeps no released value alive during a turn that does not end', async () => {
     const holding = new Holding<object>();
     const [frame] = chunk(1_000, [0, 10]) as [Frame];
     const holdAndRelease = (): WeakRef<object> => {
@@ -118,7 +118,7 @@ describe('Holding', () => {
     expect(first.deref()).toBeUndefined();
   });
 
-  it('copies nothing after everything was released', async () => {
+  it('copies nothing after all values were released', async () => {
     const holding = new Holding<Frame>();
     const frames = chunk(1_000, [0, 10]);
     holdAll(holding, [...frames, ...chunk(1_000, [0, 800])]);
@@ -130,7 +130,7 @@ describe('Holding', () => {
     expect([bufferSizes(frames), holding.slack]).toEqual([[10], 0]);
   });
 
-  it('is right about bytes and slack, whatever several of them hold of the same frames and release', async () => {
+  it('has the right bytes and slack when several instances hold and release the same frames', async () => {
     const size = fc.constantFrom(0, 1, 60, 250, 750, 999, 1_000);
     const step = fc.oneof(
       {
@@ -162,7 +162,7 @@ type Step =
   | { type: 'freeze'; frame: number }
   | { type: 'turn' };
 
-/** Three holders of the same frames, with what each of them must hold. Every third frame is held as something that was made of it. */
+/** Three instances that hold the same frames, with the expected values. Every third frame is held as a value created from it. */
 class Model {
   readonly frames: Frame[] = [];
   readonly copies = new Map<Frame, Buffer>();

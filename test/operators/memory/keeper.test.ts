@@ -5,7 +5,7 @@ import { keeper } from '../../../src/operators/memory/keeper.js';
 import { bufferSizes, chunk, endOfTurn } from './views.js';
 
 describe('keeper', () => {
-  it('gives each frame a buffer of its own after the turn, however many came out of one', async () => {
+  it('copies each frame into a separate buffer after the turn, for any number of frames per buffer', async () => {
     const keep = keeper();
     const frames = chunk(1_000, [0, 375], [500, 875], [5, 5]);
     const copies = frames.map(({ data }) => Buffer.from(data));
@@ -26,7 +26,7 @@ describe('keeper', () => {
     }
   });
 
-  it('does not copy what another one has copied', async () => {
+  it('does not copy a frame that another holder has copied', async () => {
     const frames = chunk(65_536, [0, 100], [100, 200]);
     const [first, second] = [keeper(), keeper()];
     for (const frame of frames) first(frame);
@@ -38,7 +38,7 @@ describe('keeper', () => {
     expect(bufferSizes(frames)).toEqual([100, 100]);
   });
 
-  it('takes the frame of a decoded value; leaves everything else alone', async () => {
+  it('copies the frame of a decoded value, and no other value', async () => {
     const keep = keeper();
     const [frame] = chunk(1_000, [0, 10]) as [Frame];
     const decoded = new Decoded(1, frame);

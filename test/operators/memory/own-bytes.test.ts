@@ -12,7 +12,7 @@ describe('viewOf', () => {
 
   it.each([
     ['a frame', frame, frame!.data],
-    ['what was made of a frame', right(new Conflated(1, frame, 2)), frame!.data],
+    ['a value created from a frame', right(new Conflated(1, frame, 2)), frame!.data],
     ['a byte array', frame!.data, frame!.data],
     ['anything else', { data: frame!.data }, undefined],
     ['a text', 'text', undefined],
@@ -34,14 +34,14 @@ describe('isSparse', () => {
 });
 
 describe('slackOf', () => {
-  it('returns what a value keeps alive besides its bytes', () => {
+  it('returns how many bytes a value keeps alive in addition to its own', () => {
     const [frame] = chunk(1_000, [5, 15]) as [Frame];
     expect([frame, frame.data, right(frame), 'text', undefined].map(slackOf)).toEqual([990, 990, 990, 0, 0]);
   });
 });
 
 describe('withOwnBytes', () => {
-  it('gives a frame a buffer of exactly its size', () => {
+  it('copies a frame into a buffer of exactly its size', () => {
     const frames = chunk(65_536, [100, 300], [500, 500]);
     const [copy] = frames.map(({ data }) => Buffer.from(data));
     for (const frame of frames) expect(withOwnBytes(frame)).toBe(frame);
@@ -49,20 +49,20 @@ describe('withOwnBytes', () => {
     expect(frames.map(({ data }) => data)).toEqual([copy, Buffer.alloc(0)]);
   });
 
-  it('does so where the bytes come out of a pool, as those of a text do', () => {
+  it('copies bytes from a pool, such as those of a text', () => {
     const frame = new Frame('market', Buffer.from('text'), false, 1, 1);
     expect(bufferSizes([withOwnBytes(frame)])).toEqual([4]);
     expect(frame.text()).toBe('text');
   });
 
-  it('changes the frame that a value was made of, and returns the same value', () => {
+  it('changes the frame that a value was created from, and returns the same value', () => {
     const frames = chunk(1_000, [0, 10], [10, 20], [20, 30]) as [Frame, Frame, Frame];
     const values = [new Decoded(1, frames[0]), right(new Decoded(2, frames[1])), new Conflated('key', frames[2], 1)];
     for (const value of values) expect(withOwnBytes<unknown>(value)).toBe(value);
     expect(bufferSizes(frames)).toEqual([10, 10, 10]);
   });
 
-  it('keeps everything else of a frame', () => {
+  it('changes no other field of a frame', () => {
     const read = Buffer.alloc(1_000, 'ä');
     const replayed = new ReplayedFrame('raw', read.subarray(0, 2), false, 3, 4, 5);
     const ascii = new Frame('raw', Buffer.alloc(1_000, 'a').subarray(0, 2), false, 3, 4, true);
@@ -77,13 +77,13 @@ describe('withOwnBytes', () => {
     expect([replayed.text(), ...bufferSizes([replayed, ascii])]).toEqual(['ä', 2, 2]);
   });
 
-  it('leaves a frame that uses at least 3/4 of its buffer where it is', () => {
+  it('does not copy a frame that uses at least 3/4 of its buffer', () => {
     const [dense] = chunk(1_000, [100, 850]) as [Frame];
     const { data } = dense;
     expect(withOwnBytes(dense).data).toBe(data);
   });
 
-  it('leaves a frozen frame where it is', () => {
+  it('does not copy a frozen frame', () => {
     const [frozen] = chunk(1_000, [0, 10]) as [Frame];
     const { data } = frozen;
     expect(withOwnBytes(Object.freeze(frozen)).data).toBe(data);
@@ -95,7 +95,7 @@ describe('withOwnBytes', () => {
     expect([own, own.buffer.byteLength, data.buffer.byteLength]).toEqual([Buffer.from([7, 8, 9]), 3, 1_000]);
   });
 
-  it('leaves a Buffer a Buffer, and a plain byte array one', () => {
+  it('copies a Buffer to a Buffer, and a plain byte array to a plain one', () => {
     const plain = new Uint8Array(1_000).fill(7).subarray(3, 13);
     const shared = new Uint8Array(new SharedArrayBuffer(1_000)).fill(7).subarray(3, 13);
     const [{ data }] = chunk(1_000, [0, 10]) as [Frame];

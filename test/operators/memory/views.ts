@@ -1,30 +1,30 @@
 import { setImmediate } from 'node:timers/promises';
 import { Frame } from '../../../src/protocol/frame.js';
 
-/** Frames as a socket gives them: views of one buffer, which is filled with other bytes each time. */
+/** Creates frames as a socket does: views of one buffer, which is filled with other bytes each time. */
 export const chunk = (bytes: number, ...views: readonly (readonly [start: number, end: number])[]): Frame[] => {
   const buffer = Buffer.allocUnsafeSlow(bytes);
   for (let n = 0; n < bytes; n += 1) buffer[n] = n % 251;
   return views.map(([start, end]) => new Frame('raw', buffer.subarray(start, end), false, 1, 1));
 };
 
-/** A chunk full of frames, side by side. */
+/** A chunk full of frames without space between them. */
 export const fullChunk = (frames: number, frameBytes: number): Frame[] =>
   chunk(
     frames * frameBytes,
     ...Array.from({ length: frames }, (_, n) => [n * frameBytes, (n + 1) * frameBytes] as const),
   );
 
-/** How large the buffers are that frames are views of. */
+/** Returns the sizes of the buffers of frames. */
 export const bufferSizes = (frames: readonly Frame[]): number[] => frames.map(({ data }) => data.buffer.byteLength);
 
-/** How many bytes frames keep alive. */
+/** Returns how many bytes frames keep alive. */
 export const aliveBytes = (frames: readonly Frame[]): number =>
   [...new Set(frames.map(({ data }) => data.buffer))].reduce((sum, { byteLength }) => sum + byteLength, 0);
 
-/** How many bytes frames have. */
+/** Returns the size of frames in bytes. */
 export const bytesOfAll = (frames: readonly Frame[]): number =>
   frames.reduce((sum, { data }) => sum + data.byteLength, 0);
 
-/** Waits until the event-loop turn is over, and what is still held has been copied. */
+/** Waits until the event-loop turn is over and all held frames have been copied. */
 export const endOfTurn = (): Promise<void> => setImmediate();

@@ -16,7 +16,7 @@ const [recordForever, recordTogether, recordAndEnd] = ['record-forever', 'record
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
-/** Records in a process of its own and kills that in full stream, as soon as a file has so many bytes. */
+/** Records in a separate process and kills it when a file has a number of bytes. */
 const recordAndKill = async (args: readonly string[], file: string, bytes: number): Promise<void> => {
   const child = spawn(process.execPath, [recordForever, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
   const exit = once(child, 'exit');
@@ -30,13 +30,13 @@ const numbersOf = async (path: string): Promise<(number | 'gap')[]> =>
 
 const upFrom = (first: number, count: number): number[] => Array.from({ length: count }, (_, n) => first + n);
 
-it('a recording survives a kill in full stream with at most its last line torn, and goes on behind it', async () => {
+it('a kill while recording tears at most the last line, and the next recording continues after it', async () => {
   const path = folder.path('feed.ndjson');
   await recordAndKill([path], path, 500_000);
   const bytes = readFileSync(path);
   const numbers = await numbersOf(path);
   expect(numbers.length).toBeGreaterThan(500);
-  // From the first one without a hole, and all lines that the file holds.
+  // The numbers begin at the first one, have no hole, and match all lines of the file.
   expect(numbers).toEqual(upFrom(0, numbers.length));
   expect(numbers).toHaveLength(bytes.toString().split('\n').length - 1);
 
@@ -44,7 +44,7 @@ it('a recording survives a kill in full stream with at most its last line torn, 
   expect(await numbersOf(path)).toEqual([...numbers, 'gap', -1]);
 }, 20_000);
 
-it('a path is recorded to by one process alone, and by another one after a kill', async () => {
+it('only one process can record to a path, and another one can after a kill', async () => {
   const path = folder.path('claimed.ndjson');
   const child = spawn(process.execPath, [recordForever, path], { stdio: ['ignore', 'ignore', 'inherit'] });
   const exit = once(child, 'exit');
@@ -62,7 +62,7 @@ it('a path is recorded to by one process alone, and by another one after a kill'
   expect(await numbersOf(path)).toEqual([...numbers, 'gap', -1]);
 }, 20_000);
 
-it('of processes that begin one recording at once, one records and the others are refused', async () => {
+it('of several processes that start one recording at the same time, one records and the others are refused', async () => {
   const path = folder.path('raced.ndjson');
   const children = [1, 2, 3, 4].map((number) => {
     const child = spawn(process.execPath, [recordTogether, path, String(number)], {
@@ -83,7 +83,7 @@ it('of processes that begin one recording at once, one records and the others ar
   expect(await numbersOf(path)).toEqual(Array.from({ length: 100 }, () => Number(winner)));
 }, 20_000);
 
-it('a program that ends itself, or throws, has recorded all that passed', async () => {
+it('a program that exits or throws has recorded all frames', async () => {
   for (const how of ['exit', 'throw']) {
     const path = folder.path(`${how}.ndjson`);
     spawnSync(process.execPath, [recordAndEnd, path, how], { stdio: 'ignore' });
@@ -91,12 +91,12 @@ it('a program that ends itself, or throws, has recorded all that passed', async 
   }
 }, 20_000);
 
-it('a recording survives a kill between its files', async () => {
+it('a kill during a rotation leaves a valid recording', async () => {
   const path = folder.path('rotated.ndjson');
   await recordAndKill([path, '0', '60000'], `${path}.7`, 1);
   const numbers = await numbersOf(path);
   expect(numbers).toEqual(upFrom(0, numbers.length));
-  // The first one may have written more files than it was waited for.
+  // The first process may have written more files before the kill.
   let next = 8;
   while (existsSync(`${path}.${next}`)) next += 1;
   await recordAndKill([path, '0', '60000'], `${path}.${next + 4}`, 1);

@@ -19,7 +19,7 @@ import {
 } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { Decoded, type FeedEvent, Frame, RecordingError, type RecordOptions, recordTo } from '../../../src/index.js';
-import { frameLine, gapLine } from '../../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../../src/operators/node/recording/recording-line.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { openFiles } from './support/open-files.js';
 import { frameAt, gapBetween, payloadsOf, replayed } from './support/recorded.js';
@@ -43,7 +43,7 @@ const lifecycle: readonly FeedEvent[] = [
   { type: 'reconnecting', at: 4, delayMs: 1, attempt: 1, verdict: 'renew' },
 ];
 
-/** Everything that a subscription was told. */
+/** All notifications of a subscription. */
 const told = (source: Observable<unknown>): unknown[] => {
   const seen: unknown[] = [];
   source.subscribe({
@@ -59,7 +59,7 @@ describe('recordTo', () => {
     new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(test);
   };
 
-  it('passes everything on at once, and leaves its source when the consumer leaves', () => {
+  it('forwards all events synchronously, and unsubscribes from its source with the subscriber', () => {
     run(({ hot, expectObservable, expectSubscriptions }) => {
       const values = { a: frameAt(1), b: frameAt(2), o: opened(3) };
       const source = hot(' -a-(bo)-a-b', values);
@@ -70,14 +70,14 @@ describe('recordTo', () => {
     });
   });
 
-  it('ends as its source ends', () => {
+  it('completes and errors with its source', () => {
     run(({ cold, expectObservable }) => {
       expectObservable(cold('-a-|').pipe(recordTo(fresh()))).toBe('-a-|');
       expectObservable(cold('-a-#').pipe(recordTo(fresh()))).toBe('-a-#');
     });
   });
 
-  it('writes frames and gaps, what was decoded as its frame, and nothing else', () => {
+  it('writes only frames and gaps, and a Decoded as its frame', () => {
     const path = fresh();
     const [one, two, gap] = [frameAt(10), frameAt(30), gapBetween(10, 20)];
     const events = [
@@ -98,7 +98,7 @@ describe('recordTo', () => {
     expect(text(path)).toBe(frameLine(one) + gapLine(gap) + frameLine(two));
   });
 
-  it('writes a gap for the time in which a feed was stopped, before the next frame', async () => {
+  it('writes a gap for the time during which a feed was stopped, before the next frame', async () => {
     const path = fresh();
     const { failure } = gapBetween(14, 20);
     const subscriptions = [
@@ -115,7 +115,7 @@ describe('recordTo', () => {
     ).toEqual([10, [14, 20], 30]);
   });
 
-  it('writes the frames of a relay as it writes any other', async () => {
+  it('writes relayed frames like other frames', async () => {
     const path = fresh();
     const data = new TextEncoder().encode('über');
     const relayed = new Frame<Uint8Array>('raw', data, false, 10, 2);
@@ -130,7 +130,7 @@ describe('recordTo', () => {
     ]);
   });
 
-  it('writes a frame before it passes it on', () => {
+  it('writes a frame before it forwards the frame', () => {
     const path = fresh();
     const source = new Subject<Frame>();
     source.pipe(recordTo(path), take(1)).subscribe();
@@ -139,7 +139,7 @@ describe('recordTo', () => {
     expect(source.observed).toBe(false);
   });
 
-  it('opens its file when it is subscribed to, before its source is', () => {
+  it('opens its file on subscription, before it subscribes to its source', () => {
     const path = fresh();
     const seen: boolean[] = [];
     const source = new Subject<Frame>();
@@ -153,7 +153,7 @@ describe('recordTo', () => {
     expect(source.observed).toBe(false);
   });
 
-  it('has the file whole when it tells of the end, and when the consumer has left', () => {
+  it('has written the complete file when it completes or errors, and after unsubscribing', () => {
     for (const end$ of [EMPTY, throwError(() => new Error('end'))]) {
       const path = fresh();
       const source = new Subject<Frame>();
@@ -178,14 +178,14 @@ describe('recordTo', () => {
   it.each([
     ['completes', EMPTY],
     ['errors', throwError(() => new Error('a bad key'))],
-  ])('leaves no empty file behind when its source %s before the first line', (_how, source) => {
+  ])('removes the empty file when its source %s before the first line', (_how, source) => {
     const path = fresh();
     told(source.pipe(recordTo(path)));
     told(merge(of(...lifecycle), source).pipe(recordTo(path)));
     expect(existsSync(path)).toBe(false);
   });
 
-  it('leaves no empty file behind when its consumer leaves before the first line', () => {
+  it('removes the empty file when the subscriber unsubscribes before the first line', () => {
     const path = fresh();
     const subscription = NEVER.pipe(recordTo(path)).subscribe();
     expect(existsSync(path)).toBe(true);
@@ -193,7 +193,7 @@ describe('recordTo', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('listens once for the exit of the process, however many record', () => {
+  it('adds one exit listener for all recordings', () => {
     const before = process.listenerCount('exit');
     const recordings = new Subscription();
     for (let n = 0; n < 11; n += 1) recordings.add(NEVER.pipe(recordTo(fresh())).subscribe());
@@ -206,7 +206,7 @@ describe('recordTo', () => {
     const home = process.cwd();
     afterEach(() => process.chdir(home));
 
-    it('writes every file to the folder that was the working directory when it was subscribed to', async () => {
+    it('resolves the path on subscription, for all files', async () => {
       const [first, second] = [folder.path('first'), folder.path('second')];
       mkdirSync(first);
       mkdirSync(second);
@@ -224,7 +224,7 @@ describe('recordTo', () => {
     });
   });
 
-  it('writes while the stream goes on', async () => {
+  it('writes while the source emits', async () => {
     const path = fresh();
     const source = new Subject<Frame>();
     const subscription = source.pipe(recordTo(path)).subscribe();
@@ -234,7 +234,7 @@ describe('recordTo', () => {
     subscription.unsubscribe();
   });
 
-  it('takes a frame that its consumer brings about inside next, in its place', () => {
+  it('records a frame that the subscriber causes inside `next`, in order', () => {
     const path = fresh();
     const source = new Subject<Frame>();
     source.pipe(recordTo(path)).subscribe((frame) => {
@@ -245,14 +245,14 @@ describe('recordTo', () => {
     expect(text(path)).toBe(frameLine(frameAt(1)) + frameLine(frameAt(2)));
   });
 
-  describe('going on behind what is there', () => {
+  describe('appending to an existing recording', () => {
     const first = frameLine(frameAt(1_000));
 
     it.each([
       ['a frame', [frameAt(5_000)], 5_000],
       ['the opening of a connection', [...lifecycle.slice(0, 2), opened(4_900), frameAt(5_000)], 4_900],
       ['a gap', [gapBetween(4_000, 4_500), frameAt(5_000)], 4_500],
-    ])('records the time between as a gap, up to the first sign of life: %s', async (_what, events, to) => {
+    ])('records the time in between as a gap, up to the first event: %s', async (_what, events, to) => {
       const path = fresh();
       writeFileSync(path, first);
       of(...events)
@@ -280,7 +280,7 @@ describe('recordTo', () => {
       expect((await replayed(path))[1]).toMatchObject({ type: 'gap', from: 7_000, durationMs: 2_000 });
     });
 
-    it('writes nothing when nothing comes', () => {
+    it('writes nothing when its source emits nothing', () => {
       const path = fresh();
       writeFileSync(path, first);
       of(...lifecycle.slice(0, 2))
@@ -289,14 +289,14 @@ describe('recordTo', () => {
       expect(text(path)).toBe(first);
     });
 
-    it('has no negative length when the clock was set back meanwhile', async () => {
+    it('records no negative duration when the clock was set back', async () => {
       const path = fresh();
       writeFileSync(path, first);
       of(frameAt(400)).pipe(recordTo(path)).subscribe();
       expect((await replayed(path))[1]).toMatchObject({ type: 'gap', from: 400, to: 400, durationMs: 0 });
     });
 
-    it('goes on with each subscription, and cuts a torn line off first', async () => {
+    it('appends with each subscription, and removes a torn line first', async () => {
       const path = fresh();
       const source$ = of(frameAt(1, 'a'), frameAt(2, 'b')).pipe(recordTo(path, { maxFileBytes: 300 }));
       source$.subscribe();
@@ -317,7 +317,7 @@ describe('recordTo', () => {
       config.onUnhandledError = onUnhandledError;
     });
 
-    it('errors at once, and does not subscribe to its source', () => {
+    it('errors immediately, and does not subscribe to its source', () => {
       run(({ cold, expectObservable, expectSubscriptions }) => {
         const source = cold('-a-|');
         const path = folder.path('missing/feed.ndjson');
@@ -327,14 +327,14 @@ describe('recordTo', () => {
       });
     });
 
-    it('leaves a file alone that is no recording', () => {
+    it('does not change a file that is not a recording', () => {
       const path = fresh();
       writeFileSync(path, 'root:x:0:0\n');
       expect(told(NEVER.pipe(recordTo(path)))).toEqual([['error', expect.any(RecordingError)]]);
       expect(text(path)).toBe('root:x:0:0\n');
     });
 
-    // The device of Linux that is always full.
+    // A Linux device that is always full.
     const full = (options?: RecordOptions) => {
       const source = new Subject<Frame>();
       return { source, seen: told(source.pipe(recordTo('/dev/full', options))) };
@@ -345,7 +345,7 @@ describe('recordTo', () => {
       message: 'Cannot write the recording /dev/full: no space is left on the disk.',
     });
 
-    it('ends the stream with a disk that is full', async () => {
+    it('errors when the disk is full', async () => {
       const { source, seen } = full();
       source.next(frameAt(1));
       await waitFor(() => seen.length > 1);
@@ -354,14 +354,14 @@ describe('recordTo', () => {
       expect(openFiles()).not.toContain('/dev/full');
     });
 
-    it('errors in place of completing when the last lines cannot be written', () => {
+    it('errors instead of completing when the last lines cannot be written', () => {
       const { source, seen } = full();
       source.next(frameAt(1));
       source.complete();
       expect(seen).toEqual([frameAt(1), ['error', noSpace]]);
     });
 
-    it('tells a function instead, and the stream goes on', async () => {
+    it('calls `onError` instead, and the stream continues', async () => {
       const onError = jest.fn();
       const { source, seen } = full({ onError });
       source.next(frameAt(1));
@@ -372,7 +372,7 @@ describe('recordTo', () => {
       expect(onError.mock.calls).toEqual([[noSpace]]);
     });
 
-    it('ends the stream with what that function throws', async () => {
+    it('errors with an error that `onError` throws', async () => {
       const failure = new Error('of the user');
       const onError = (): never => {
         throw failure;
@@ -383,7 +383,7 @@ describe('recordTo', () => {
       expect(seen).toEqual([frameAt(1), ['error', failure]]);
     });
 
-    it('tells RxJS when nobody listens any more: at unsubscription, and after the error of the source', async () => {
+    it('reports a failure as unhandled when there is no subscriber: at unsubscription, and after the error of the source', async () => {
       const unhandled: unknown[] = [];
       config.onUnhandledError = (error) => unhandled.push(error);
       const left = new Subject<Frame>();
@@ -409,13 +409,13 @@ describe('recordTo', () => {
       ['f', { maxFileBytes: '7' as unknown as number }, '`maxFileBytes` must be a number of bytes, 1 or more'],
       ['f', { onError: 'ignore' as 'error' }, "`onError` must be 'error' or a function"],
       ['f', { maxFiles: 3 }, '`maxFiles` must be left out: the options are maxFileBytes, maxWaitingBytes, onError'],
-    ])('are checked in the call itself: %j, %j', (path, options, message) => {
+    ])('are checked when the operator is called: %j, %j', (path, options, message) => {
       expect(() => recordTo(path, options as RecordOptions)).toThrow(
         expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) }),
       );
     });
 
-    it('may be named, also where they are the default', () => {
+    it('may be the defaults', () => {
       const options = { maxFileBytes: 1, maxWaitingBytes: 1, onError: 'error' } as const;
       expect(() => recordTo(fresh(), options)).not.toThrow();
     });

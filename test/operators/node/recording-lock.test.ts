@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { waitFor } from '../../support/wait-for.js';
 
-// Who may record to a path, with programs of the library as it is built: when a recorder ends, however it does, the next one may.
+// Tests which process may record to a path, with the built library: after a recorder has ended in any way, the next one may record.
 
 const folder = tempFolder();
 const program = (name: string): string => new URL(`programs/${name}.mjs`, import.meta.url).pathname;
@@ -36,7 +36,7 @@ const kill = async (child: ChildProcess): Promise<void> => {
 
 const isRecorded = (path: string) => (): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
-/** What another process says that records one frame to a path: that it did, or why not. */
+/** Records one frame in another process, and returns `recorded` or why it was refused. */
 const recordAfter = (path: string, through: readonly string[] = []): string => {
   const [command, ...args] = [...through, process.execPath, recordOnce, path];
   return execFileSync(command, args, { encoding: 'utf8' }).trimEnd();
@@ -45,9 +45,9 @@ const recordAfter = (path: string, through: readonly string[] = []): string => {
 const refused = (path: string): string =>
   `Cannot write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.`;
 
-it('a recorder that was killed and that its parent does not reap refuses nobody', async () => {
+it('a killed recorder whose parent has not read its exit status does not keep the lock', async () => {
   const path = folder.path('zombie.ndjson');
-  // The shell becomes a program that never asks what has become of its children.
+  // The shell is replaced by a program that never reads the exit status of its children.
   const parent = begin('sh', '-c', `"$0" "$@" & echo $!; exec sleep 600`, process.execPath, recordForever, path);
   const [line] = (await once(parent.stdout!.setEncoding('utf8'), 'data')) as [string];
   const pid = Number(line);
@@ -58,7 +58,7 @@ it('a recorder that was killed and that its parent does not reap refuses nobody'
   expect(recordAfter(path)).toBe('recorded');
 }, 60_000);
 
-it('a worker thread that was terminated refuses nobody, in its own process neither', async () => {
+it('a terminated worker thread does not keep the lock, not even within its process', async () => {
   const path = folder.path('worker.ndjson');
   const worker = new Worker(recordForever, { argv: [path] });
   await waitFor(isRecorded(path), { limitMs: 30_000 });
@@ -71,14 +71,14 @@ it('a worker thread that was terminated refuses nobody, in its own process neith
   await once(next, 'exit');
 }, 60_000);
 
-/** Runs a program as one of another container would run: it sees no process but its own. Where that is not allowed, as any process. */
+/** Runs a program as in another container, where it sees only its own process. If the system does not allow this, runs a normal process. */
 const apart = (): readonly string[] => {
   const command = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child=SIGKILL'];
   const { status } = spawnSync('unshare', [...command.slice(1), 'true']);
   return status === 0 ? command : [];
 };
 
-it('two that cannot see each other exclude each other: of two containers that share a folder', async () => {
+it('two recorders in containers that share a folder exclude each other', async () => {
   const path = folder.path('apart.ndjson');
   const [command, ...args] = [...apart(), process.execPath, recordForever, path];
   const first = begin(command, ...args);
@@ -88,9 +88,9 @@ it('two that cannot see each other exclude each other: of two containers that sh
   await waitFor(() => recordAfter(path, apart()) === 'recorded', { limitMs: 30_000 });
 }, 60_000);
 
-it('a disk that takes nothing leaves nothing behind that refuses the next recorder', () => {
+it('a full disk does not leave a file that refuses the next recorder', () => {
   const path = folder.path('full.ndjson');
-  // Files can be made, but no byte can be written to them.
+  // Files can be created, but no byte can be written.
   const full = ['sh', '-c', `trap '' XFSZ; ulimit -f 0; exec "$0" "$@"`];
   expect(recordAfter(path, full)).toBe(
     `Cannot write the recording ${path}: the file is larger than this operating system allows.`,
@@ -99,7 +99,7 @@ it('a disk that takes nothing leaves nothing behind that refuses the next record
   expect(recordAfter(path)).toBe('recorded');
 }, 60_000);
 
-it('the native package is loaded when a recording begins, not with the library', () => {
+it('the native package is loaded when a recording begins', () => {
   const path = folder.path('loaded.ndjson');
   const said = execFileSync(process.execPath, [whatIsLoaded, path], { encoding: 'utf8' });
   expect(JSON.parse(said)).toEqual([false, true]);

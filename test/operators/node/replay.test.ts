@@ -1,10 +1,10 @@
-import { afterAll, describe, expect, it } from '@jest/globals';
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { from, lastValueFrom, take, tap, toArray } from 'rxjs';
+import { jsonFormat } from '../../../src/cli/output/format.js';
 import { Frame, type Gap, recordTo, replay$, type ReplayOptions, type ReplayProgress } from '../../../src/index.js';
-import { frameLine } from '../../../src/operators/node/recording-line.js';
-import { eventRecord, frameRecord } from '../../../src/cli/output/record.js';
+import { frameLine } from '../../../src/operators/node/recording/recording-line.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { openFiles } from './support/open-files.js';
 import { essence, frameAt, gapBetween, payloadsOf, replayed, sequences } from './support/recorded.js';
@@ -20,7 +20,7 @@ const record = (events: readonly (Frame | Gap)[], path = fresh(), maxFileBytes =
   return path;
 };
 
-// Of nothing there is no recording.
+// A recording without events has no file.
 const recordings = sequences.filter(({ length }) => length > 0);
 
 afterAll(async () => {
@@ -28,8 +28,8 @@ afterAll(async () => {
   await waitFor(() => !left());
 });
 
-describe('what was recorded', () => {
-  it('is replayed the same, byte for byte, whatever it was and wherever it was rotated', async () => {
+describe('a replay of a recording', () => {
+  it('emits the same bytes for any payloads and any rotation', async () => {
     const sizes = fc.oneof(fc.constant(Infinity), fc.integer({ min: 1, max: 2_000 }));
     await fc.assert(
       fc.asyncProperty(recordings, sizes, async (events, maxFileBytes) => {
@@ -40,7 +40,7 @@ describe('what was recorded', () => {
     );
   });
 
-  it('goes on from the offset of any event', async () => {
+  it('continues from the offset of any event', async () => {
     await fc.assert(
       fc.asyncProperty(recordings, fc.integer({ min: 1, max: 1_500 }), fc.nat(), async (events, maxFileBytes, pick) => {
         const path = record(events, fresh(), maxFileBytes);
@@ -53,15 +53,15 @@ describe('what was recorded', () => {
     );
   });
 
-  it('may be what `listen --json` wrote', async () => {
+  it('accepts the output of `listen --json`', async () => {
     const [frame, gap] = [frameAt(10), gapBetween(10, 20)];
-    const opened = eventRecord({ type: 'opened', at: 1, feed: 'market', connection: 1 });
+    const lines = [{ type: 'opened', at: 1, feed: 'market', connection: 1 } as const, frame, gap].map(jsonFormat);
     const path = fresh();
-    writeFileSync(path, `${opened}\n${frameRecord(frame)}\n${eventRecord(gap)}\n{"type":"stopped","at":30}\n`);
+    writeFileSync(path, `${lines.join('')}{"type":"stopped","at":30}\n`);
     expect((await replayed(path)).map(essence)).toEqual([frame, gap].map(essence));
   });
 
-  it('survives every way in which its last line can be torn', async () => {
+  it('works for every possible length of a torn last line', async () => {
     const path = record([frameAt(1, 'a'), frameAt(2, 'é"\n')]);
     const whole = readFileSync(path);
     const first = whole.indexOf(0x0a) + 1;
@@ -89,7 +89,7 @@ describe('a recording that ends in a torn line', () => {
     ['that a power cut has filled with zeros, newline and all', '\0'.repeat(30) + '\n', 31],
     ['that is not readable, before one that has no newline', `{"type":"fra\n${three.slice(0, 7)}`, 20],
     ['before an empty line', '{"type":"fra\n\n', 14],
-  ])('reports where the line begins and how many bytes are left out: one %s', async (_which, torn, bytes) => {
+  ])('reports the position and length of the torn line: one %s', async (_which, torn, bytes) => {
     const path = fresh();
     writeFileSync(path, one + two + torn);
     expect(await tornIn(path)).toMatchObject({ frames: 2, torn: { at: from, bytes } });
@@ -97,20 +97,20 @@ describe('a recording that ends in a torn line', () => {
     expect(await tornIn(path, { offset: from })).toMatchObject({ frames: 0, torn: { at: from, bytes } });
   });
 
-  it('counts over all files', async () => {
+  it('counts bytes over all files', async () => {
     const path = fresh();
     writeFileSync(path, one);
     writeFileSync(`${path}.1`, two + three.slice(0, -1));
     expect(await tornIn(path)).toMatchObject({ frames: 2, torn: { at: from, bytes: three.length - 1 } });
   });
 
-  it('reports it when there is nothing else', async () => {
+  it('reports the torn line of a recording without other lines', async () => {
     const path = fresh();
     writeFileSync(path, '{"type":');
     expect(await tornIn(path)).toEqual({ frames: 0, torn: { at: 0, bytes: 8 }, told: 2 });
   });
 
-  it('reports nothing of a recording that is whole, nor of one that is left before its end', async () => {
+  it('reports no torn line for a complete recording, or when the subscriber unsubscribes before the end', async () => {
     const path = fresh();
     writeFileSync(path, one + two);
     expect(await tornIn(path)).toEqual({ frames: 2, torn: undefined, told: 2 });
@@ -124,7 +124,7 @@ describe('a recording that ends in a torn line', () => {
 });
 
 describe('replay$', () => {
-  it('opens nothing before it is subscribed to, and reads anew for each subscription', async () => {
+  it('opens the file on subscription, and reads it again for each subscription', async () => {
     const path = fresh();
     const replay = replay$(path, { speed: Infinity });
     record([frameAt(1, 'a')], path);
@@ -133,7 +133,7 @@ describe('replay$', () => {
     expect(await all()).toHaveLength(1);
   });
 
-  it('reads every file from the folder that was the working directory when it was subscribed to', async () => {
+  it('resolves a relative path on subscription, for all files', async () => {
     const home = process.cwd();
     const name = 'relative';
     record([frameAt(1, 'a'), frameAt(2, 'b')], folder.path(name), 1);
@@ -143,21 +143,21 @@ describe('replay$', () => {
     expect(await payloads).toEqual(['a', 'b']);
   });
 
-  it('keeps the recorded spacing by the clock', async () => {
+  it('keeps the recorded intervals', async () => {
     const path = record([frameAt(1_000), frameAt(1_060), gapBetween(1_060, 1_120)]);
     const startedAt = performance.now();
     expect(await replayed(path, { speed: 1 })).toHaveLength(3);
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(115);
   });
 
-  it('has a speed of 1 unless told otherwise', async () => {
+  it('has a speed of 1 by default', async () => {
     const path = record([frameAt(0), frameAt(60)]);
     const startedAt = performance.now();
     await lastValueFrom(replay$(path));
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(55);
   });
 
-  it('stops in next at once, and closes its file', async () => {
+  it('stops immediately when the subscriber unsubscribes in `next`, and closes its file', async () => {
     const path = record(Array.from({ length: 50 }, (_, n) => frameAt(n)));
     let seen = 0;
     await lastValueFrom(
@@ -169,7 +169,7 @@ describe('replay$', () => {
     expect(seen).toBe(3);
   });
 
-  it('holds no whole file: a large one is read piece by piece', async () => {
+  it('reads a large file in chunks', async () => {
     const path = record(Array.from({ length: 20 }, (_, n) => frameAt(n, 'x'.repeat(100_000))));
     const told: ReplayProgress[] = [];
     await replayed(path, { onProgress: (progress) => told.push(progress) });
@@ -178,15 +178,15 @@ describe('replay$', () => {
     expect(told.at(-1)).toEqual({ bytes: totalBytes, totalBytes, frames: 20, at: 19, torn: undefined });
   });
 
-  it('gives frames bytes of their own: none holds a piece of the file', async () => {
+  it('copies the bytes of each frame, so that no frame keeps a chunk in memory', async () => {
     const path = record([frameAt(1, 'x'.repeat(20_000)), frameAt(2, 'y')]);
-    // A piece has 256 KiB; Node's own pool, which small buffers come from, 8 or 64 KiB and a little.
+    // A chunk has 256 KiB. The pool of Node for small buffers has 8 or 64 KiB and a little more.
     const poolBytes = 70_000;
     for (const event of await replayed(path))
       expect(event.type === 'frame' && event.data.buffer.byteLength).toBeLessThanOrEqual(poolBytes);
   });
 
-  it('errors for a file that is not there, and for a line that is not readable, without showing it', async () => {
+  it('errors for a missing file and for an invalid line, without showing the line', async () => {
     await expect(replayed(folder.path('missing'))).rejects.toMatchObject({ name: 'RecordingError' });
     const path = record([frameAt(1)]);
     appendFileSync(path, '{"secret\n');
@@ -212,7 +212,7 @@ describe('replay$', () => {
       { sped: 1 } as ReplayOptions,
       '`sped` must be left out: the options are speed, offset, onProgress, scheduler',
     ],
-  ])('checks its options in the call itself: %j, %j', (path, options, message) => {
+  ])('checks its options when it is called: %j, %j', (path, options, message) => {
     expect(() => replay$(path, options)).toThrow(
       expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) }),
     );

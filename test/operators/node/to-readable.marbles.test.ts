@@ -9,9 +9,9 @@ import { marbles } from '../stream.js';
 
 const mine = new Error('mine');
 
-/** What a diagram can do with a stream: read it, destroy it. */
+/** The actions of a diagram on a stream: read it, destroy it. */
 const acts: Readonly<Record<string, (stream: Readable) => string>> = {
-  // Nothing is ready: `o`.
+  // `o`: no chunk is ready.
   r: (stream) => (stream.read() as string | null) ?? 'o',
   x: (stream) => {
     stream.destroy();
@@ -23,7 +23,7 @@ interface Diagrams {
   readonly source: string;
   /** `r` and `x`: see `acts`. One for each stream. */
   readonly acts: readonly string[];
-  /** What comes of it: the chunk that was read, or `o`. */
+  /** The results of the actions: the chunk that was read, or `o`. */
   readonly given: readonly string[];
   readonly subs: readonly string[];
 }
@@ -31,7 +31,7 @@ interface Diagrams {
 /** How a stream was closed: by an error, at its end, or before that. */
 type Closed = Error | 'ended' | 'destroyed';
 
-/** Runs what the diagrams show; gives the reports of drops, each with when it was told, and how each stream was closed. */
+/** Runs the diagrams. Returns the reports of drops with their times, and how each stream was closed. */
 const check = async (
   diagrams: Diagrams,
   options: ReadableOptions<string> = {},
@@ -73,7 +73,7 @@ describe('the subscription of toReadable', () => {
     expect(closed).toEqual(['ended']);
   });
 
-  it('is never made without a read', async () => {
+  it('does not begin without a read', async () => {
     const { closed } = await check({ source: '-a|', acts: ['-', '--x-r'], given: ['-', '--x-o'], subs: [] });
     expect(closed).toEqual(['destroyed', 'destroyed']);
   });
@@ -93,7 +93,7 @@ describe('the subscription of toReadable', () => {
     });
   });
 
-  it('ends with the error of the source, which closes the stream after the chunks that wait', async () => {
+  it('ends with the error of the source, which closes the stream after the waiting chunks', async () => {
     const { closed } = await check({
       source: '  -a-b-#',
       acts: ['  r------rrr'],
@@ -113,7 +113,7 @@ describe('the subscription of toReadable', () => {
     expect(closed).toEqual([expect.objectContaining({ message: expect.stringContaining('null cannot be a chunk') })]);
   });
 
-  it('is one for each stream, from its first read to its own end', async () => {
+  it('is separate for each stream', async () => {
     await check({
       source: '  -a-b-c-|',
       acts: ['  r-r-x------', '---r-r-r-r-r', '-------x'],
@@ -124,7 +124,7 @@ describe('the subscription of toReadable', () => {
 });
 
 describe('the bounds of toReadable', () => {
-  it('drop the oldest while the source is read on; one chunk is ready in the stream', async () => {
+  it('drop the oldest values while the source emits; one chunk is ready in the stream', async () => {
     const source = '  -a-b-c-d-|';
     const acts = ['   r-------rrr'];
     const subs = ['   ^--------!'];
@@ -135,7 +135,7 @@ describe('the bounds of toReadable', () => {
     expect((await check({ ...more, given: ['o-------abcd'] }, { capacity: 3 })).reports).toEqual([]);
   });
 
-  it('drop the newest where the policy says so', async () => {
+  it("drop the newest values with `overflow: 'drop-newest'`", async () => {
     const source = '  -a-b-c-d-e-|';
     const acts = ['   r-----r-r-r-r'];
     const given = ['  o-----a-b-d-e'];
@@ -144,7 +144,7 @@ describe('the bounds of toReadable', () => {
     expect(reports).toMatchObject([[6, { dropped: 1, from: 5, to: 5 }]]);
   });
 
-  it('end the subscription with the value that is too many, where the policy says so', async () => {
+  it("end the subscription at the first value too many with `overflow: 'error'`", async () => {
     const source = '  -a-b-c-d-|';
     const acts = ['   r--------rrr'];
     const given = ['  o--------abo'];
@@ -154,7 +154,7 @@ describe('the bounds of toReadable', () => {
     expect(closed).toEqual([expect.objectContaining({ name: 'OverflowError' })]);
   });
 
-  it('count what waits when the stream is destroyed, at that time', async () => {
+  it('count the waiting values as dropped when the stream is destroyed', async () => {
     const source = '  -a-b-c-d-|';
     const acts = ['   r-----x'];
     const given = ['  o-----x'];

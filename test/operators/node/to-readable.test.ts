@@ -12,7 +12,7 @@ import { bufferSizes, chunk, fullChunk } from '../memory/views.js';
 
 const mine = new Error('mine');
 
-/** A stream over a source to push to. */
+/** A stream of a subject. */
 const bench = (options: ReadableOptions<number> = {}) => {
   const source = new Subject<number>();
   const reports: DropReport[] = [];
@@ -20,7 +20,7 @@ const bench = (options: ReadableOptions<number> = {}) => {
   return { source, reports, stream };
 };
 
-/** A writable that takes a chunk when the test lets it. */
+/** A writable that accepts a chunk when the test calls a function. */
 const slowWriter = () => {
   const seen: unknown[] = [];
   let taken: (() => void) | undefined;
@@ -40,11 +40,11 @@ const slowWriter = () => {
 };
 
 describe('toReadable', () => {
-  it('streams every value, in order, and ends with the source', async () => {
+  it('emits every value in order, and ends with the source', async () => {
     expect(await toReadable()(range(1, 1_000)).toArray()).toEqual(Array.from({ length: 1_000 }, (_, i) => i + 1));
   });
 
-  it('streams to those who listen for `data`, in the turn of the value', async () => {
+  it('emits `data` in the same turn as the value', async () => {
     const { source, stream } = bench();
     const seen: unknown[] = [];
     stream.on('data', (value) => seen.push(value));
@@ -64,14 +64,14 @@ describe('toReadable', () => {
     expect(await stream.toArray()).toEqual([1]);
   });
 
-  it('streams bytes and texts as bytes', async () => {
+  it('emits byte arrays and strings as bytes', async () => {
     const stream = toReadable({ objectMode: false })(from(['ab', Buffer.from('c'), new Uint8Array([100]), '', 'e']));
     expect(stream.readableObjectMode).toBe(false);
     const read = await stream.toArray();
     expect(Buffer.concat(read as Buffer[]).toString()).toBe('abcde');
   });
 
-  it('holds what its reader is not ready for, and drops the oldest beyond its bounds', async () => {
+  it('queues values for a busy reader, and drops the oldest when the queue is full', async () => {
     const { source, stream, reports } = bench({ capacity: 2 });
     const { writer, seen, takeOne } = slowWriter();
     const piped = pipeline(stream, writer);
@@ -100,7 +100,7 @@ describe('toReadable', () => {
     expect(seen).toEqual(Array.from({ length: 50 }, (_, i) => String((i + 1) * 2)));
   });
 
-  it('is destroyed with the error of the source, after the values that wait', async () => {
+  it('is destroyed with the error of the source, after the waiting values', async () => {
     const { source, stream } = bench();
     const { writer, seen, takeOne } = slowWriter();
     const piped = pipeline(stream, writer).catch((error: unknown) => error);
@@ -112,31 +112,34 @@ describe('toReadable', () => {
     expect(seen).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it.each(['data', 'readable', 'for await'])('gives whoever reads by %s all values before the error', async (how) => {
-    const source = new Observable<number>((subscriber) => {
-      [1, 2, 3].forEach((n) => subscriber.next(n));
-      subscriber.error(mine);
-    });
-    const stream = toReadable()(source);
-    const seen: unknown[] = [];
-    if (how === 'for await') {
-      const loop = async () => {
-        for await (const value of stream) seen.push(value);
-      };
-      await expect(loop()).rejects.toBe(mine);
-    } else {
-      const failed = once(stream, 'close').catch((error: unknown) => error);
-      if (how === 'data') stream.on('data', (value) => seen.push(value));
-      else
-        stream.on('readable', () => {
-          for (let value: unknown; (value = stream.read()) !== null;) seen.push(value);
-        });
-      expect(await failed).toBe(mine);
-    }
-    expect(seen).toEqual([1, 2, 3]);
-  });
+  it.each(['data', 'readable', 'for await'])(
+    'delivers all values before the error to a reader that uses %s',
+    async (how) => {
+      const source = new Observable<number>((subscriber) => {
+        [1, 2, 3].forEach((n) => subscriber.next(n));
+        subscriber.error(mine);
+      });
+      const stream = toReadable()(source);
+      const seen: unknown[] = [];
+      if (how === 'for await') {
+        const loop = async () => {
+          for await (const value of stream) seen.push(value);
+        };
+        await expect(loop()).rejects.toBe(mine);
+      } else {
+        const failed = once(stream, 'close').catch((error: unknown) => error);
+        if (how === 'data') stream.on('data', (value) => seen.push(value));
+        else
+          stream.on('readable', () => {
+            for (let value: unknown; (value = stream.read()) !== null;) seen.push(value);
+          });
+        expect(await failed).toBe(mine);
+      }
+      expect(seen).toEqual([1, 2, 3]);
+    },
+  );
 
-  it('gives the chunk that it had ready before the error', async () => {
+  it('delivers the chunk in the stream before the error', async () => {
     const { source, stream } = bench();
     const seen: unknown[] = [];
     stream.read();
@@ -147,7 +150,7 @@ describe('toReadable', () => {
     expect([await closed, seen]).toEqual([mine, [1]]);
   });
 
-  it('gives an Error to whoever listens, when the source ended with something else', async () => {
+  it('is destroyed with an Error when the source errors with another value', async () => {
     for (const thrown of [undefined, 'a text']) {
       // eslint-disable-next-line rxjs-x/throw-error -- an error may be any value
       const stream = toReadable()(throwError(() => thrown));
@@ -159,7 +162,7 @@ describe('toReadable', () => {
     }
   });
 
-  it('unsubscribes at once when it is destroyed, and what waits counts as dropped', async () => {
+  it('unsubscribes immediately when it is destroyed, and counts the waiting values as dropped', async () => {
     for (const error of [undefined, mine]) {
       const { source, stream, reports } = bench();
       stream.read();
@@ -173,14 +176,14 @@ describe('toReadable', () => {
     }
   });
 
-  it('does not subscribe when it is destroyed before it is read', async () => {
+  it('does not subscribe when it is destroyed before the first read', async () => {
     const { source, stream } = bench();
     stream.destroy();
     await once(stream, 'close');
     expect(source.observed).toBe(false);
   });
 
-  it('can be destroyed by its own reader in the middle of a turn', async () => {
+  it('can be destroyed by its reader within a turn', async () => {
     const { source, stream, reports } = bench();
     const seen: unknown[] = [];
     stream.on('data', (value) => {
@@ -209,7 +212,7 @@ describe('toReadable', () => {
     await once(stream, 'close');
   });
 
-  it('is destroyed with an OverflowError where the policy says so', async () => {
+  it("is destroyed with an OverflowError with `overflow: 'error'`", async () => {
     const { source, stream, reports } = bench({ capacity: 1, overflow: 'error' });
     stream.read();
     [1, 2, 3].forEach((n) => source.next(n));
@@ -218,19 +221,19 @@ describe('toReadable', () => {
     expect(reports).toMatchObject([{ reason: 'overflow', dropped: 1, total: 1 }]);
   });
 
-  it('is destroyed with words when a value cannot be a chunk', async () => {
+  it('is destroyed with an explanation when a value cannot be a chunk', async () => {
     await expect(toReadable()(of(1, null)).toArray()).rejects.toThrow(/null cannot be a chunk/);
     const wrong = of({}) as unknown as Observable<string>;
     await expect(toReadable({ objectMode: false })(wrong).toArray()).rejects.toThrow(/chunk/);
   });
 
-  it('refuses options that cannot work, at once', () => {
+  it('refuses invalid options when it is called', () => {
     expect(() => toReadable({ objectMode: 1 as never })).toThrow(/`objectMode` must be true or false/);
     expect(() => toReadable({ capacity: -1 })).toThrow(/`capacity` must be a whole number, 1 or more, got -1/);
     expect(() => toReadable({ highWaterMark: 1 } as object)).toThrow(/`highWaterMark` must be left out/);
   });
 
-  it('gives the frame that waits in the stream itself a buffer of its own', async () => {
+  it('copies the frame that waits in the stream', async () => {
     const source = new Subject<Frame>();
     const stream = toReadable()(source);
     stream.read();
@@ -241,7 +244,7 @@ describe('toReadable', () => {
     stream.destroy();
   });
 
-  it('copies no frame that a loop over the stream takes within the turn', async () => {
+  it('does not copy a frame that a `for await` loop reads within the turn', async () => {
     const source = new Subject<Frame>();
     const stream = toReadable()(source);
     const taken: Frame[] = [];
@@ -257,7 +260,7 @@ describe('toReadable', () => {
     await loop;
   });
 
-  it('is a Readable for each Observable that it is called with', async () => {
+  it('creates a new Readable for each Observable', async () => {
     const make = toReadable<number>({ capacity: 5_000 });
     const [a, b] = [make(of(1)), make(of(2).pipe(map((n) => n)))];
     expect(a).toBeInstanceOf(Readable);

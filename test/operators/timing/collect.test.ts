@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { EMPTY, interval, of, Subject, tap, throwError } from 'rxjs';
-import { type Gatherer, gathered } from '../../../src/operators/timing/collect.js';
+import { type Collector, collect$ } from '../../../src/operators/timing/collect.js';
 import { marbles } from '../stream.js';
 
-/** Lets out what it has at a capital letter, at a tick and at the end. */
-const gatherer = (): Gatherer<string, string> & { tick(): void } => {
+/** Collects letters. They are ready at a capital letter, at a tick and at the end. */
+const collector = (): Collector<string, string> & { tick(): void } => {
   let waiting: string[] = [];
   const ready: string[] = [];
   const release = (): void => {
@@ -21,7 +21,7 @@ const gatherer = (): Gatherer<string, string> & { tick(): void } => {
     },
     tick: release,
     end: release,
-    *closed() {
+    *drain() {
       for (let next = ready.shift(); next !== undefined; next = ready.shift()) yield next;
     },
   };
@@ -30,105 +30,108 @@ const gatherer = (): Gatherer<string, string> & { tick(): void } => {
 const check = (source: string, expected: string, sub?: string, everyMs = 5): void =>
   marbles(({ cold, expectObservable, expectSubscriptions }) => {
     const source$ = cold(source);
-    const own = gatherer();
+    const own = collector();
     expectObservable(
-      gathered(source$, own, () => interval(everyMs).pipe(tap(() => own.tick()))),
+      collect$(source$, own, () => interval(everyMs).pipe(tap(() => own.tick()))),
       sub,
     ).toBe(expected);
     if (sub !== undefined) expectSubscriptions(source$.subscriptions).toBe(sub);
   });
 
-describe('gathered', () => {
-  it('lets out when a value says so, and at each tick', () => {
+describe('collect$', () => {
+  it('emits when `add` returns true, and at each tick', () => {
     const source = '  ab-C--d----e-';
     const sub = '     ^-----------!';
     const expected = '---(abC)--d--';
     check(source, expected, sub);
   });
 
-  it('lets the rest out before it completes or errors, and ends the ticks', () => {
+  it('emits the rest before it completes or errors, and stops the ticks', () => {
     check('ab|', '--(ab|)');
     check('ab#', '--(ab#)');
     check('|', '|');
   });
 
-  it('ends the ticks of a source that ends as it is subscribed to', () => {
+  it('stops the ticks of a source that ends during `subscribe`', () => {
     marbles(({ expectObservable }) => {
-      expectObservable(gathered(of('a', 'B', 'c'), gatherer(), () => interval(5))).toBe('(aBc|)');
-      expectObservable(gathered(EMPTY, gatherer(), () => interval(5))).toBe('|');
+      expectObservable(collect$(of('a', 'B', 'c'), collector(), () => interval(5))).toBe('(aBc|)');
+      expectObservable(collect$(EMPTY, collector(), () => interval(5))).toBe('|');
     });
   });
 
-  it('errors with what the gatherer throws, after what it had, and leaves the source', () => {
+  it('errors when the collector throws, after the results before, and unsubscribes from the source', () => {
     const source = new Subject<string>();
-    const told: unknown[] = [];
-    gathered(source, gatherer()).subscribe({ next: (each) => told.push(each), error: (error) => told.push(error) });
+    const emitted: unknown[] = [];
+    collect$(source, collector()).subscribe({
+      next: (each) => emitted.push(each),
+      error: (error) => emitted.push(error),
+    });
     source.next('a');
     source.next('!');
-    expect(told).toEqual(['a', new Error('mine')]);
+    expect(emitted).toEqual(['a', new Error('mine')]);
     expect(source.observed).toBe(false);
   });
 
-  it('ends in the middle when the consumer leaves', () => {
+  it('stops between two results when the consumer unsubscribes', () => {
     const source = new Subject<string>();
-    const told: string[] = [];
-    const subscription = gathered(source, gatherer()).subscribe((each) => {
-      told.push(each);
+    const emitted: string[] = [];
+    const subscription = collect$(source, collector()).subscribe((each) => {
+      emitted.push(each);
       if (each === 'a') subscription.unsubscribe();
     });
     source.next('a');
     source.next('b');
     source.next('C');
-    expect(told).toEqual(['a']);
+    expect(emitted).toEqual(['a']);
     expect(source.observed).toBe(false);
   });
 
-  it('lets the rest out before the error also when the consumer fails the source in the middle', () => {
+  it('emits the rest before the error also when the consumer makes the source error during an emission', () => {
     const source = new Subject<string>();
-    const told: unknown[] = [];
+    const emitted: unknown[] = [];
     const failure = new Error('failed');
-    gathered(source, gatherer()).subscribe({
+    collect$(source, collector()).subscribe({
       next: (each) => {
-        told.push(each);
+        emitted.push(each);
         if (each !== 'A') return;
         source.next('b');
         source.error(failure);
       },
-      error: (error) => told.push(error),
+      error: (error) => emitted.push(error),
     });
     source.next('A');
-    expect(told).toEqual(['A', 'b', failure]);
+    expect(emitted).toEqual(['A', 'b', failure]);
   });
 
-  it('tells the gatherer how the source ended', () => {
+  it('passes the error of the source to the collector', () => {
     const endings: unknown[] = [];
     const failure = new Error('failed');
-    const telling = (): Gatherer<string, string> => ({ ...gatherer(), end: (failure) => endings.push(failure) });
+    const telling = (): Collector<string, string> => ({ ...collector(), end: (failure) => endings.push(failure) });
     for (const source of [EMPTY, throwError(() => failure)])
-      gathered(source, telling()).subscribe({ error: () => undefined });
+      collect$(source, telling()).subscribe({ error: () => undefined });
     expect(endings).toEqual([undefined, { error: failure }]);
   });
 
-  it('keeps the order when the consumer sends back, and when it ends the source', () => {
+  it('keeps the order when the consumer pushes to the source, and when it ends the source', () => {
     const source = new Subject<string>();
-    const told: string[] = [];
-    gathered(source, gatherer()).subscribe({
+    const emitted: string[] = [];
+    collect$(source, collector()).subscribe({
       next: (each) => {
-        told.push(each);
+        emitted.push(each);
         if (each === 'a') source.next('C');
         if (each === 'C') source.complete();
       },
-      complete: () => told.push('|'),
+      complete: () => emitted.push('|'),
     });
     source.next('a');
     source.next('B');
-    expect(told).toEqual(['a', 'B', 'C', '|']);
+    expect(emitted).toEqual(['a', 'B', 'C', '|']);
   });
 
-  it('tells the ticks of each moment in which a value said so', () => {
+  it('passes the values for which `add` returns true to the ticks', () => {
     const source = new Subject<string>();
     const moments: unknown[] = [];
-    gathered(source, gatherer(), (added) => added.pipe(tap((moment) => moments.push(moment)))).subscribe();
+    collect$(source, collector(), (added) => added.pipe(tap((moment) => moments.push(moment)))).subscribe();
     for (const letter of 'aBcD') source.next(letter);
     expect(moments).toEqual(['B', 'D']);
   });

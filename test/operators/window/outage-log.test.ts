@@ -4,7 +4,7 @@ import { relayError } from '../../../src/protocol/failures/relay-error.js';
 import { disconnected, gapOf, issued, lost, opened, requested } from '../stream.js';
 
 describe('outageLog', () => {
-  it('gives a window the gaps that reach into it, as they are', () => {
+  it('returns the gaps that overlap a window, in full', () => {
     const log = outageLog();
     const gap = gapOf(13, 32);
     log.event(gap, 0, undefined);
@@ -14,14 +14,14 @@ describe('outageLog', () => {
     expect(within(20, 30)[0]).toBe(gap);
   });
 
-  it('counts a gap without length for the window that it lies in', () => {
+  it('counts a gap of 0 ms for the window that contains it', () => {
     const log = outageLog();
     const gap = gapOf(10, 10);
     log.event(gap, 0, undefined);
     expect([log.within(0, 10, 10), log.within(10, 20, 10), log.within(20, 30, 10)]).toEqual([[], [gap], []]);
   });
 
-  it('gives the gap so far of an outage that goes on, until its gap comes', () => {
+  it('returns the gap so far of an outage that is not over, until its gap arrives', () => {
     const log = outageLog();
     const outage = disconnected(13);
     log.event(outage, 0, undefined);
@@ -38,7 +38,7 @@ describe('outageLog', () => {
     expect(log.within(30, 40, 40)).toEqual([]);
   });
 
-  it('knows no gap of a connection to a relay that was resumed', () => {
+  it('has no gap for a resumed connection to a relay', () => {
     const log = outageLog();
     log.event({ type: 'disconnected', at: 15, failure: relayError({ code: 'relay-lost', endedAt: 15 }) }, 0, 12);
     log.event(opened(14), 0, 15);
@@ -48,7 +48,7 @@ describe('outageLog', () => {
     expect(log.within(20, 30, 30)).toHaveLength(1);
   });
 
-  it('gives a window no gap of an outage that begins behind it, also when it has one of its own', () => {
+  it('returns no gap of an outage that begins after the window, also when the window has another gap', () => {
     const log = outageLog();
     const gap = gapOf(1, 2);
     log.event(gap, 0, undefined);
@@ -56,7 +56,7 @@ describe('outageLog', () => {
     expect(log.within(0, 10, 15)).toEqual([gap]);
   });
 
-  it('ends an outage with the opening when no gap is told', () => {
+  it('ends an outage at the opening if no gap follows', () => {
     const log = outageLog();
     log.event(disconnected(13), 0, 12);
     log.event(opened(25), 0, 13);
@@ -68,7 +68,7 @@ describe('outageLog', () => {
     ]);
   });
 
-  it('takes a feed that is begun again without a word of its end for an outage since it was last heard', () => {
+  it('for a feed that is subscribed to again without an event of its end, the outage begins at the newest event', () => {
     const ends = [requested(20), opened(25, 1)];
     for (const events of [ends, ends.slice(1)]) {
       const log = outageLog();
@@ -77,8 +77,8 @@ describe('outageLog', () => {
       const [gap, ...more] = log.within(0, 100, 100);
       expect([gap?.from, gap?.to, gap?.durationMs, more]).toEqual([13, 25, 12, []]);
       const advice = 'Nothing to do: the frames of that time are missing.';
-      const told = { code: 'connection-closed', stage: 'stream', verdict: 'backoff', endedAt: 13, advice };
-      expect(gap?.failure).toMatchObject(told);
+      const emitted = { code: 'connection-closed', stage: 'stream', verdict: 'backoff', endedAt: 13, advice };
+      expect(gap?.failure).toMatchObject(emitted);
       expect(gap?.failure.message).toBe(`The feed ended, and was subscribed to again. ${advice}`);
     }
     const first = outageLog();
@@ -86,7 +86,7 @@ describe('outageLog', () => {
     expect(first.within(0, 100, 100)).toEqual([]);
   });
 
-  it('takes the error that a connection ended with for an outage that goes on', () => {
+  it('begins an outage at the error of a feed', () => {
     const log = outageLog();
     log.stop(new Error('a bug'));
     log.stop(undefined);
@@ -101,7 +101,7 @@ describe('outageLog', () => {
     expect(known.within(0, 10, 9).map(({ from }) => from)).toEqual([3]);
   });
 
-  it('forgets the gaps that are over, and those alone', () => {
+  it('removes only the gaps that are over', () => {
     const log = outageLog();
     for (const [from, to] of [
       [1, 2],
@@ -116,7 +116,7 @@ describe('outageLog', () => {
     expect(log.within(0, 100, 100)).toEqual([]);
   });
 
-  it('counts a gap that no event confirms for the windows of its own time alone', () => {
+  it('counts a gap that no event confirms only for the windows of its time', () => {
     const log = outageLog();
     log.event(disconnected(13), 10, 12);
     log.event(opened(25), 10, 13);
@@ -125,7 +125,7 @@ describe('outageLog', () => {
     expect(log.within(50, 60, 60)).toEqual([]);
   });
 
-  it('ends an outage with an item, when the events around it were left out', () => {
+  it('ends an outage at an item if the stream has no lifecycle events', () => {
     const log = outageLog();
     log.event(disconnected(13), 10, 12);
     log.item(25, 10);
@@ -133,7 +133,7 @@ describe('outageLog', () => {
     expect(log.within(30, 40, 40)).toEqual([]);
   });
 
-  it('counts a gap that comes late for the oldest window', () => {
+  it('counts a late gap for the oldest window', () => {
     const log = outageLog();
     log.event(gapOf(1, 2), 20, undefined);
     log.event(gapOf(13, 20), 20, undefined);

@@ -46,7 +46,7 @@ const windowsAt = (speed: number) =>
   );
 
 describe('windows over a recording', () => {
-  it('are the same at every speed: no clock calls a window in a recorded outage complete', async () => {
+  it('are the same at every speed: no clock makes a window in a recorded outage complete', async () => {
     const expected = [
       [0, 2, false, 1],
       [100, 0, false, 1],
@@ -59,9 +59,9 @@ describe('windows over a recording', () => {
     expect(await windowsAt(20)).toEqual(expected);
   });
 
-  it('leave no timer that could close them, and go by the clock again with the live feed behind it', () => {
+  it('leave no timer that could close them, and use the clock again when a live feed follows', () => {
     const scheduler = new VirtualTimeScheduler();
-    const told: string[] = [];
+    const emitted: string[] = [];
     const live$ = new Subject<FeedEvent>();
     const replayed = (text: string, at: number): Replayed => {
       const { feed, data } = frameOf(text);
@@ -69,20 +69,20 @@ describe('windows over a recording', () => {
     };
     concat(of(replayed('a', 3), replayed('b', 14)), live$)
       .pipe(tumblingWindow({ lengthMs: 10, scheduler }), words())
-      .subscribe((line) => told.push(line));
+      .subscribe((line) => emitted.push(line));
     const live: readonly FeedEvent[] = [requested(200), opened(205), frameOf('c', 206)];
     for (const event of live) scheduler.schedule(() => live$.next(event), timeOf(event));
     scheduler.maxFrames = 199;
     scheduler.flush();
-    expect(told).toEqual(['0-10 a']);
+    expect(emitted).toEqual(['0-10 a']);
     scheduler.maxFrames = 225;
     scheduler.flush();
-    expect(told.slice(1, -2).every((line) => / gap 14-\d+ incomplete$/.test(line))).toBe(true);
-    expect(told.slice(-2)).toEqual(['200-210 c gap 14-205 incomplete', '210-220']);
+    expect(emitted.slice(1, -2).every((line) => / gap 14-\d+ incomplete$/.test(line))).toBe(true);
+    expect(emitted.slice(-2)).toEqual(['200-210 c gap 14-205 incomplete', '210-220']);
     live$.complete();
   });
 
-  it('keep the time of what decodeEither made', async () => {
+  it('use the time of the outputs of decodeEither', async () => {
     const windows$ = from<FeedEvent[]>([opened(0), frameOf('1', 5), frameOf('"x"', 15), frameOf('3', 25)]).pipe(
       decodeEither(t.number),
       tumblingWindow({ lengthMs: 10, scheduler: stopped() }),
@@ -97,7 +97,7 @@ describe('windows over a recording', () => {
   });
 });
 
-describe('windows over a feed that somebody resubscribes', () => {
+describe('windows over a feed with a new subscription', () => {
   const first: readonly FeedEvent[] = [requested(0), opened(0), frameOf('a', 5), frameOf('b', 12)];
   const second: readonly FeedEvent[] = [
     requested(40),
@@ -107,7 +107,7 @@ describe('windows over a feed that somebody resubscribes', () => {
     frameOf('e', 60),
   ];
 
-  /** The feed stops with an error, and is subscribed to once more. */
+  /** A feed that stops with an error and has a second subscription. */
   const retried = () => {
     const attempts = [
       concat(
@@ -119,12 +119,12 @@ describe('windows over a feed that somebody resubscribes', () => {
     return defer(() => attempts.shift() ?? EMPTY).pipe(retry({ count: 1 }));
   };
 
-  it('are not complete while it was down, though nothing told of its end', () => {
-    const told: string[] = [];
+  it('are not complete during the outage, without an event of its beginning', () => {
+    const emitted: string[] = [];
     retried()
       .pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped() }), words())
-      .subscribe((line) => told.push(line));
-    expect(told).toEqual([
+      .subscribe((line) => emitted.push(line));
+    expect(emitted).toEqual([
       '0-10 a',
       '10-20 b gap 12-20 incomplete',
       '20-30 gap 12-30 incomplete',
@@ -135,53 +135,53 @@ describe('windows over a feed that somebody resubscribes', () => {
     ]);
   });
 
-  it('for as long as nothing was heard: from the last frame on', () => {
-    const told: string[] = [];
+  it('are not complete since the last frame', () => {
+    const emitted: string[] = [];
     from<FeedEvent[]>([opened(0), frameOf('a', 1), frameOf('b', 6), requested(8), opened(9), frameOf('c', 11)])
       .pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped() }), words())
-      .subscribe((line) => told.push(line));
-    expect(told[0]).toBe('0-10 ab gap 6-9 incomplete');
+      .subscribe((line) => emitted.push(line));
+    expect(emitted[0]).toBe('0-10 ab gap 6-9 incomplete');
   });
 
-  it('nor is a window of so many items', () => {
-    const told: string[] = [];
+  it('of a number of items are not complete either', () => {
+    const emitted: string[] = [];
     retried()
       .pipe(countWindow(3), words())
-      .subscribe((line) => told.push(line));
-    expect(told).toEqual(['5-44 abc gap 12-43 incomplete', '51-60 de incomplete']);
+      .subscribe((line) => emitted.push(line));
+    expect(emitted).toEqual(['5-44 abc gap 12-43 incomplete', '51-60 de incomplete']);
   });
 
   it.each<[string, readonly FeedEvent[], string]>([
-    ['that was open and silent', [opened(1)], '8-9 cd gap 1-7 incomplete'],
+    ['that was open without frames', [opened(1)], '8-9 cd gap 1-7 incomplete'],
     ['that was open before', [frameOf('a', 1)], '1-8 ac gap 1-7 incomplete'],
-    ['of which a gap was told', [gapOf(0, 1)], '8-9 cd gap 0-1 gap 1-7 incomplete'],
+    ['that reported a gap', [gapOf(0, 1)], '8-9 cd gap 0-1 gap 1-7 incomplete'],
     ['that never was open', [requested(1)], '8-9 cd'],
-  ])('nor is one of a feed %s', (_name, before, line) => {
-    const told: string[] = [];
+  ])('have the expected gaps for a feed %s', (_name, before, line) => {
+    const emitted: string[] = [];
     from([...before, requested(6), opened(7), frameOf('c', 8), frameOf('d', 9)])
       .pipe(countWindow(2), words())
-      .subscribe((each) => told.push(each));
-    expect(told[0]).toBe(line);
+      .subscribe((each) => emitted.push(each));
+    expect(emitted[0]).toBe(line);
   });
 
   it.each<[string, OperatorFunction<FeedEvent, FeedWindow<unknown>>]>([
     ['of time', tumblingWindow({ lengthMs: 1_000, scheduler: stopped() })],
-    ['of so many items', countWindow(9)],
-  ])('know from the error that it stops with when it ended: windows %s', (_name, window) => {
-    const told: string[] = [];
+    ['of a number of items', countWindow(9)],
+  ])('use the time of the error that stopped the feed: windows %s', (_name, window) => {
+    const emitted: string[] = [];
     const source$ = concat(
       from<FeedEvent[]>([opened(0), frameOf('a', 3)]),
       throwError(() => lost(2)),
     );
-    source$.pipe(window, words()).subscribe({ next: (line) => told.push(line), error: () => told.push('#') });
-    expect(told).toEqual([expect.stringMatching(/^\d+-\d+ a gap 2-\d+ incomplete$/), '#']);
+    source$.pipe(window, words()).subscribe({ next: (line) => emitted.push(line), error: () => emitted.push('#') });
+    expect(emitted).toEqual([expect.stringMatching(/^\d+-\d+ a gap 2-\d+ incomplete$/), '#']);
   });
 
-  it('are complete again after the opening, when its end was told and no gap', () => {
-    const told: string[] = [];
+  it('are complete again after the opening, with an event of the end and no gap', () => {
+    const emitted: string[] = [];
     from([...first, disconnected(15), ...second])
       .pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped() }), words())
-      .subscribe((line) => told.push(line));
-    expect(told.slice(-3)).toEqual(['40-50 c gap 15-43 incomplete', '50-60 d', '60-70 e incomplete']);
+      .subscribe((line) => emitted.push(line));
+    expect(emitted.slice(-3)).toEqual(['40-50 c gap 15-43 incomplete', '50-60 d', '60-70 e incomplete']);
   });
 });

@@ -4,7 +4,7 @@ import { accumulated, framesUpTo } from '../../../src/operators/window/window-co
 const facts = { type: 'window', start: 0, end: 10, count: 2, gaps: [], complete: true } as const;
 
 describe('framesUpTo', () => {
-  it('holds the items in an array of their own for each window', () => {
+  it('has a separate array of items for each window', () => {
     const { seed, add, limit, toWindow } = framesUpTo<string>(3);
     const [one, other] = [seed(), seed()];
     add(add(one, 'a'), 'b');
@@ -14,7 +14,7 @@ describe('framesUpTo', () => {
 });
 
 describe('accumulated', () => {
-  it('holds what the accumulator makes, of as many items as come', () => {
+  it('has the accumulated value, for any number of items', () => {
     const { seed, add, limit, toWindow, keeper } = accumulated({ seed: () => 1, add: (sum, n: number) => sum + n });
     expect([seed(), add(1, 2), limit, keeper()(5)]).toEqual([1, 3, Infinity, 5]);
     expect(toWindow(facts, 3, 0)).toEqual({ ...facts, value: 3 });

@@ -8,18 +8,18 @@ const shapes = fc
 const times = fc.integer({ min: -100_000, max: 2_000_000_000_000 });
 
 describe('windowGrid', () => {
-  it('lays windows side by side from its origin', () => {
+  it('has consecutive windows from its origin', () => {
     const { start, end, firstAt, lastAt } = windowGrid(10, 10, 3);
     expect([start(0), end(0), start(1), start(-1)]).toEqual([3, 13, 13, -7]);
     expect([firstAt(12), lastAt(12), firstAt(13), lastAt(13)]).toEqual([0, 0, 1, 1]);
   });
 
-  it('knows no window before the first', () => {
+  it('has no window before the first', () => {
     const { firstAt, lastAt } = windowGrid(10, 2, 3, 0);
     expect([firstAt(3), lastAt(3), firstAt(13), lastAt(13)]).toEqual([0, 0, 1, 5]);
   });
 
-  it('finds exactly the windows that a time falls in', () => {
+  it('finds exactly the windows that contain a time', () => {
     fc.assert(
       fc.property(shapes, times, times, ({ lengthMs, everyMs }, origin, time) => {
         const { start, end, firstAt, lastAt } = windowGrid(lengthMs, everyMs, origin);

@@ -5,7 +5,7 @@ import { resolveWindow, timeRules, wholeMs, windowDefaults } from '../../../src/
 const resolve = (options: object) => resolveWindow(options, { lengthMs: wholeMs }, timeRules);
 
 describe('resolveWindow', () => {
-  it('fills up what is not given or undefined', () => {
+  it('adds the defaults of missing and undefined options', () => {
     const { align, scheduler, maxFrames, contents } = resolve({ lengthMs: 1, align: undefined, maxFrames: undefined });
     expect({ align, scheduler, maxFrames }).toEqual({
       align: 'epoch',
@@ -16,7 +16,7 @@ describe('resolveWindow', () => {
     expect(Object.isFrozen(windowDefaults)).toBe(true);
   });
 
-  it('gives an accumulator no limit', () => {
+  it('has no limit for an accumulator', () => {
     expect(resolve({ lengthMs: 1, seed: () => 0, add: () => 1 }).contents.limit).toBe(Infinity);
     expect(resolve({ lengthMs: 1, seed: undefined, add: undefined, maxFrames: 3 }).contents.limit).toBe(3);
   });

@@ -1,4 +1,4 @@
-import { of } from './of.js';
+import { entriesOf } from './entries-of.js';
 import type { Lifecycle, Seen } from './seen.js';
 
 // One letter for each event: t(icket requested), i(ssued), o(pened), g(ap), f(rames), d(isconnected), r(econnecting), and s(topped) at the end.
@@ -16,7 +16,9 @@ const letters: Readonly<Record<Lifecycle['type'], string>> = {
 };
 
 export const grammar: (log: readonly Seen[]) => readonly string[] = (log) => {
-  const emitted = of(log, 'event', 'frame').map((seen) => (seen.what === 'frame' ? 'f' : letters[seen.event.type]));
+  const emitted = entriesOf(log, 'event', 'frame').map((seen) =>
+    seen.what === 'frame' ? 'f' : letters[seen.event.type],
+  );
   const text = emitted.join('').replace(/f+/g, 'f');
   return attempts.test(text) ? [] : [`the events are not a sequence of attempts: ${text.slice(-40)}`];
 };

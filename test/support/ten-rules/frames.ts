@@ -1,4 +1,4 @@
-import { of } from './of.js';
+import { entriesOf } from './entries-of.js';
 import type { Seen, Subscribed } from './seen.js';
 
 export const frames = (log: readonly Seen[], { subscription }: Subscribed): readonly string[] => {
@@ -6,7 +6,7 @@ export const frames = (log: readonly Seen[], { subscription }: Subscribed): read
   const received = new Map<number, number>();
   const socketOf = new Map<number, number>();
   let newest = 0;
-  for (const { connection, payload } of of(log, 'frame')) {
+  for (const { connection, payload } of entriesOf(log, 'frame')) {
     if (payload === undefined) {
       wrong.push('a frame was changed');
       continue;
@@ -28,9 +28,9 @@ export const frames = (log: readonly Seen[], { subscription }: Subscribed): read
 const undelivered = (log: readonly Seen[], received: ReadonlyMap<number, number>): readonly string[] => {
   if (log.some(({ what }) => what === 'unsubscribed' || what === 'errored')) return [];
   const settled = log.slice(0, log.findLastIndex(({ what }) => what === 'settled') + 1);
-  const cut = new Set(of(settled, 'cut').map(({ socket }) => socket));
+  const cut = new Set(entriesOf(settled, 'cut').map(({ socket }) => socket));
   const sent = new Map<number, number>();
-  for (const { socket, seq } of of(settled, 'sent')) sent.set(socket, seq);
+  for (const { socket, seq } of entriesOf(settled, 'sent')) sent.set(socket, seq);
   return [...sent]
     .filter(([socket, seq]) => !cut.has(socket) && (received.get(socket) ?? 0) < seq)
     .map(([socket, seq]) => `${seq} frames were sent and ${received.get(socket) ?? 0} delivered`);
@@ -39,9 +39,9 @@ const undelivered = (log: readonly Seen[], received: ReadonlyMap<number, number>
 // All frames that were sent before a close frame arrive before it is reported.
 export const lostBeforeClose = (log: readonly Seen[]): readonly string[] => {
   const sent = new Map<number, number>();
-  for (const { socket, seq } of of(log, 'sent')) sent.set(socket, seq);
+  for (const { socket, seq } of entriesOf(log, 'sent')) sent.set(socket, seq);
   let last: { readonly socket: number; readonly seq: number } | undefined;
-  return of(log, 'event', 'frame').flatMap((seen) => {
+  return entriesOf(log, 'event', 'frame').flatMap((seen) => {
     if (seen.what === 'frame') {
       last = seen.payload;
       return [];
@@ -58,7 +58,7 @@ export const lostBeforeClose = (log: readonly Seen[]): readonly string[] => {
 
 export const gaps = (log: readonly Seen[]): readonly string[] => {
   // The types of all events in order, frames included.
-  const types = of(log, 'event', 'frame').map((seen) => (seen.what === 'event' ? seen.event.type : seen.what));
+  const types = entriesOf(log, 'event', 'frame').map((seen) => (seen.what === 'event' ? seen.event.type : seen.what));
   return types.flatMap((type, n) => {
     if (type === 'gap' && types[n - 1] !== 'opened') return ['a gap without `opened` before it'];
     if (type !== 'opened') return [];

@@ -1,16 +1,16 @@
 import { connectionsAtOnce, grammar } from './attempts.js';
 import { afterTheEnd, verdicts } from './endings.js';
 import { frames, gaps, lostBeforeClose } from './frames.js';
-import { failuresOf, of } from './of.js';
+import { failuresOf, entriesOf } from './entries-of.js';
 import { requestSecrets, ticketUse, emittedSecrets } from './secrets.js';
 import type { Seen, Subscribed } from './seen.js';
 import { floors, observedDelays, zeros } from './waits.js';
 
 /** Returns the violations of a rule, as text. */
-export type RuleCheck = (log: readonly Seen[], facts: Subscribed) => readonly string[];
+type RuleCheck = (log: readonly Seen[], facts: Subscribed) => readonly string[];
 
 /** The ten rules of the feed, as far as the log of one subscription shows them. */
-export const rules: Readonly<Record<string, RuleCheck>> = {
+const rules: Readonly<Record<string, RuleCheck>> = {
   '1: one attempt at a time, with one open connection': (log) => [...grammar(log), ...connectionsAtOnce(log)],
   '2: the key is only in the ticket request, the ticket only in the handshake': (log, facts) => [
     ...requestSecrets(log, facts),
@@ -24,7 +24,7 @@ export const rules: Readonly<Record<string, RuleCheck>> = {
     ...gaps(log),
   ],
   '6: the client sends no message': (log) =>
-    of(log, 'client-frame')
+    entriesOf(log, 'client-frame')
       .filter(({ opcode }) => ![8, 9, 10].includes(opcode))
       .map(({ opcode }) => `the client sent a frame with opcode ${opcode}`),
   '7: delays are observed, and there are never two zero delays in a row': (log, facts) => [
@@ -38,3 +38,7 @@ export const rules: Readonly<Record<string, RuleCheck>> = {
       .map(({ failure }) => `an exception of the consumer was reported as ${failure.code}`),
   'the failure table: the feed stops for a verdict of stop only': (log, { isOwnError }) => verdicts(log, isOwnError),
 };
+
+/** Checks the log of one subscription against the ten rules. Returns each violation once, with the name of the rule. */
+export const violations = (log: readonly Seen[], facts: Subscribed): readonly string[] =>
+  Object.entries(rules).flatMap(([rule, check]) => [...new Set(check(log, facts))].map((wrong) => `${rule}: ${wrong}`));

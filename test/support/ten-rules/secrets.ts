@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
-import { issued, of } from './of.js';
+import { issued, entriesOf } from './entries-of.js';
 import type { Issued, Request, Seen, Subscribed } from './seen.js';
 
 export const requestSecrets = (log: readonly Seen[], { apiKey }: Subscribed): readonly string[] => {
   const tickets = issued(log).map(({ ticket }) => ticket);
   const without = ({ url, headers, body }: Request, ...except: readonly string[]) =>
     inspect({ url, body, ...Object.fromEntries(Object.entries(headers).filter(([name]) => !except.includes(name))) });
-  return of(log, 'ticket-request', 'handshake').flatMap(({ what, request }) => {
+  return entriesOf(log, 'ticket-request', 'handshake').flatMap(({ what, request }) => {
     const [where, secret] = what === 'handshake' ? ['authorization', 'ticket'] : ['x-api-key', apiKey];
     const rest = without(request, where);
     return [
@@ -21,7 +21,7 @@ export const requestSecrets = (log: readonly Seen[], { apiKey }: Subscribed): re
 
 export const emittedSecrets = (log: readonly Seen[], { apiKey }: Subscribed): readonly string[] => {
   const secrets = [apiKey, ...issued(log).map(({ ticket }) => ticket)];
-  return of(log, 'event', 'errored').flatMap((seen) => {
+  return entriesOf(log, 'event', 'errored').flatMap((seen) => {
     const emitted = seen.what === 'event' ? seen.event : seen.error;
     const text = `${inspect(emitted, { depth: null, showHidden: true })}${JSON.stringify(emitted)}`;
     return secrets.some((secret) => text.includes(secret)) ? [`a secret is in ${seen.what}`] : [];

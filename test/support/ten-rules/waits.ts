@@ -1,5 +1,5 @@
 import type { TradeFeedError } from 'rx-trade-feed';
-import { eventsOf } from './of.js';
+import { eventsOf } from './entries-of.js';
 import type { Seen, Subscribed } from './seen.js';
 
 // A `Retry-After` counts only if the answer arrived.

@@ -29,7 +29,7 @@ describe('the state machine of a connection (contract 3.2 and 7.3)', () => {
     expect([next, close?.code, close?.reason]).toEqual([move?.[0], move?.[1], move?.[2]]);
   });
 
-  it('has no signal that this table misses', () => {
+  it('has only the signals of this table', () => {
     const known = Object.values(connectionTransitions).flatMap((moves) => Object.keys(moves));
     expect([...new Set(known)].sort()).toEqual(Object.keys(signals).sort());
   });

@@ -4,7 +4,7 @@ import { interval, type SchedulerLike, type Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
 import type { TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
 import { connectAs, nextEvent, openRaw, postTicket, recordEvents, takeTicket } from '../bare-client.js';
-import { serviceFactory, stoodClock } from '../service-under-test.js';
+import { serviceFactory, manualClock } from '../service-under-test.js';
 
 const start = serviceFactory();
 
@@ -40,7 +40,7 @@ describe('one live connection per user (contract 3.2, 8)', () => {
     ]);
   });
 
-  it('is the new one from its registration on: what is pushed while that is told goes to it alone', async () => {
+  it('is the new one from its registration on: it alone receives a payload that is pushed during the event', async () => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const { key, socket: old } = await live(service);
     service.events$.subscribe(({ type }) => {
@@ -52,7 +52,7 @@ describe('one live connection per user (contract 3.2, 8)', () => {
     expect(old.messages).toEqual([]);
   });
 
-  it('leaves other users alone', async () => {
+  it('does not affect other users', async () => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const [one, two] = [await live(service), await live(service)];
     service.push('market', 'to all');
@@ -103,7 +103,7 @@ describe('1008 server push only (contract 3.2, 4.2 rule 3)', () => {
     ]);
   });
 
-  it('is not for control frames: a ping is answered, a pong is taken', async () => {
+  it('does not apply to control frames: a ping is answered, a pong is accepted', async () => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const { socket } = await live(service);
     const pong = once(socket.ws, 'pong');
@@ -134,7 +134,7 @@ describe('4003 access lost (contract 3.2, 5 rule 4)', () => {
     expect((await postTicket(service, key)).status).toBe(status);
   });
 
-  it('after restoring, a fresh ticket opens a connection', async () => {
+  it('ends with restoreAccess: a new ticket opens a connection', async () => {
     const service = await start();
     const { account, key, socket } = await live(service);
     account.revokeAccess();
@@ -143,7 +143,7 @@ describe('4003 access lost (contract 3.2, 5 rule 4)', () => {
     await connectAs(service, key);
   });
 
-  it('changes nothing for an account without a connection', async () => {
+  it('does not affect an account without a connection', async () => {
     const service = await start();
     const events = recordEvents(service);
     const account = service.createAccount();
@@ -153,8 +153,8 @@ describe('4003 access lost (contract 3.2, 5 rule 4)', () => {
     expect(events).toEqual([]);
   });
 
-  it('discards the frames that wait for their delay, and their timer', async () => {
-    const { scheduler, advance } = stoodClock();
+  it('drops the frames that wait for their delay, and their timer', async () => {
+    const { scheduler, advance } = manualClock();
     const timers: Subscription[] = [];
     const schedule = (...work: Parameters<SchedulerLike['schedule']>): Subscription => {
       const timer = scheduler.schedule(...work);
@@ -185,7 +185,7 @@ describe('1013 client too slow (contract 3.2, 8)', () => {
     return event;
   };
 
-  it('closes a client that does not read, delivers what came before, and disturbs nobody', async () => {
+  it('closes a client that does not read, delivers the frames before, and does not affect other clients', async () => {
     const service = await start({ limits: { backlogBytes: 256 * 1024 } });
     const slow = await live(service, 'raw', { plan: 'developer' });
     const quick = await live(service, 'raw', { plan: 'developer' });
@@ -198,7 +198,7 @@ describe('1013 client too slow (contract 3.2, 8)', () => {
     expect(quick.socket.ws.readyState).toBe(quick.socket.ws.OPEN);
   });
 
-  it('holds on the Free plan too', async () => {
+  it('applies to the Free plan, too', async () => {
     const service = await start({ limits: { backlogBytes: 64 * 1024, freeDelayMs: 1 } });
     const { socket } = await live(service, 'raw');
     socket.ws.pause();
@@ -208,7 +208,7 @@ describe('1013 client too slow (contract 3.2, 8)', () => {
   });
 
   it('does not count the frames that wait for their delay', async () => {
-    const { scheduler, advance } = stoodClock();
+    const { scheduler, advance } = manualClock();
     const service = await start({ scheduler, limits: { backlogBytes: 1_000 } });
     const { socket } = await live(service);
     for (let i = 0; i < 100; i += 1) service.push('market', 'x'.repeat(1_000));
@@ -217,7 +217,7 @@ describe('1013 client too slow (contract 3.2, 8)', () => {
     expect(socket.ws.readyState).toBe(socket.ws.OPEN);
   });
 
-  it('lets one frame of 16 MiB through, which is larger than the limit', async () => {
+  it('allows one frame of 16 MiB, which is larger than the limit', async () => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const { socket } = await live(service);
     service.push('market', Buffer.alloc(16 * 1024 * 1024));
@@ -226,7 +226,7 @@ describe('1013 client too slow (contract 3.2, 8)', () => {
     expect(socket.ws.readyState).toBe(socket.ws.OPEN);
   });
 
-  it('destroys the socket when the client does not answer within limits.closeTimeoutMs', async () => {
+  it('destroys the socket if the client does not answer within limits.closeTimeoutMs', async () => {
     const service = await start({ limits: { closeTimeoutMs: 20 } });
     const account = service.createAccount();
     const { received } = await openRaw(service, await takeTicket(service, account.createApiKey()));
@@ -252,8 +252,8 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
     expect(atOnce).toBeLessThan(delayed);
   });
 
-  it('is what an account starts with: Free', async () => {
-    const { scheduler, advance } = stoodClock();
+  it('applies to a new account: its plan is Free', async () => {
+    const { scheduler, advance } = manualClock();
     const service = await start({ scheduler });
     const { account, socket } = await live(service);
     const other = await live(service, 'market', { plan: 'developer' });
@@ -269,8 +269,8 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
     expect(await socket.first(2)).toEqual(['1', '2']);
   });
 
-  it('ends with a change to Developer: what waits goes first, at once', async () => {
-    const { scheduler } = stoodClock();
+  it('ends with a change to Developer: delayed frames are sent first, at once', async () => {
+    const { scheduler } = manualClock();
     const service = await start({ scheduler });
     const { account, socket } = await live(service);
     service.push('market', '1');
@@ -281,8 +281,8 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
     expect(account.plan).toBe('developer');
   });
 
-  it('begins with a change to Free: for the frames after it', async () => {
-    const { scheduler, advance } = stoodClock();
+  it('begins with a change to Free, for the frames after it', async () => {
+    const { scheduler, advance } = manualClock();
     const service = await start({ scheduler });
     const { account, socket } = await live(service, 'market', { plan: 'developer' });
     const other = await live(service, 'market', { plan: 'developer' });
@@ -296,8 +296,8 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
     expect(await socket.first(2)).toEqual(['1', '2']);
   });
 
-  it('is the plan at the handshake, whenever it was set', async () => {
-    const { scheduler } = stoodClock();
+  it('follows the plan at the handshake, whenever it was set', async () => {
+    const { scheduler } = manualClock();
     const service = await start({ scheduler });
     const account = service.createAccount();
     const ticket = await takeTicket(service, account.createApiKey());
@@ -309,11 +309,11 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
   });
 });
 
-describe('the client ends it', () => {
+describe('a close by the client', () => {
   it.each([
     [1000, 'done'],
     [4999, 'mine'],
-  ])('with %d, whose code is told and whose reason is not', async (code, reason) => {
+  ])('with %d: the event has its code but not its reason', async (code, reason) => {
     const service = await start();
     const { socket } = await live(service);
     const closed = nextEvent(service, 'connection-closed');
@@ -321,7 +321,7 @@ describe('the client ends it', () => {
     expect(await closed).toMatchObject({ code, reason: '', by: 'client', frames: 0 });
   });
 
-  it('without a close frame: 1006', async () => {
+  it('without a close frame has the code 1006', async () => {
     const service = await start();
     const { socket } = await live(service);
     const closed = nextEvent(service, 'connection-closed');
@@ -329,7 +329,7 @@ describe('the client ends it', () => {
     expect(await closed).toMatchObject({ code: 1006, by: 'client' });
   });
 
-  it('and gets no frame after its close frame', async () => {
+  it('is followed by no frame', async () => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const { socket } = await live(service);
     const other = await live(service);
@@ -340,13 +340,13 @@ describe('the client ends it', () => {
     expect(socket.messages).toEqual([]);
   });
 
-  it('first: while its TCP connection lasts it gets no frame, and no other end is told', async () => {
+  it('before the service closes: during the closing handshake it receives no frame, and no other end is reported', async () => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const account = service.createAccount();
     const ticket = await takeTicket(service, account.createApiKey());
     const { socket, received } = await openRaw(service, ticket, { allowHalfOpen: true });
     const events = recordEvents(service);
-    // A masked close frame with 1000; the service answers it and ends its side.
+    // A masked close frame with 1000. The service answers it and ends the socket on its side.
     socket.write(Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]));
     await once(socket, 'end');
     service.push('market', 'after');
@@ -358,14 +358,14 @@ describe('the client ends it', () => {
     expect(events).toMatchObject([{ type: 'connection-closed', code: 1000, by: 'client', frames: 0 }]);
   });
 
-  it('with a broken frame: 1002, which is told as a violation', async () => {
+  it('by a broken frame: 1002, reported as a violation', async () => {
     const service = await start();
     const { socket, received } = await openRaw(
       service,
       await takeTicket(service, service.createAccount().createApiKey()),
     );
     const events = recordEvents(service);
-    // A client's frame must be masked; this one is not.
+    // A frame of a client must be masked; this one is not.
     socket.end(Buffer.from([0x81, 0x00]));
     // FIN and close, two bytes: 1002.
     expect((await received).subarray(-4)).toEqual(Buffer.from([0x88, 0x02, 0x03, 0xea]));

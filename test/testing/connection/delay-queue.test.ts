@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { createDelayQueue } from '../../../src/testing/connection/delay-queue.js';
-import { stoodClock } from '../service-under-test.js';
+import { manualClock } from '../service-under-test.js';
 
 const setup = (delayMs = 500) => {
-  const clock = stoodClock();
+  const clock = manualClock();
   const released: string[] = [];
   const queue = createDelayQueue(delayMs, clock.scheduler, (frame) => {
     released.push(`${frame.toString()}@${clock.scheduler.now()}`);
@@ -12,7 +12,7 @@ const setup = (delayMs = 500) => {
 };
 
 describe('the delay of the Free plan (contract 6, rule 3)', () => {
-  it('holds each frame for the fixed time, in order', () => {
+  it('delays each frame by the fixed time, in order', () => {
     const { clock, released, push } = setup();
     push('a');
     clock.advance(100);
@@ -40,7 +40,7 @@ describe('the delay of the Free plan (contract 6, rule 3)', () => {
     expect(released).toEqual(['a@500', 'b@501']);
   });
 
-  it('has one timer, however many frames wait', () => {
+  it('has one timer for any number of waiting frames', () => {
     const { clock, push } = setup();
     for (let i = 0; i < 100; i += 1) {
       push(String(i));
@@ -49,7 +49,7 @@ describe('the delay of the Free plan (contract 6, rule 3)', () => {
     expect(clock.scheduler.actions.length).toBe(1);
   });
 
-  it('keeps the order through thousands of frames', () => {
+  it('keeps the order of thousands of frames', () => {
     const { clock, released, push } = setup(50);
     for (let i = 0; i < 5_000; i += 1) {
       push(String(i));
@@ -59,7 +59,7 @@ describe('the delay of the Free plan (contract 6, rule 3)', () => {
     expect(released.map((each) => Number(each.split('@')[0]))).toEqual(Array.from({ length: 5_000 }, (_, i) => i));
   });
 
-  it('flushes all at once, and leaves no timer that acts', () => {
+  it('releases all frames at once on flush, and leaves no active timer', () => {
     const { clock, released, queue, push } = setup();
     push('a');
     clock.advance(10);
@@ -72,7 +72,7 @@ describe('the delay of the Free plan (contract 6, rule 3)', () => {
     expect(released.slice(2)).toEqual(['c@1510']);
   });
 
-  it('clears all, and leaves no timer that acts', () => {
+  it('drops all frames on clear, and leaves no active timer', () => {
     const { clock, released, queue, push } = setup();
     push('a');
     queue.clear();
@@ -80,8 +80,8 @@ describe('the delay of the Free plan (contract 6, rule 3)', () => {
     expect(released).toEqual([]);
   });
 
-  it('can be cleared by whoever it releases to', () => {
-    const clock = stoodClock();
+  it('can be cleared while it releases a frame', () => {
+    const clock = manualClock();
     const released: string[] = [];
     const queue = createDelayQueue(10, clock.scheduler, (frame) => {
       released.push(frame.toString());

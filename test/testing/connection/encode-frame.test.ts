@@ -24,7 +24,7 @@ describe('a frame of a server (RFC 6455 5.2)', () => {
     expect(encodeFrame(new Uint8Array([1, 2, 3, 4]).subarray(1, 3))).toEqual(bytes(0x82, 2, 2, 3));
   });
 
-  it('holds a copy: the payload may change afterwards', () => {
+  it('contains a copy: the payload may change later', () => {
     const payload = Buffer.from('a');
     const frame = encodeFrame(payload);
     payload.write('b');

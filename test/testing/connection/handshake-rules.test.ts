@@ -13,7 +13,7 @@ const accepted: HandshakeFacts = {
   capacity: 1,
 };
 
-/** Each fault by itself, in the order in which they are looked at. */
+/** Each fault alone, in the order of the checks. */
 const faults: readonly (readonly [status: number, code: string, fault: Partial<HandshakeFacts>])[] = [
   [401, 'ticket-missing', { hasBearer: false, ticket: undefined }],
   [401, 'ticket-unknown', { ticket: undefined }],
@@ -30,8 +30,8 @@ describe('the refusals of the handshake (contract 7.2)', () => {
     ['the subprotocol of the ticket', {}],
     ['no requested subprotocol', { requested: undefined }],
     ['room for one more user', { liveUsers: 1, capacity: 2 }],
-    ['no room, but a connection of the same user to replace', { liveUsers: 1, isReplacing: true }],
-    ['no room at all, but a connection of the same user to replace', { capacity: 0, liveUsers: 1, isReplacing: true }],
+    ['a full service, but a connection of the same user to replace', { liveUsers: 1, isReplacing: true }],
+    ['a capacity of 0, but a connection of the same user to replace', { capacity: 0, liveUsers: 1, isReplacing: true }],
   ])('accepts: %s', (_, facts) => {
     expect(firstRefusal(handshakeRules, { ...accepted, ...facts })).toBeUndefined();
   });
@@ -47,12 +47,15 @@ describe('the refusals of the handshake (contract 7.2)', () => {
     },
   );
 
-  it.each(faults.map((row, index) => [row[1], index] as const))('%s comes before what follows it', (code, index) => {
-    const all = faults.slice(index).reduceRight((facts, [, , fault]) => ({ ...facts, ...fault }), accepted);
-    expect(firstRefusal(handshakeRules, all)).toMatchObject({ code });
-  });
+  it.each(faults.map((row, index) => [row[1], index] as const))(
+    '%s is checked before the later rules',
+    (code, index) => {
+      const all = faults.slice(index).reduceRight((facts, [, , fault]) => ({ ...facts, ...fault }), accepted);
+      expect(firstRefusal(handshakeRules, all)).toMatchObject({ code });
+    },
+  );
 
-  it('has no row that this table misses', () => {
+  it('has only the rules of this table', () => {
     expect(handshakeRules.map(({ status, code }) => [status, code])).toEqual(
       faults.map(([status, code]) => [status, code]),
     );

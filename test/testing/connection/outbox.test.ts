@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Duplex } from 'node:stream';
 import { createOutbox } from '../../../src/testing/connection/outbox.js';
 
-/** A socket whose other side takes data when it is told to. */
+/** A socket whose other side reads only when the test calls `take`. */
 const slowSocket = () => {
   const writes: number[] = [];
   let taken: (() => void) | undefined;
@@ -20,7 +20,7 @@ const endOfTurn = (): Promise<void> => new Promise((resolve) => process.nextTick
 const kib = (count: number): Buffer => Buffer.alloc(count * 1024);
 
 describe('the outbox of a connection', () => {
-  it('hands the frames of a turn to the socket in one write', async () => {
+  it('writes the frames of a turn to the socket in one write', async () => {
     const { socket, writes } = slowSocket();
     const outbox = createOutbox(socket, 1_000);
     for (let i = 0; i < 5; i += 1) expect(outbox.write(Buffer.alloc(10))).toBe(true);
@@ -29,14 +29,14 @@ describe('the outbox of a connection', () => {
     expect(writes).toEqual([50]);
   });
 
-  it('hands them over early when they are many', () => {
+  it('writes them before the end of the turn when they are many', () => {
     const { socket, writes } = slowSocket();
     const outbox = createOutbox(socket, 1024 * 1024);
     for (let i = 0; i < 3; i += 1) outbox.write(kib(32));
     expect(writes).toEqual([64 * 1024]);
   });
 
-  it('hands them over on demand', () => {
+  it('writes them at once on flush', () => {
     const { socket, writes } = slowSocket();
     const outbox = createOutbox(socket, 1_000);
     outbox.flush();
@@ -45,7 +45,7 @@ describe('the outbox of a connection', () => {
     expect(writes).toEqual([10]);
   });
 
-  it('takes a frame while the backlog is at the limit, none when it is beyond', async () => {
+  it('accepts a frame while the backlog is at the limit, and refuses it beyond', async () => {
     const { socket, take } = slowSocket();
     const outbox = createOutbox(socket, 100);
     outbox.write(Buffer.alloc(100));
@@ -60,14 +60,14 @@ describe('the outbox of a connection', () => {
     expect(outbox.write(Buffer.alloc(1))).toBe(true);
   });
 
-  it('takes one frame that is larger than the limit', () => {
+  it('accepts one frame that is larger than the limit', () => {
     const { socket } = slowSocket();
     const outbox = createOutbox(socket, 10);
     expect(outbox.write(kib(1_000))).toBe(true);
     expect(outbox.write(Buffer.alloc(1))).toBe(false);
   });
 
-  it('does not count what it has not yet offered to the socket', () => {
+  it('does not count bytes that are not yet written to the socket', () => {
     const { socket } = slowSocket();
     const outbox = createOutbox(socket, 10);
     for (let i = 0; i < 100; i += 1) expect(outbox.write(Buffer.alloc(100))).toBe(true);

@@ -15,7 +15,7 @@ import {
   sendRaw,
   takeTicket,
 } from '../bare-client.js';
-import { serviceFactory, stoodClock } from '../service-under-test.js';
+import { serviceFactory, manualClock } from '../service-under-test.js';
 
 const start = serviceFactory();
 
@@ -38,7 +38,7 @@ describe('101: the handshake (contract 4.2, 7.2)', () => {
     await openSocket(ticket, { headers: { Authorization: `bearer  ${ticket.ticket}` } });
   });
 
-  it('delivers from the event of its acceptance on, with no subscribe message', async () => {
+  it('receives payloads from the event of its acceptance on, without a subscribe message', async () => {
     const { service, ticket } = await newTicket();
     const accepted = nextEvent(service, 'handshake-accepted');
     const opened = openSocket(ticket);
@@ -48,7 +48,7 @@ describe('101: the handshake (contract 4.2, 7.2)', () => {
     expect((await opened).messages).toEqual([]);
   });
 
-  it('delivers what is pushed while the event is told', async () => {
+  it('receives a payload that is pushed during the event', async () => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     service.events$.subscribe(({ type }) => {
       if (type === 'handshake-accepted') service.push('market', 'at once');
@@ -57,7 +57,7 @@ describe('101: the handshake (contract 4.2, 7.2)', () => {
     expect(await first(1)).toEqual(['at once']);
   });
 
-  it('is accepted without a requested subprotocol, which is told', async () => {
+  it('is accepted without a requested subprotocol, which is reported as a violation', async () => {
     const { service, ticket } = await newTicket();
     const violation = nextEvent(service, 'violation');
     const { ws } = await openSocket(ticket, { protocols: [] });
@@ -65,7 +65,7 @@ describe('101: the handshake (contract 4.2, 7.2)', () => {
     expect(await violation).toMatchObject({ rule: 'no-subprotocol', account: 'account-1', feed: 'market' });
   });
 
-  it('tells of an API key in it; the key is no credential there', async () => {
+  it('with an API key reports a violation; the key does not authorize', async () => {
     const { service, ticket, key } = await newTicket();
     const violation = nextEvent(service, 'violation');
     await openSocket(ticket, { headers: { Authorization: `Bearer ${ticket.ticket}`, 'X-API-Key': key } });
@@ -90,7 +90,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
     ['an API key as Bearer', 'ticket-unknown', (_, key) => ({ headers: { Authorization: `Bearer ${key}` } })],
     ['only an API key', 'ticket-missing', (_, key) => ({ headers: { 'X-API-Key': key } })],
   ];
-  it.each(places)('%s: %s; the ticket stays good', async (_, code, place) => {
+  it.each(places)('%s: %s; the ticket stays valid', async (_, code, place) => {
     const { ticket, key } = await newTicket();
     const { query = '', ...options } = place(ticket.ticket, key);
     const answer = await refusedHandshake(ticket, { ...options, url: ticket.wss_url + query });
@@ -100,7 +100,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
     await openSocket(ticket);
   });
 
-  it('already consumed, whether its connection is open or gone', async () => {
+  it('already used, while its connection is open and after it closed', async () => {
     const { ticket, service } = await newTicket();
     const { ws } = await openSocket(ticket);
     expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-consumed');
@@ -111,7 +111,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
     expect([answer.status, errorCode(answer)]).toEqual([401, 'ticket-consumed']);
   });
 
-  it('of two handshakes at once, one is accepted', async () => {
+  it('accepts one of two simultaneous handshakes', async () => {
     const { ticket, service } = await newTicket();
     const events = recordEvents(service);
     await Promise.allSettled([openSocket(ticket), openSocket(ticket)]);
@@ -123,7 +123,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
     [60_000, 'ticket-expired'],
     [119_000, 'ticket-expired'],
   ])('after %d ms: %s', async (ms, expected) => {
-    const { scheduler, advance } = stoodClock();
+    const { scheduler, advance } = manualClock();
     const { ticket } = await newTicket('market', await start({ scheduler }));
     advance(ms);
     if (expected === 'accepted') await openSocket(ticket);
@@ -133,7 +133,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
     }
   });
 
-  it('revoked, which is told once', async () => {
+  it('revoked, which is reported once', async () => {
     const { service, ticket } = await newTicket('raw');
     const events = recordEvents(service);
     expect(service.revokeTicket(ticket.ticket)).toBe(true);
@@ -169,7 +169,7 @@ describe('400: the feed or the subprotocol (contract 7.2)', () => {
     ['market', 'an unknown subprotocol', 'subprotocol-mismatch', () => ({ protocols: ['graphql-ws'] })],
     [
       'market',
-      'another one beside it',
+      'a second one',
       'subprotocol-mismatch',
       ({ subprotocol }) => ({ protocols: [subprotocol, 'graphql-ws'] }),
     ],
@@ -185,13 +185,13 @@ describe('400: the feed or the subprotocol (contract 7.2)', () => {
     expect([again.status, errorCode(again)]).toEqual([401, 'ticket-consumed']);
   });
 
-  it('a subprotocol header that is empty', async () => {
+  it('an empty subprotocol header', async () => {
     const { service, ticket } = await newTicket();
     const answer = await sendRaw(service, ...handshakeLines(ticket.ticket, { 'Sec-WebSocket-Protocol': '' }));
     expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*subprotocol-mismatch/);
   });
 
-  it('tells of a credential in the address', async () => {
+  it('reports a credential in the address', async () => {
     const { service, ticket } = await newTicket();
     const violation = nextEvent(service, 'violation');
     await refusedHandshake(ticket, { url: `${ticket.wss_url}?t=${ticket.ticket}` });
@@ -200,7 +200,7 @@ describe('400: the feed or the subprotocol (contract 7.2)', () => {
 });
 
 describe('503: capacity (contract 7.2)', () => {
-  it('refuses a new user while it is full, uses the ticket up, and disturbs nobody', async () => {
+  it('refuses a new user while the service is full, uses up the ticket, and does not affect other users', async () => {
     const service = await start({ limits: { capacity: 1, freeDelayMs: 0 } });
     const live = await connectAs(service, service.createAccount().createApiKey());
     const { ticket } = await newTicket('market', service);
@@ -211,7 +211,7 @@ describe('503: capacity (contract 7.2)', () => {
     expect(await live.first(1)).toEqual(['still here']);
   });
 
-  it('never refuses the connection that replaces the same user', async () => {
+  it('never refuses the connection that replaces that of the same user', async () => {
     const service = await start({ limits: { capacity: 1 } });
     const account = service.createAccount();
     const old = await connectAs(service, account.createApiKey());
@@ -220,7 +220,7 @@ describe('503: capacity (contract 7.2)', () => {
     expect((await old.closed).code).toBe(4001);
   });
 
-  it('has room again when a user leaves, or when there is more', async () => {
+  it('accepts a user again when another leaves, or when the capacity grows', async () => {
     const service = await start({ limits: { capacity: 1 } });
     const [one, two] = [service.createAccount().createApiKey(), service.createAccount().createApiKey()];
     const { ws } = await connectAs(service, one);
@@ -235,8 +235,8 @@ describe('503: capacity (contract 7.2)', () => {
   });
 });
 
-describe('a handshake that is refused (contract 3.2)', () => {
-  it('does not affect the connection that the user has', async () => {
+describe('a refused handshake (contract 3.2)', () => {
+  it('does not affect the connection of the user', async () => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const key = service.createAccount().createApiKey();
     const live = await connectAs(service, key);
@@ -250,8 +250,8 @@ describe('a handshake that is refused (contract 3.2)', () => {
   });
 });
 
-describe('a client that goes away during its handshake', () => {
-  it('disturbs nobody', async () => {
+describe('a client that disconnects during its handshake', () => {
+  it('does not affect other clients', async () => {
     const { service, ticket } = await newTicket();
     const port = Number(new URL(service.baseUrl).port);
     for (let tried = 0; tried < 20; tried += 1) {
@@ -265,7 +265,7 @@ describe('a client that goes away during its handshake', () => {
   });
 });
 
-describe('what is no WebSocket handshake (RFC 6455 4.2)', () => {
+describe('a request that is not a WebSocket handshake (RFC 6455 4.2)', () => {
   interface Row {
     readonly name: string;
     readonly status: number;

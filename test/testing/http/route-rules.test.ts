@@ -39,7 +39,7 @@ describe('the addresses of the service (contract 4)', () => {
     expect([status, headers['allow'], body]).toEqual([405, 'POST', undefined]);
   });
 
-  it('426 for a GET that asks for no upgrade', async () => {
+  it('426 for a GET without an upgrade', async () => {
     const service = await start();
     const answer = await send(`${service.baseUrl}/ws`);
     expect([answer.status, errorCode(answer), answer.headers['upgrade']]).toEqual([
@@ -59,7 +59,7 @@ describe('the addresses of the service (contract 4)', () => {
       expect(Math.abs(Date.parse(String(headers['date'])) - Date.now())).toBeLessThan(5_000);
   });
 
-  it('400 for what is no HTTP', async () => {
+  it('400 for a request that is not HTTP', async () => {
     const service = await start();
     expect(await sendRaw(service, 'this is not HTTP')).toMatch(/^HTTP\/1\.1 400 /);
   });

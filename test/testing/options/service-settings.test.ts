@@ -15,7 +15,7 @@ const refused = (options: unknown): string => {
 };
 
 describe('the options of the service', () => {
-  it('have defaults: those of the contract, and the documented stand-ins', () => {
+  it('have defaults: those of the contract, and the documented ones', () => {
     expect(serviceSettings()).toEqual(serviceDefaults);
     expect(serviceDefaults).toMatchObject({
       port: 0,
@@ -37,7 +37,7 @@ describe('the options of the service', () => {
     });
   });
 
-  it('replace the defaults one by one; undefined stands for the default; the object is left as it is', () => {
+  it('replace the defaults one by one; undefined means the default; the object is not changed', () => {
     const options = Object.freeze({
       port: undefined,
       tls: undefined,
@@ -72,7 +72,7 @@ describe('the options of the service', () => {
     [{ tls: { key: 'x', cert: 'x', ca: 'x' } }, '`tls.ca` is not an option; allowed are key, cert.'],
     [
       { publicUrl: 1 },
-      '`publicUrl` must be an origin, such as "https://feed.example"; http: for a loopback host alone; got 1.',
+      '`publicUrl` must be an origin, such as "https://feed.example"; http: only for a loopback host; got 1.',
     ],
     [{ sources: { market: [] } }, '`sources.market` must be an Observable of strings or bytes; got object.'],
     [{ sources: { candles: NEVER } }, '`sources.candles` is not an option; allowed are market, raw.'],
@@ -96,8 +96,8 @@ describe('the options of the service', () => {
       '`subprotocols.market` must be a token of RFC 9110, such as "mmp.trade-batch.v1"; got 1.',
     ],
     [{ errorBody: {} }, '`errorBody` must be a function; got object.'],
-    [{ scheduler: {} }, '`scheduler` must be a SchedulerLike of RxJS; got object.'],
-    [{ scheduler: null }, '`scheduler` must be a SchedulerLike of RxJS; got null.'],
+    [{ scheduler: {} }, '`scheduler` must be an RxJS SchedulerLike; got object.'],
+    [{ scheduler: null }, '`scheduler` must be an RxJS SchedulerLike; got null.'],
   ])('%j is refused', (options, message) => {
     expect(refused(options)).toBe(message);
   });
@@ -125,17 +125,17 @@ describe('the options of the service', () => {
     'http://127.0.0.1:80',
     'http://localhost',
     'https://[::1]:8443',
-  ])('take %j as publicUrl', (publicUrl) => {
+  ])('accept %j as publicUrl', (publicUrl) => {
     expect(serviceSettings({ publicUrl }).publicUrl).toBe(publicUrl);
   });
 
-  it('are checked, each of them', () => {
+  it('are all checked', () => {
     for (const limit of Object.keys(serviceDefaults.limits)) {
       expect(refused({ limits: { [limit]: 'x' } })).toContain(`\`limits.${limit}\``);
     }
   });
 
-  it('reject the start when they are bad', async () => {
+  it('make the start reject if they are invalid', async () => {
     await expect(startTradeFeedService({ port: -1 })).rejects.toThrow('`port` must be');
   });
 });

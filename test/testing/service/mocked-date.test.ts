@@ -4,7 +4,7 @@ import { startTradeFeedService, type TradeFeedService } from '../../../src/testi
 import { until } from '../../support/feed.js';
 import { type BareTicket, postTicket, refusedHandshake, takeTicket } from '../bare-client.js';
 
-/** Mocks `Date` alone, as tests of dates do: whatever waits goes on in real time. */
+/** Mocks only `Date`, as tests of dates do. Timers run in real time. */
 const mockDate = (now: number): void => {
   jest.useFakeTimers({
     now,
@@ -22,7 +22,7 @@ const moments = [
   ['in the far future', '2099-12-31T23:59:59.999Z'],
 ] as const;
 
-describe.each(moments)('under a Date that is mocked, %s', (_when, iso) => {
+describe.each(moments)('with a mocked Date, %s', (_when, iso) => {
   const now = Date.parse(iso);
   let service: TradeFeedService;
   let key: string;
@@ -36,13 +36,13 @@ describe.each(moments)('under a Date that is mocked, %s', (_when, iso) => {
     jest.useRealTimers();
   });
 
-  it('gives tickets a minute to live, by the Date of the answer and by the Date of the test', async () => {
+  it('tickets are valid for a minute, by the Date of the answer and by the Date of the test', async () => {
     const { headers, body } = await postTicket(service, key);
     expect(Date.parse((body as BareTicket).expires_at)).toBe(now + 60_000);
     expect(headers['date']).toBe(new Date(now).toUTCString());
   });
 
-  it('names the same Date in the refusal of a ticket and of a handshake', async () => {
+  it('has the same Date in the refusal of a ticket and of a handshake', async () => {
     const ticket = await takeTicket(service, key);
     service.revokeTicket(ticket.ticket);
     for (const { status, headers } of [await postTicket(service, 'wrong'), await refusedHandshake(ticket)]) {
@@ -51,7 +51,7 @@ describe.each(moments)('under a Date that is mocked, %s', (_when, iso) => {
     }
   });
 
-  it.each(['main', 'worker'] as const)('streams to a client in %s, and again after a reconnect', async (receiveIn) => {
+  it.each(['main', 'worker'] as const)('sends frames to a client in %s, also after a reconnect', async (receiveIn) => {
     const account = service.createAccount({ plan: 'developer' });
     const options = {
       baseUrl: service.baseUrl,

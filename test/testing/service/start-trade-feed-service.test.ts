@@ -48,7 +48,7 @@ describe('where the service listens', () => {
     ]);
   });
 
-  it('on the port of the options, unless it is taken', async () => {
+  it('on the port of the options, unless it is in use', async () => {
     const first = await start();
     const port = Number(new URL(first.baseUrl).port);
     await expect(startTradeFeedService({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
@@ -60,7 +60,7 @@ describe('where the service listens', () => {
     ['https://feed.example', 'wss://feed.example/ws'],
     ['https://feed.example:8443/', 'wss://feed.example:8443/ws'],
     ['http://localhost:8080', 'ws://localhost:8080/ws'],
-  ])('and says so in baseUrl, while tickets lead to publicUrl %s', async (publicUrl, wssUrl) => {
+  ])('and reports it in baseUrl, while tickets contain publicUrl %s', async (publicUrl, wssUrl) => {
     const service = await start({ publicUrl });
     expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     const { body } = await postTicket(service, service.createAccount().createApiKey());
@@ -89,7 +89,7 @@ describe('TLS', () => {
     expect(await socket.closed).toEqual({ code: 1001, reason: 'server shutdown' });
   });
 
-  it('destroys a client that does not answer a shutdown', async () => {
+  it('destroys the socket of a client that does not answer a shutdown', async () => {
     const service = await start({ tls, limits: { shutdownTimeoutMs: 30 } });
     const { body } = await postTicket(service, service.createAccount().createApiKey(), undefined, tls.cert);
     const { ws } = await openSocket(body as BareTicket, { ca: tls.cert });
@@ -98,21 +98,21 @@ describe('TLS', () => {
     ws.terminate();
   });
 
-  it('needs a key and a certificate that can be used, and shows neither', async () => {
+  it('needs a valid key and certificate, and prints neither', async () => {
     const other = await certificateFor();
     for (const bad of [
       { key: 'no key', cert: tls.cert },
       { key: other.key, cert: tls.cert },
     ]) {
       await expect(startTradeFeedService({ tls: bad })).rejects.toThrow(
-        /^`tls` must be a PEM key and the PEM certificate that belongs to it\.$/,
+        /^`tls` must be a PEM key and its PEM certificate\.$/,
       );
     }
   });
 });
 
 describe('push', () => {
-  it('sends a string as text, bytes as binary, unchanged and in order, whatever the size', async () => {
+  it('sends a string as text and bytes as binary, unchanged and in order, for any size', async () => {
     const service = await start(atOnce);
     const socket = await connectAs(service, service.createAccount().createApiKey());
     const payloads: Payload[] = [0, 1, 125, 126, 65_535, 65_536].flatMap((size) => [
@@ -128,7 +128,7 @@ describe('push', () => {
     });
   });
 
-  it('sends to every open connection of the feed, and to no other', async () => {
+  it('sends only to the open connections of the feed', async () => {
     const service = await start(atOnce);
     const [one, two, other] = await Promise.all(
       ['raw', 'raw', 'market'].map((feed) => connectAs(service, service.createAccount().createApiKey(), feed)),
@@ -142,7 +142,7 @@ describe('push', () => {
     ]);
   });
 
-  it('keeps nothing for a connection that comes later (contract 6, rule 2)', async () => {
+  it('stores nothing for later connections (contract 6, rule 2)', async () => {
     const service = await start(atOnce);
     service.push('market', 'before');
     const socket = await connectAs(service, service.createAccount().createApiKey());
@@ -163,7 +163,7 @@ describe('push', () => {
 });
 
 describe('sources', () => {
-  it('are subscribed once, from start to shutdown, and sent to all connections of their feed', async () => {
+  it('are subscribed to once, from start to shutdown, and sent to all connections of their feed', async () => {
     const seen: string[] = [];
     const payloads = new Subject<string>();
     const raw = defer(() => {
@@ -189,8 +189,8 @@ describe('sources', () => {
   it.each<[string, Observable<unknown>, unknown]>([
     ['completes', EMPTY, undefined],
     ['errors', throwError(() => new Error('boom')), new Error('boom')],
-    ['emits what is no payload', of({ a: 1 }), new TypeError('A payload must be a string or a Uint8Array.')],
-  ])('one that %s is told, and the service goes on', async (_, ending, error) => {
+    ['emits a value that is not a payload', of({ a: 1 }), new TypeError('A payload must be a string or a Uint8Array.')],
+  ])('report one that %s, and the service continues', async (_, ending, error) => {
     const begin = new Subject<void>();
     const market = new Observable<Payload>((subscriber) =>
       begin.subscribe(() => ending.subscribe(subscriber as Subscriber<unknown>)),
@@ -206,7 +206,7 @@ describe('sources', () => {
 });
 
 describe('1001: shutdown (contract 3.2, 7.3)', () => {
-  it('closes every connection with its reason, and completes the events after telling it', async () => {
+  it('closes every connection with its reason, emits this, and completes the events', async () => {
     const service = await start();
     const sockets = await Promise.all(
       ['market', 'raw'].map((feed) => connectAs(service, service.createAccount().createApiKey(), feed)),
@@ -216,12 +216,12 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
     service.events$.subscribe({ complete: () => (isCompleted = true) });
     await service.shutdown();
     for (const { closed } of sockets) expect(await closed).toEqual({ code: 1001, reason: 'server shutdown' });
-    const told = { type: 'connection-closed', code: 1001, reason: 'server shutdown', by: 'service' };
-    expect(events).toMatchObject([told, told]);
+    const emitted = { type: 'connection-closed', code: 1001, reason: 'server shutdown', by: 'service' };
+    expect(events).toMatchObject([emitted, emitted]);
     expect(isCompleted).toBe(true);
   });
 
-  it('is the same promise each time, also as the end of `await using`', async () => {
+  it('is the same promise each time, also at the end of `await using`', async () => {
     const service = await start();
     const stopped = service.shutdown();
     expect(service.shutdown()).toBe(stopped);
@@ -229,7 +229,7 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
     await stopped;
   });
 
-  it('takes no connection any more, and nothing that is called afterwards fails', async () => {
+  it('refuses new connections, and later calls do not fail', async () => {
     const service = await start();
     const account = service.createAccount();
     await service.shutdown();
@@ -239,7 +239,7 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
     account.revokeAccess();
   });
 
-  it('is bounded when clients do not answer, do not finish, or say nothing', async () => {
+  it('ends in time if clients do not answer, do not finish, or send nothing', async () => {
     const service = await start({ limits: { shutdownTimeoutMs: 50 } });
     const port = Number(new URL(service.baseUrl).port);
     const paused = await connectAs(service, service.createAccount().createApiKey());
@@ -255,7 +255,7 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
     paused.ws.terminate();
   });
 
-  it('tells of a client that closes meanwhile by its own code', async () => {
+  it('reports a client that closes meanwhile with its code', async () => {
     const service = await start();
     const socket = await connectAs(service, service.createAccount().createApiKey());
     const events = recordEvents(service);
@@ -265,11 +265,11 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
     expect(events).toMatchObject([{ type: 'connection-closed', code: 1000, by: 'client' }]);
   });
 
-  it('503 for a request and a handshake that were begun before it', async () => {
+  it('503 for a request and a handshake that began before it', async () => {
     const service = await start();
     const account = service.createAccount();
     const ticket = await takeTicket(service, account.createApiKey());
-    // It never answers the close frame, so the shutdown waits while the two finish.
+    // The client never answers the close frame, so the shutdown waits while the two finish.
     const mute = await openRaw(service, await takeTicket(service, account.createApiKey()));
     const begun = async (...lines: string[]) => {
       const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1');
@@ -282,7 +282,7 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
     const head = [`X-API-Key: ${account.createApiKey()}`, 'Content-Type: application/json', 'Content-Length: 2'];
     const handshake = await begun(...handshakeLines(ticket.ticket), '');
     const request = await begun('POST /v1/wss/tickets HTTP/1.1', 'Host: a', 'Expect: 100-continue', ...head, '', '');
-    // By the time the service says to continue it has read the heads of both, in the order in which they were begun.
+    // When the service answers with 100, it has read the heads of both, in the order in which they began.
     await once(request.socket, 'data');
     const events = recordEvents(service);
     const stopped = service.shutdown();
@@ -297,7 +297,7 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
 });
 
 describe('secrets', () => {
-  it('are in no event, and not to be seen in the service or an account', async () => {
+  it('are not in events, nor visible in the service or an account', async () => {
     const service = await start(atOnce);
     const events = recordEvents(service);
     const account = service.createAccount();
@@ -325,7 +325,7 @@ describe('secrets', () => {
   });
 });
 
-describe('calls with what is not allowed', () => {
+describe('calls with invalid values', () => {
   it.each<[string, (service: Awaited<ReturnType<typeof start>>) => unknown, string]>([
     [
       'createAccount',
@@ -364,7 +364,7 @@ describe('calls with what is not allowed', () => {
       },
       '`isFailing` must be true or false; got string.',
     ],
-  ])('%s throws a TypeError that says so', async (_, call, message) => {
+  ])('%s throws a TypeError with the reason', async (_, call, message) => {
     const service = await start();
     expect(() => call(service)).toThrow(new TypeError(message));
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, type Observable, take, toArray } from 'rxjs';
 import { marketBatches$, pendingTransactions$, type SourceOptions } from 'rx-trade-feed/testing';
-import { stoodClock } from '../service-under-test.js';
+import { manualClock } from '../service-under-test.js';
 
 const firstOf = async (source$: Observable<string>, count = 50): Promise<string[]> =>
   firstValueFrom(source$.pipe(take(count), toArray()));
@@ -14,7 +14,7 @@ const sources: [string, (options?: SourceOptions) => Observable<string>][] = [
 ];
 
 describe.each(sources)('%s', (_, source$) => {
-  it('gives the same payloads for the same seed, to each subscriber', async () => {
+  it('emits the same payloads for the same seed, to each subscriber', async () => {
     const source = source$({ ...fast, seed: 7 });
     const payloads = await firstOf(source);
     expect(await firstOf(source)).toEqual(payloads);
@@ -23,7 +23,7 @@ describe.each(sources)('%s', (_, source$) => {
     expect(await firstOf(source$(fast), 1)).toEqual(await firstOf(source$({ ...fast, seed: 1 }), 1));
   });
 
-  it('never gives a payload twice', async () => {
+  it('never emits a payload twice', async () => {
     expect(new Set(await firstOf(source$(fast), 2_000)).size).toBe(2_000);
   });
 
@@ -33,8 +33,8 @@ describe.each(sources)('%s', (_, source$) => {
     [3, 10_000, 30],
     [333, 3_000, 999],
     [50_000, 1_000, 50_000],
-  ])('emits %d a second: in %d ms %d', (rate, ms, expected) => {
-    const { scheduler, advance } = stoodClock();
+  ])('emits, at %d per second, in %d ms, %d payloads', (rate, ms, expected) => {
+    const { scheduler, advance } = manualClock();
     let count = 0;
     const subscription = source$({ rate, scheduler }).subscribe(() => (count += 1));
     expect(count).toBe(0);
@@ -45,8 +45,8 @@ describe.each(sources)('%s', (_, source$) => {
     expect(count).toBe(expected);
   });
 
-  it('emits 20 a second by default', () => {
-    const { scheduler, advance } = stoodClock();
+  it('emits 20 per second by default', () => {
+    const { scheduler, advance } = manualClock();
     let count = 0;
     source$({ scheduler })
       .pipe(take(1_000))
@@ -61,7 +61,7 @@ describe.each(sources)('%s', (_, source$) => {
     [{ rate: '1' }, '`rate` must be a number above 0, up to 100000; got string.'],
     [{ seed: -1 }, '`seed` must be a whole number from 0 to 4294967295; got -1.'],
     [{ seed: 0.5 }, '`seed` must be a whole number from 0 to 4294967295; got 0.5.'],
-    [{ scheduler: 1 }, '`scheduler` must be a SchedulerLike of RxJS; got 1.'],
+    [{ scheduler: 1 }, '`scheduler` must be an RxJS SchedulerLike; got 1.'],
     [{ speed: 1 }, '`speed` is not an option; allowed are'],
   ])('refuses %j', (options, message) => {
     expect(() => source$(options)).toThrow(message);
@@ -87,7 +87,7 @@ describe('a payload', () => {
     }
   });
 
-  it('of the market feed is a batch of trades, counted', async () => {
+  it('of the market feed is a numbered batch of trades', async () => {
     const payloads = await firstOf(marketBatches$({ ...fast, batchSize: 3 }), 100);
     const trade = {
       transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/),
@@ -101,13 +101,13 @@ describe('a payload', () => {
     );
   });
 
-  it('of the market feed holds 8 trades by default', async () => {
+  it('of the market feed has 8 trades by default', async () => {
     const { trades } = JSON.parse(await firstValueFrom(marketBatches$())) as { trades: unknown[] };
     expect(trades).toHaveLength(8);
     expect(await firstValueFrom(pendingTransactions$())).toContain('"hash"');
   });
 
-  it('of the market feed holds as many trades as asked for', () => {
+  it('of the market feed has the number of trades of the option', () => {
     expect(() => marketBatches$({ batchSize: 0 })).toThrow('`batchSize` must be a whole number from 1 to 1000; got 0.');
   });
 });

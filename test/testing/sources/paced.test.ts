@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { VirtualTimeScheduler } from 'rxjs';
 import { paced$ } from '../../../src/testing/sources/paced.js';
-import { stoodClock } from '../service-under-test.js';
+import { manualClock } from '../service-under-test.js';
 
 const counter = () => {
   let count = 0;
@@ -10,7 +10,7 @@ const counter = () => {
 
 describe('the pace of a source', () => {
   it('is even at a low rate', () => {
-    const { scheduler, advance } = stoodClock();
+    const { scheduler, advance } = manualClock();
     const at: number[] = [];
     const subscription = paced$(10, counter, scheduler).subscribe(() => at.push(scheduler.now()));
     advance(500);
@@ -18,8 +18,8 @@ describe('the pace of a source', () => {
     expect(at).toEqual([100, 200, 300, 400, 500]);
   });
 
-  it('is in bursts at a high rate, no more than one in 4 ms', () => {
-    const { scheduler, advance } = stoodClock();
+  it('comes in bursts at a high rate, at most one per 4 ms', () => {
+    const { scheduler, advance } = manualClock();
     const bursts = new Map<number, number>();
     const subscription = paced$(50_000, counter, scheduler).subscribe(() => {
       bursts.set(scheduler.now(), (bursts.get(scheduler.now()) ?? 0) + 1);
@@ -30,7 +30,7 @@ describe('the pace of a source', () => {
     expect([...new Set(bursts.values())]).toEqual([200]);
   });
 
-  it('does not make up for more than a tenth of a second when the process was held up', () => {
+  it('catches up on at most a tenth of a second when the process was blocked', () => {
     const scheduler = new VirtualTimeScheduler();
     let heldUpMs = 0;
     const now = () => scheduler.frame + heldUpMs;
@@ -49,12 +49,12 @@ describe('the pace of a source', () => {
     scheduler.maxFrames = 12;
     scheduler.flush();
     subscription.unsubscribe();
-    // The sequence has no hole: what was left out was never made.
+    // The sequence has no hole: skipped values were never created.
     expect(values).toEqual(Array.from({ length: 108 }, (_, index) => index + 1));
   });
 
-  it('begins anew for each subscription', () => {
-    const { scheduler, advance } = stoodClock();
+  it('begins again for each subscription', () => {
+    const { scheduler, advance } = manualClock();
     const source = paced$(10, counter, scheduler);
     const seen: number[][] = [[], []];
     const one = source.subscribe((value) => seen[0]?.push(value));

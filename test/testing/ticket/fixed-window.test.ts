@@ -21,11 +21,11 @@ describe('the fixed window of ticket requests (contract 7.1, 8)', () => {
     expect(countInWindow(full, now, limits)).toEqual({ window: full, retryAfterSeconds });
   });
 
-  it('is fixed: a new one begins when it is over, not when requests grow old', () => {
+  it('is fixed: a new window begins when it is over, not when requests are old', () => {
     expect(countInWindow(full, 61_000, limits)).toEqual({ window: { startedAt: 61_000, count: 1 } });
   });
 
-  it('finds room after every wait that it asks for', () => {
+  it('has room after every `Retry-After`', () => {
     for (let now = 1_000; now < 61_000; now += 333.3) {
       const { retryAfterSeconds = 0 } = countInWindow(full, now, limits);
       expect(countInWindow(full, now + retryAfterSeconds * 1_000, limits).retryAfterSeconds).toBeUndefined();

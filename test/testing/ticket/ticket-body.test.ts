@@ -14,7 +14,7 @@ describe('the body of a ticket request (contract 2.2, 4.1)', () => {
   });
 
   it.each(['{', ' ', '{"feed":"raw"', 'raw', '[]', '["raw"]', 'null', '"raw"', '1', 'true'])(
-    'is no object: %j',
+    'is not an object: %j',
     (body) => {
       expect(readTicketBody(Buffer.from(body))).toEqual(left('invalid-body'));
     },
@@ -36,7 +36,7 @@ describe('the body of a ticket request (contract 2.2, 4.1)', () => {
     expect(readTicketBody(body)).toEqual(left('invalid-body'));
   });
 
-  it.each(['""', '"Market"', '"raw "', 'null', '1', '["raw"]', '{}', '"toString"'])('is no feed: %s', (feed) => {
+  it.each(['""', '"Market"', '"raw "', 'null', '1', '["raw"]', '{}', '"toString"'])('is not a feed: %s', (feed) => {
     expect(readTicketBody(Buffer.from(`{"feed":${feed}}`))).toEqual(left('unknown-feed'));
   });
 });

@@ -12,7 +12,7 @@ import {
   sendRaw,
   takeTicket,
 } from '../bare-client.js';
-import { serviceFactory, stoodClock } from '../service-under-test.js';
+import { serviceFactory, manualClock } from '../service-under-test.js';
 
 const start = serviceFactory();
 
@@ -41,7 +41,7 @@ describe('a ticket (contract 2.1, 4.1)', () => {
     [{}, 'market', 'mmp.trade-batch.v1'],
     [{ feed: 'market' }, 'market', 'mmp.trade-batch.v1'],
     [{ feed: 'raw' }, 'raw', 'mmp.pending-transaction.v1'],
-  ])('for %j names the feed %s and the subprotocol %s, at the same address', async (request, feed, subprotocol) => {
+  ])('for %j has the feed %s and the subprotocol %s, at the same address', async (request, feed, subprotocol) => {
     const service = await start();
     const { status, body } = await postTicket(service, service.createAccount().createApiKey(), request);
     expect([status, body]).toEqual([
@@ -50,7 +50,7 @@ describe('a ticket (contract 2.1, 4.1)', () => {
     ]);
   });
 
-  it('names the subprotocols and the lifetime that the options give', async () => {
+  it('has the subprotocols and the lifetime of the options', async () => {
     const service = await start({ subprotocols: { raw: 'mine.v9' }, limits: { ticketLifetimeMs: 5_000 } });
     const key = service.createAccount().createApiKey();
     const raw = await takeTicket(service, key, 'raw');
@@ -99,12 +99,12 @@ describe('401: the API key (contract 4.1 rule 1, 5, 7.1)', () => {
     expect(answer.headers['www-authenticate']).toBe('ApiKey');
   });
 
-  it('knows no key of another service', async () => {
+  it('does not accept a key of another service', async () => {
     const [one, two] = [await start(), await start()];
     expect((await postTicket(two, one.createAccount().createApiKey())).status).toBe(401);
   });
 
-  it('in the query is told as a violation, even when the header is right', async () => {
+  it('in the query is reported as a violation, even if the header is valid', async () => {
     const service = await start();
     const key = service.createAccount().createApiKey();
     const violation = nextEvent(service, 'violation');
@@ -141,7 +141,7 @@ describe('403: the account (contract 5 rule 2, 7.1)', () => {
     expect((await postTicket(service, key)).status).toBe(200);
   });
 
-  it('is not for an account whose access expired: the next ticket is granted', async () => {
+  it('does not apply to an account whose access expired: the next ticket is granted', async () => {
     const service = await start();
     const account = service.createAccount();
     account.expireAccess();
@@ -162,7 +162,7 @@ describe('422: the body (contract 2.2, 7.1)', () => {
     expect([answer.status, errorCode(answer)]).toEqual([422, code]);
   });
 
-  it('not for a body that is JSON but is not sent as such: that is told', async () => {
+  it('does not apply to a JSON body with another content type, which is reported as a violation', async () => {
     const service = await start();
     const violation = nextEvent(service, 'violation');
     const answer = await send(`${service.baseUrl}/v1/wss/tickets`, {
@@ -174,15 +174,15 @@ describe('422: the body (contract 2.2, 7.1)', () => {
     expect(await violation).toMatchObject({ rule: 'content-type' });
   });
 
-  it('comes after the key: 401 shows nothing of the body', async () => {
+  it('is checked after the key: a 401 reveals nothing about the body', async () => {
     const service = await start();
     expect((await postTicket(service, 'key_0', '{')).status).toBe(401);
   });
 });
 
 describe('429: the fixed window (contract 7.1, 8)', () => {
-  it('says in Retry-After how many seconds are left, and opens when they are over', async () => {
-    const { scheduler, advance } = stoodClock();
+  it('has the remaining seconds in Retry-After, and ends after them', async () => {
+    const { scheduler, advance } = manualClock();
     const service = await start({ scheduler, limits: { ticketsPerWindow: 2, windowMs: 30_000 } });
     const key = service.createAccount().createApiKey();
     const ask = async () => {
@@ -199,7 +199,7 @@ describe('429: the fixed window (contract 7.1, 8)', () => {
     expect(await ask()).toEqual([200, undefined]);
   });
 
-  it('is shared by the keys of an account, and by no other account', async () => {
+  it('applies to all keys of an account together, and to no other account', async () => {
     const service = await start({ limits: { ticketsPerWindow: 1 } });
     const account = service.createAccount();
     expect((await postTicket(service, account.createApiKey())).status).toBe(200);
@@ -207,7 +207,7 @@ describe('429: the fixed window (contract 7.1, 8)', () => {
     expect((await postTicket(service, service.createAccount().createApiKey())).status).toBe(200);
   });
 
-  it('has room for 60 requests a minute by default', async () => {
+  it('allows 60 requests per minute by default', async () => {
     const service = await start();
     const key = service.createAccount().createApiKey();
     const statuses = await Promise.all(Array.from({ length: 61 }, async () => (await postTicket(service, key)).status));
@@ -215,14 +215,14 @@ describe('429: the fixed window (contract 7.1, 8)', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(1);
   });
 
-  it('counts a request with a bad body, since it limits requests', async () => {
+  it('counts a request with an invalid body, because it limits requests', async () => {
     const service = await start({ limits: { ticketsPerWindow: 1 } });
     const key = service.createAccount().createApiKey();
     expect((await postTicket(service, key, '{')).status).toBe(422);
     expect((await postTicket(service, key)).status).toBe(429);
   });
 
-  it('does not count what 403 or 503 refuse', async () => {
+  it('does not count requests that get 403 or 503', async () => {
     const service = await start({ limits: { ticketsPerWindow: 1 } });
     const account = service.createAccount({ entitled: false });
     const key = account.createApiKey();
@@ -236,7 +236,7 @@ describe('429: the fixed window (contract 7.1, 8)', () => {
 });
 
 describe('503: the credential service (contract 7.1)', () => {
-  it('refuses every key, also one that it cannot judge, until it works again', async () => {
+  it('refuses every key, also an invalid one, until it works again', async () => {
     const service = await start();
     const key = service.createAccount().createApiKey();
     service.failCredentials(true);
@@ -278,7 +278,7 @@ describe('the bounds of a request', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('a client that goes away in the middle disturbs nobody', async () => {
+  it('does not affect other clients when a client disconnects during a request', async () => {
     const service = await start();
     const key = service.createAccount().createApiKey();
     const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1');
@@ -290,8 +290,8 @@ describe('the bounds of a request', () => {
   });
 });
 
-describe('what is told of tickets', () => {
-  it('each grant and refusal, with the account and without a secret', async () => {
+describe('the events and bodies of ticket requests', () => {
+  it('report each grant and refusal, with the account and without a secret', async () => {
     const service = await start({ limits: { ticketsPerWindow: 2 } });
     const events = recordEvents(service);
     const key = service.createAccount().createApiKey();
@@ -307,24 +307,24 @@ describe('what is told of tickets', () => {
     ]);
   });
 
-  it('an error body as the option makes it', async () => {
+  it('have the error body that the option returns', async () => {
     const service = await start({ errorBody: ({ status, code }) => ({ status, why: code }) });
     expect((await postTicket(service)).body).toEqual({ status: 401, why: 'invalid-api-key' });
   });
 
-  it('no error body where the option makes none', async () => {
+  it('have no error body if the option returns undefined', async () => {
     const service = await start({ errorBody: () => undefined });
     expect(await postTicket(service)).toMatchObject({ status: 401, body: undefined });
   });
 
-  it('the stand-in where the option throws', async () => {
+  it('have the default error body if the option throws', async () => {
     const errorBody = (): never => {
       throw new Error('mine');
     };
     const service = await start({ errorBody });
     expect(await postTicket(service)).toMatchObject({
       status: 401,
-      body: { error: { code: 'invalid-api-key', message: 'The option errorBody threw: Error: mine' } },
+      body: { error: { code: 'invalid-api-key', message: 'The option errorBody threw an error: Error: mine' } },
     });
   });
 });

@@ -10,7 +10,7 @@ const granted: TicketFacts = {
   body: right('market'),
 };
 
-/** Each fault by itself, in the order in which they are looked at. */
+/** Each fault alone, in the order of the checks. */
 const faults: readonly (readonly [status: number, code: string, fault: Partial<TicketFacts>])[] = [
   [503, 'credential-service-unavailable', { credentialsFail: true }],
   [401, 'invalid-api-key', { account: undefined }],
@@ -22,7 +22,7 @@ const faults: readonly (readonly [status: number, code: string, fault: Partial<T
 ];
 
 describe('the refusals of the ticket endpoint (contract 7.1)', () => {
-  it('grants a ticket when nothing is wrong', () => {
+  it('grants a ticket if no rule applies', () => {
     expect(firstRefusal(ticketRules, granted)).toBeUndefined();
   });
 
@@ -30,12 +30,15 @@ describe('the refusals of the ticket endpoint (contract 7.1)', () => {
     expect(firstRefusal(ticketRules, { ...granted, ...fault })).toMatchObject({ status, code });
   });
 
-  it.each(faults.map((row, index) => [row[1], index] as const))('%s comes before what follows it', (code, index) => {
-    const all = faults.slice(index).reduceRight((facts, [, , fault]) => ({ ...facts, ...fault }), granted);
-    expect(firstRefusal(ticketRules, all)).toMatchObject({ code });
-  });
+  it.each(faults.map((row, index) => [row[1], index] as const))(
+    '%s is checked before the later rules',
+    (code, index) => {
+      const all = faults.slice(index).reduceRight((facts, [, , fault]) => ({ ...facts, ...fault }), granted);
+      expect(firstRefusal(ticketRules, all)).toMatchObject({ code });
+    },
+  );
 
-  it('has no row that this table misses', () => {
+  it('has only the rules of this table', () => {
     expect(ticketRules.map(({ status, code }) => [status, code])).toEqual(
       faults.map(([status, code]) => [status, code]),
     );

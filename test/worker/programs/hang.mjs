@@ -1,4 +1,4 @@
-// A worker that comes up and never listens again.
+// A worker that starts and ignores all messages.
 import { parentPort } from 'node:worker_threads';
 
 parentPort.postMessage({ type: 'ready' });

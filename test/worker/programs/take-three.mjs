@@ -1,4 +1,4 @@
-// Takes three frames that a worker receives, and unsubscribes: nothing may keep this process alive.
+// Takes three frames from a worker and unsubscribes. Nothing may keep this process alive.
 import { take } from 'rxjs';
 import { tradeFeed$ } from 'rx-trade-feed';
 

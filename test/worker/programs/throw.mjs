@@ -1,4 +1,4 @@
-// A worker that comes up and fails.
+// A worker that starts and throws.
 import { parentPort } from 'node:worker_threads';
 
 parentPort.on('message', () => {

@@ -8,7 +8,7 @@ bootstrapApplication(Root, {
     provideZonelessChangeDetection(),
     provideTradeFeed({
       url: '/feed',
-      // While the feed behind the relay is stopped, the page looks again: somebody may have connected again on another one.
+      // The page keeps checking after a stop: a person may restart the feed on another page.
       maxFeedStops: Infinity,
       backoff: { maxDelayMs: 3_000 },
     }),

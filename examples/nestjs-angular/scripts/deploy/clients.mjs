@@ -1,11 +1,11 @@
-// Clients of the relay without a page: `relayFeed$` with its default options, in this process.
+// Clients of the relay without a page: `relayFeed$` with the default options, in this process.
 import { connectionStatus, shareFeed } from 'rx-trade-feed/operators';
 import { relayFeed$ } from 'rx-trade-feed/browser';
-import { received } from './received.mjs';
+import { createReceivedLog } from './received-log.mjs';
 
-/** Receives from a relay; `stop()` leaves. */
+/** Connects to a relay. `stop()` disconnects. */
 export const openClient = (url, name) => {
-  const log = received();
+  const log = createReceivedLog();
   let state = 'connecting';
   const feed$ = relayFeed$(new URL('/feed', url)).pipe(shareFeed());
   const receiving = feed$.subscribe({

@@ -1,11 +1,11 @@
-// nginx before two servers: the settings that a stream of Server-Sent Events needs.
+// nginx in front of two servers, with the settings that a stream of Server-Sent Events needs.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isListening } from './ports.mjs';
 
-const places = ['/usr/sbin/nginx', '/usr/local/sbin/nginx', '/opt/homebrew/bin/nginx'];
+const paths = ['/usr/sbin/nginx', '/usr/local/sbin/nginx', '/opt/homebrew/bin/nginx'];
 
 const config = ({ folder, port, ports }) => `
 daemon off;
@@ -29,9 +29,9 @@ ${ports.map((each) => `    server 127.0.0.1:${each} max_fails=0;`).join('\n')}
       proxy_http_version 1.1;
       proxy_set_header Host $http_host;
       proxy_set_header Connection "";
-      # A server that is down, shuts down, or has lost its feed: the other one answers.
+      # If a server is down, shuts down or has lost its feed, the other one answers.
       proxy_next_upstream error timeout http_502 http_503;
-      # A frame is not held back, and a quiet stream is not cut off.
+      # Frames are not delayed, and a quiet stream is not closed.
       proxy_buffering off;
       proxy_read_timeout 1h;
     }
@@ -42,12 +42,12 @@ ${ports.map((each) => `    server 127.0.0.1:${each} max_fails=0;`).join('\n')}
 /**
  * Starts nginx.
  *
- * @param port - where it listens
- * @param ports - where the servers listen; one of them may be down
+ * @param port - the port of nginx
+ * @param ports - the ports of the servers; one of them may be down
  */
 export const startNginx = async (port, ports) => {
-  const nginx = places.find((path) => existsSync(path));
-  if (nginx === undefined) throw new Error('This needs nginx. On Debian: apt-get install nginx');
+  const nginx = paths.find((path) => existsSync(path));
+  if (nginx === undefined) throw new Error('nginx is not installed. On Debian, run: apt-get install nginx');
   const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-nginx-'));
   const file = join(folder, 'nginx.conf');
   writeFileSync(file, config({ folder, port, ports }));
@@ -60,7 +60,7 @@ export const startNginx = async (port, ports) => {
     await exited;
     rmSync(folder, { recursive: true, force: true });
   };
-  const failed = exited.then(() => Promise.reject(new Error(`nginx ended:\n${errors}`)));
+  const failed = exited.then(() => Promise.reject(new Error(`nginx exited:\n${errors}`)));
   failed.catch(() => undefined);
   await Promise.race([isListening(port), failed]);
   return { end };

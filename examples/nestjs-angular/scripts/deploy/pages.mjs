@@ -1,9 +1,9 @@
-// Pages of the example in Chromium. Each has a browser context of its own, as if each were another person's.
+// Pages of the example in Chromium. Each page has a separate browser context, like a separate user.
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
-import { received } from './received.mjs';
+import { createReceivedLog } from './received-log.mjs';
 
-const places = [
+const paths = [
   process.env.CHROMIUM_PATH,
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
@@ -13,31 +13,31 @@ const places = [
 
 /** Starts Chromium. */
 export const startBrowser = async () => {
-  const executablePath = places.find((path) => path && existsSync(path));
+  const executablePath = paths.find((path) => path && existsSync(path));
   if (executablePath === undefined)
-    throw new Error('This needs Chromium: name it in CHROMIUM_PATH. On Debian: apt-get install chromium');
+    throw new Error('Chromium is not installed. Set CHROMIUM_PATH, or on Debian run: apt-get install chromium');
   return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 };
 
-/** Opens a page and reads along what it receives from /feed, as it comes over the wire. */
+/** Opens a page, and records the events that it receives from /feed. */
 export const openPage = async (browser, url, name) => {
   const context = await browser.newContext();
   const page = await context.newPage();
-  const log = received();
-  await page.exposeBinding('rxTradeFeedSeen', (_, lines) => {
+  const log = createReceivedLog();
+  await page.exposeBinding('rxTradeFeedReceived', (_, lines) => {
     for (const [number, at] of lines) {
       if (number === 'gap') log.gap();
       else log.frame(number, at);
     }
   });
-  await page.addInitScript(readAlong);
+  await page.addInitScript(recordEvents);
   await page.goto(url);
   const title = page.locator('app-status-panel .state h2');
   return { name, kind: 'page', log, state: async () => (await title.innerText()).trim() };
 };
 
-/** Runs in the page: a second reader of each answer of /feed. */
-const readAlong = () => {
+/** Runs in the page: reads each response of /feed a second time. */
+const recordEvents = () => {
   const { fetch } = globalThis;
   const numbers = (line) => {
     const event = JSON.parse(line);
@@ -54,16 +54,16 @@ const readAlong = () => {
       rest = messages.pop();
       const events = messages.filter((message) => !/^event:/m.test(message));
       const lines = events.flatMap((message) => message.split('\n').filter((line) => line.startsWith('data: {')));
-      if (lines.length > 0) void globalThis.rxTradeFeedSeen(lines.flatMap((line) => numbers(line.slice(6))));
+      if (lines.length > 0) void globalThis.rxTradeFeedReceived(lines.flatMap((line) => numbers(line.slice(6))));
     }
   };
-  globalThis.fetch = async (...asked) => {
-    const answer = await fetch(...asked);
-    const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream');
-    if (!isStream || !/\/feed$/.test(new URL(answer.url).pathname)) return answer;
-    const [its, ours] = answer.body.tee();
-    read(ours).catch(() => undefined);
-    const { status, headers } = answer;
-    return new Response(its, { status, headers });
+  globalThis.fetch = async (...args) => {
+    const response = await fetch(...args);
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
+    if (!isStream || !/\/feed$/.test(new URL(response.url).pathname)) return response;
+    const [original, copy] = response.body.tee();
+    read(copy).catch(() => undefined);
+    const { status, headers } = response;
+    return new Response(original, { status, headers });
   };
 };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Finds ports on loopback that are free now. */
+/** Returns free ports on loopback. */
 export const freePorts = async (count) => {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => once(server, 'listening')));
@@ -11,7 +11,7 @@ export const freePorts = async (count) => {
   return ports;
 };
 
-/** Waits until somebody listens on a port. */
+/** Waits until a process listens on a port. */
 export const isListening = async (port) => {
   for (;;) {
     const socket = connect(port, '127.0.0.1');

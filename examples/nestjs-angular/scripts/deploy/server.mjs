@@ -1,11 +1,11 @@
-// A server of the example, as it runs in production: with the address of a service in its environment.
+// A server of the example as in production: the environment contains the address of a service.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 const start = fileURLToPath(new URL('../start.mjs', import.meta.url));
 
-/** Starts a server on a port; it connects to the service at once. */
+/** Starts a server on a port. It connects to the service at once. */
 export const startServer = async (port, env) => {
   const args = [start, '--port', String(port)];
   const program = spawn(process.execPath, args, {
@@ -21,16 +21,16 @@ export const startServer = async (port, env) => {
     };
     program.stdout.setEncoding('utf8').on('data', read);
     program.stderr.setEncoding('utf8').on('data', read);
-    exited.then(() => fail(new Error(`A server ended:\n${output}`)), fail);
+    exited.then(() => fail(new Error(`A server exited:\n${output}`)), fail);
   });
   return {
     port,
-    /** Ends it as a deploy does; gives how long that took, in ms. */
+    /** Stops the server with SIGTERM, and returns how long that took, in ms. */
     end: async () => {
-      const asked = performance.now();
+      const startedAt = performance.now();
       program.kill('SIGTERM');
       await exited;
-      return performance.now() - asked;
+      return performance.now() - startedAt;
     },
   };
 };

@@ -5,16 +5,16 @@ import { LocalService } from './demo/local-service.js';
 import { FeedController } from './feed.controller.js';
 import { FeedHistory } from './history/feed-history.js';
 import { HistoryController } from './history/history.controller.js';
-import { KeptRelay } from './kept-relay.js';
 import { Markets, PAYLOAD } from './markets/markets.js';
 import { MarketsController } from './markets/markets.controller.js';
 import { payloadOf } from './markets/payload.js';
+import { OpenRelay } from './open-relay.js';
 import type { Settings } from './settings.js';
 
-/** The backend: one connection to the service, handed on to every page. */
+/** The backend. It forwards one connection to the service to every page. */
 @Module({})
 export class AppModule {
-  /** Without a local service, address and key come from TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY. */
+  /** Creates the module. Without a local service, it reads address and key from TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY. */
   static of(settings: Settings, service: LocalService | undefined): DynamicModule {
     return {
       module: AppModule,
@@ -22,8 +22,8 @@ export class AppModule {
       controllers: [FeedController, HistoryController, MarketsController, ...(service ? [DemoController] : [])],
       providers: [
         FeedHistory,
-        KeptRelay,
         Markets,
+        OpenRelay,
         { provide: PAYLOAD, useValue: payloadOf(settings) },
         ...(service ? [{ provide: LocalService, useValue: service }] : []),
       ],

@@ -3,7 +3,7 @@ import { type SseRequest, TradeFeed } from 'rx-trade-feed/nestjs';
 import { FeedGuard } from './feed.guard.js';
 import { FeedHistory } from './history/feed-history.js';
 
-/** What the page asks for. */
+/** Serves the view of the feed. */
 @Controller('feed')
 @UseGuards(FeedGuard)
 export class FeedController {
@@ -15,17 +15,17 @@ export class FeedController {
     this.history = history;
   }
 
-  /** The feed, for one browser. */
+  /** Streams the feed to one browser. */
   @Sse()
   feed(@Req() request: SseRequest) {
     return this.tradeFeed.sse(request, { authorize: 'guard' });
   }
 
-  /** Begins again after a stop. A person asks for it: by itself, the backend would evict another client of the account. */
+  /** Restarts the feed after a stop. Only a person may request this, because it closes the connection of another client of the account. */
   @Post('restart')
   @HttpCode(204)
   restart(): void {
-    if (this.tradeFeed.status.state === 'stopped') this.history.asked();
+    if (this.tradeFeed.status.state === 'stopped') this.history.restartRequested();
     this.tradeFeed.restart();
   }
 }

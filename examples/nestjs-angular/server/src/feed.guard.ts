@@ -1,10 +1,10 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 
 /**
- * Decides who may read the feed. THIS IS A DEMO: it lets everyone in who can reach the server, which is why that listens on 127.0.0.1.
+ * Decides which requests may read the feed. THIS IS A DEMO: it accepts every client that reaches the server, so the server listens on 127.0.0.1.
  *
- * Put the check of your app here: the session of the cookie, or a bearer token (`provideTradeFeed({ headers })` sends one). What a page of
- * another site asks for is refused here as well, so that none can make this browser restart the feed.
+ * Replace this with the check of your app: the session of a cookie, or a bearer token (`provideTradeFeed({ headers })` sends one). The guard also
+ * refuses requests of pages of other sites. Otherwise such a page could make this browser restart the feed.
  */
 @Injectable()
 export class FeedGuard implements CanActivate {

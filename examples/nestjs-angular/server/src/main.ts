@@ -10,23 +10,23 @@ import type { Settings } from './settings.js';
 
 /** A running server. */
 export interface RunningServer {
-  /** Where the page is. */
+  /** The address of the page. */
   readonly url: string;
-  /** What it streams from, in words. */
+  /** A description of the source. */
   readonly source: string;
-  /** Ends it, and the local service if there is one. */
+  /** Stops the server, and the local service if there is one. */
   close(): Promise<void>;
 }
 
-/** Where `ng build` puts the page; this file is in dist/server. */
+/** The output folder of `ng build`. This file is in dist/server. */
 const builtPage = fileURLToPath(new URL('../page', import.meta.url));
 
-/** Starts the server, and first a local service unless the environment names another one. */
+/** Starts the server. Before that, it starts a local service, unless the environment names another service. */
 export const startServer = async (settings: Settings): Promise<RunningServer> => {
   const service = settings.isRemote ? undefined : await localService(settings);
   const app = await NestFactory.create<NestExpressApplication>(AppModule.of(settings, service), {
     logger: new FeedLog(),
-    // Streams are open for as long as somebody looks: without this, they would hold up the end.
+    // Streams stay open while a page is open. Without this option they would delay the shutdown.
     forceCloseConnections: true,
   });
   servePage(app, builtPage);

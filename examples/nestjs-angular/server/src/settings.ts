@@ -1,41 +1,41 @@
 import { parseArgs } from 'node:util';
 
-/** What can be set: by a flag, or by the environment. */
+/** The settings, from flags or the environment. */
 export interface Settings {
   readonly host: string;
   readonly port: number;
   readonly feed: 'market' | 'raw';
-  /** Frames a second of the local service. */
+  /** Frames per second of the local service. */
   readonly rate: number;
-  /** How long an outage lasts that a viewer of the page asks for, in seconds. */
+  /** The length in seconds of an outage that a viewer causes. */
   readonly outageS: number;
-  /** Whether TRADE_FEED_BASE_URL names a service: then there is no local one, and nothing to try out. */
+  /** Whether TRADE_FEED_BASE_URL names a service. Then there is no local service, and no events to cause. */
   readonly isRemote: boolean;
 }
 
-/** What `--help` prints. */
+/** The output of `--help`. */
 export const usage = `npm start -- [--port 4700] [--host 127.0.0.1] [--feed market] [--rate 200] [--outage 8]
 
-  --port, PORT      where the page is; 0 takes any free port
-  --host, HOST      where the server listens
+  --port, PORT      the port of the page; 0 selects a free port
+  --host, HOST      the address on which the server listens
   --feed, FEED      market or raw
-  --rate, RATE      frames a second of the local service
-  --outage, OUTAGE  seconds of an outage that a viewer asks for
+  --rate, RATE      frames per second of the local service
+  --outage, OUTAGE  the length in seconds of an outage that a viewer causes
 
 With TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY set, the frames come from that service instead.`;
 
-/** Thrown for a setting that is not valid, with what is allowed. */
+/** The error for an invalid setting. Its message names the allowed values. */
 export class SettingsError extends Error {}
 
 /**
  * Reads the settings.
  *
- * @throws SettingsError when one is not valid
+ * @throws SettingsError when a setting is not valid
  */
 export const readSettings = (args: readonly string[], env: NodeJS.ProcessEnv): Settings => {
   const flags = flagsOf(args);
   const feed = flags.feed ?? env.FEED ?? 'market';
-  if (feed !== 'market' && feed !== 'raw') throw new SettingsError('The feed is `market` or `raw`.');
+  if (feed !== 'market' && feed !== 'raw') throw new SettingsError('`--feed` must be `market` or `raw`.');
   return {
     host: flags.host ?? env.HOST ?? '127.0.0.1',
     port: numberOf('port', flags.port ?? env.PORT ?? '4700', 0, 65_535),
@@ -64,5 +64,5 @@ const flagsOf = (args: readonly string[]) => {
 const numberOf = (name: string, text: string, least: number, most: number): number => {
   const number = Number(text);
   if (Number.isInteger(number) && number >= least && number <= most && text.trim() !== '') return number;
-  throw new SettingsError(`The ${name} is a whole number from ${least} to ${most}.`);
+  throw new SettingsError(`\`--${name}\` must be a whole number from ${least} to ${most}.`);
 };

@@ -3,31 +3,33 @@ import { isScalar, mayTakeUndefined, scalars, type Tagged } from './tagged.js';
 import { unionTags } from './union-tags.js';
 
 /**
- * Tells whether a codec gives what it was given wherever its guard says yes, so that the guard alone decides. Codecs that strip (`t.exact`,
- * `t.strict`, a record of named keys), transform or check in a way of their own (whatever is no combination of io-ts' own) do not.
+ * Returns whether decoding returns the same value for every document that the codec's guard accepts. Then the guard alone can decide.
+ *
+ * `false` for codecs that remove properties (`t.exact`, `t.strict`, a record of named keys), that transform, or that are not combinations of
+ * io-ts types.
  */
 export const changesNothing = (codec: Tagged): boolean => {
   const seen = new Set<Tagged>();
-  const holds = (part: Tagged): boolean => {
+  const isUnchanged = (part: Tagged): boolean => {
     if (seen.has(part)) return true;
     seen.add(part);
-    const inside = isOwn(part) ? partsOf(part) : undefined;
-    return inside !== undefined && inside.every(holds) && !isOvertaken(part);
+    const inside = hasOriginalDecoder(part) ? partsOf(part) : undefined;
+    return inside !== undefined && inside.every(isUnchanged) && !isMatchedEarlier(part);
   };
-  return holds(codec);
+  return isUnchanged(codec);
 };
 
-// A clone with a validation of its own (`withValidate` and `withMessage` of io-ts-types make such) keeps the tag, the parts and the guard of what
-// it was cloned from, but has another decoder. That of io-ts' own is bound, by the constructor.
-const isOwn = (codec: Tagged): boolean =>
-  codec.decode.name.startsWith('bound ') && !isTaggedByHand(codec) && speaksForItself(codec);
+// A clone with custom validation (`withValidate` and `withMessage` of io-ts-types) has the tag, the parts and the guard of the original, but
+// another decoder. The constructor of io-ts binds its decoder.
+const hasOriginalDecoder = (codec: Tagged): boolean =>
+  codec.decode.name.startsWith('bound ') && !isTaggedByHand(codec) && isDecoderBoundTo(codec);
 
 const isTaggedByHand = (codec: Tagged): boolean => Object.hasOwn(Object.getPrototypeOf(codec) as object, 'decode');
 
-// A copy that kept the decoder speaks for the original, whatever was changed in it.
-const speaksForItself = (codec: Tagged): boolean => {
+// A copy with the original's decoder decodes by the original, even if the copy was changed. Its errors name the original.
+const isDecoderBoundTo = (codec: Tagged): boolean => {
   try {
-    const result = codec.decode(nothingOfJson) as Either<readonly Problem[], unknown>;
+    const result = codec.decode(notInJson) as Either<readonly Problem[], unknown>;
     return isRight(result) || result.left.every(({ context }) => context[0]?.type === codec);
   } catch {
     return false;
@@ -38,26 +40,26 @@ interface Problem {
   readonly context: readonly { readonly type: unknown }[];
 }
 
-const nothingOfJson = Symbol('what no document holds');
+const notInJson = Symbol('a value that JSON cannot contain');
 
 const partsOf = (codec: Tagged): readonly Tagged[] | undefined =>
   scalars.has(codec._tag) ? [] : parts.get(codec._tag)?.(codec);
 
-const nothing = (): readonly Tagged[] => [];
+const noParts = (): readonly Tagged[] => [];
 const inner = ({ type }: Tagged): readonly Tagged[] | undefined => type && [type];
 const members = ({ types }: Tagged): readonly Tagged[] | undefined => types;
 const properties = ({ props }: Tagged): readonly Tagged[] | undefined => props && Object.values(props);
 const values = ({ domain, codomain }: Tagged): readonly Tagged[] | undefined =>
   domain?._tag === 'StringType' && codomain ? [domain, codomain] : undefined;
 
-/** What a type is made of, for those whose decoder gives back what it was given. */
+/** The parts of each type whose decoder returns its input. */
 const parts: ReadonlyMap<string | undefined, (codec: Tagged) => readonly Tagged[] | undefined> = new Map([
-  ['UnknownType', nothing],
-  ['AnyType', nothing],
-  ['FunctionType', nothing],
-  ['ObjectType', nothing],
-  ['AnyArrayType', nothing],
-  ['AnyDictionaryType', nothing],
+  ['UnknownType', noParts],
+  ['AnyType', noParts],
+  ['FunctionType', noParts],
+  ['ObjectType', noParts],
+  ['AnyArrayType', noParts],
+  ['AnyDictionaryType', noParts],
   ['ArrayType', inner],
   ['ReadonlyArrayType', inner],
   ['ReadonlyType', inner],
@@ -71,15 +73,16 @@ const parts: ReadonlyMap<string | undefined, (codec: Tagged) => readonly Tagged[
   ['DictionaryType', values],
 ]);
 
-// A union decodes by the first member that can. Where that one would change the document, its guard says no, and the guard of a later member yes.
-const isOvertaken = (codec: Tagged): boolean => {
+// A union decodes by the first member that can. If that member would change the document, its guard refuses, and the guard of a later member may
+// accept.
+const isMatchedEarlier = (codec: Tagged): boolean => {
   const { _tag, types } = codec;
   if (_tag !== 'UnionType' || types === undefined || unionTags(codec)) return false;
   const first = types.findIndex((member) => mayChange(member, new Set()));
   return first !== -1 && !types.slice(first + 1).every(isScalar);
 };
 
-// A tuple is cut to its length, and a property that may be undefined is added where it is missing.
+// The decoder cuts a tuple to its length, and adds a missing property that may be undefined.
 const mayChange = (codec: Tagged, seen: Set<Tagged>): boolean => {
   if (seen.has(codec)) return false;
   seen.add(codec);

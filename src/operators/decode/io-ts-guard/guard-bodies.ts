@@ -2,23 +2,23 @@ import { allOf, anyOf, demand, isRecord, literal, quoted, type Writer } from './
 import { mayTakeUndefined, type Tagged } from './tagged.js';
 import { unionTags } from './union-tags.js';
 
-/** Writes the statements of the function for a type, which tests `v`. */
+/** Writes the statements of a type's function. The function tests `v`. */
 export type Body = (codec: Required<Tagged>, writer: Writer) => readonly string[];
 
-// The decoder reads the holes of a list, too.
+// The decoder reads the holes of an array, too.
 const items: Body = ({ type }, { test }) => [
   demand('isArray(v)'),
   `for (let i = 0, n = v.length; i < n; i += 1) { const x = v[i]; ${demand(test(type, 'x'))} }`,
   'return true;',
 ];
 
-// A property is read once. One that is missing, and may be undefined, is added by the decoder.
+// Each property is read once. The decoder adds a missing property that may be undefined, so such a document is refused.
 const all: Body = ({ props }, { test }) => [
   demand(isRecord('v')),
   'let x;',
   ...Object.entries(props).map(([name, type]) => {
-    const there = mayTakeUndefined(type) ? [`(x !== undefined || own.call(v, ${quoted(name)}))`] : [];
-    return `x = v[${quoted(name)}]; ${demand(allOf([...there, test(type, 'x')]))}`;
+    const isPresent = mayTakeUndefined(type) ? [`(x !== undefined || own.call(v, ${quoted(name)}))`] : [];
+    return `x = v[${quoted(name)}]; ${demand(allOf([...isPresent, test(type, 'x')]))}`;
   }),
   'return true;',
 ];
@@ -32,7 +32,7 @@ const some: Body = ({ props }, { test }) => [
   'return true;',
 ];
 
-// The decoder cuts what is longer, and takes what is missing for undefined.
+// The decoder cuts a longer array, and reads missing items as undefined.
 const places: Body = ({ types }, { test }) => [
   demand(`isArray(v) && v.length <= ${types.length}`),
   'let x;',
@@ -40,25 +40,25 @@ const places: Body = ({ types }, { test }) => [
   'return true;',
 ];
 
-// io-ts takes a list for a record of anything.
+// io-ts accepts an array as a record of `any`.
 const values: Body = ({ codomain }, { test }) => [
   `if (!${isRecord('v')}) return ${codomain._tag === 'AnyType' ? 'isArray(v)' : 'false'};`,
   `for (const key of keys(v)) { const x = v[key]; ${demand(test(codomain, 'x'))} }`,
   'return true;',
 ];
 
-// One member is asked: another's predicates may not bear what is not meant for them.
+// Only the member with this tag is tested: the predicate of another member may throw on such a document.
 const tagged: Body = (codec, writer) => [
   demand(isRecord('v')),
   `const x = v[${quoted(codec.tag)}];`,
   ...(unionTags(codec) ?? []).map(({ member, literals }) => {
-    const isIts = anyOf(literals.map((value) => `x === ${literal(value, writer)}`));
-    return `if ${isIts} return ${writer.test(member, 'v')};`;
+    const hasTag = anyOf(literals.map((value) => `x === ${literal(value, writer)}`));
+    return `if ${hasTag} return ${writer.test(member, 'v')};`;
   }),
   'return false;',
 ];
 
-/** The types that have a function of their own. */
+/** The types that are tested by a separate function. */
 export const bodies: ReadonlyMap<string | undefined, Body> = new Map<string, Body>([
   ['RecursiveType', ({ type }, { test }) => [`return ${test(type, 'v')};`]],
   ['ArrayType', items],

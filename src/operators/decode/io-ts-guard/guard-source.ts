@@ -4,13 +4,13 @@ import type { Writer } from './guard-text.js';
 import type { Tagged } from './tagged.js';
 import { unionTags } from './union-tags.js';
 
-/** The body of a function of `captured` that gives a guard, and those values: what is the user's own, and no name or literal. */
+/** The body of a function that takes `captured` and returns a guard, and the captured values: user values that are not names or literals. */
 export interface GuardSource {
   readonly text: string;
   readonly captured: readonly unknown[];
 }
 
-/** Writes the guard of a codec that changes nothing: it tells whether the decoder would give back the very value that it was given. */
+/** Writes the guard of a codec that changes nothing. The guard returns whether the decoder would return its input. */
 export const guardSource = (codec: Tagged): GuardSource => {
   const captured: unknown[] = [];
   const functions: string[] = [];
@@ -22,7 +22,7 @@ export const guardSource = (codec: Tagged): GuardSource => {
       const known = names.get(part);
       if (known !== undefined) return known;
       const name = `g${names.size}`;
-      // Before its body: a recursion calls itself.
+      // Before the body: a recursive type calls its own function.
       names.set(part, name);
       const body = bodies.get(kindOf(part))?.(part as Required<Tagged>, writer) ?? unknown;
       functions.push(`const ${name} = (v) => {\n${body.join('\n')}\n};`);
@@ -39,9 +39,9 @@ const prelude = [
   'const { isArray } = Array, { keys } = Object, own = Object.prototype.hasOwnProperty;',
 ];
 
-// Left to the decoder.
+// The decoder decides.
 const unknown = ['return false;'];
 
-// A union with tags asks one member, any other all of them in turn.
+// A union with tags tests one member; any other union tests its members in order.
 const kindOf = (codec: Tagged): string | undefined =>
   codec._tag === 'UnionType' && unionTags(codec) ? 'TaggedUnionType' : codec._tag;

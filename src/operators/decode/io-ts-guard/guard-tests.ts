@@ -1,7 +1,7 @@
 import { allOf, anyOf, isRecord, literal, quoted, type Writer } from './guard-text.js';
 import type { Tagged } from './tagged.js';
 
-/** Writes the test of a type on the variable `x`. */
+/** Writes the expression that tests the variable `x` for a type. */
 export type Test = (codec: Required<Tagged>, x: string, writer: Writer) => string;
 
 const always: Test = () => 'true';
@@ -14,7 +14,7 @@ const typed =
   (_, x) =>
     `typeof ${x} === '${type}'`;
 
-// A few names are compared, many are looked up, as io-ts does.
+// Few names are compared, many are looked up. io-ts always looks them up.
 const key: Test = ({ keys }, x, { capture }) => {
   const names = Object.getOwnPropertyNames(keys);
   return names.length > 16
@@ -22,7 +22,7 @@ const key: Test = ({ keys }, x, { capture }) => {
     : anyOf(names.map((name) => `${x} === ${quoted(name)}`));
 };
 
-/** The types that are tested in place. */
+/** The types that are tested by an expression in place. */
 export const tests: ReadonlyMap<string | undefined, Test> = new Map<string, Test>([
   ['NullType', equal('null')],
   ['UndefinedType', equal('undefined')],

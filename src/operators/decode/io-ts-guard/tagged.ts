@@ -1,4 +1,4 @@
-/** A type of io-ts as its documentation shows it: a tag, and what it is made of. */
+/** An io-ts type as its documentation shows it: a tag, and its parts. */
 export interface Tagged {
   readonly decode: (value: unknown) => unknown;
   readonly _tag?: string;
@@ -13,28 +13,28 @@ export interface Tagged {
   readonly predicate?: unknown;
 }
 
-/** Gives the type inside of those that only wrap one. */
+/** Returns the type inside all types that only wrap another one. */
 export const unwrapped = (codec: Tagged): Tagged =>
   codec.type !== undefined && wrappers.has(codec._tag) ? unwrapped(codec.type) : codec;
 
-/** The tags of types that only wrap one. */
+/** The tags of types that only wrap another type. */
 export const wrappers: ReadonlySet<string | undefined> = new Set([
   ...['ExactType', 'RefinementType', 'ReadonlyType', 'RecursiveType'],
 ]);
 
-/** The tags of types that no object or array fits. */
+/** The tags of types that accept no object and no array. */
 export const scalars: ReadonlySet<string | undefined> = new Set([
   ...['NullType', 'UndefinedType', 'VoidType', 'NeverType', 'StringType', 'NumberType', 'BooleanType', 'BigIntType'],
   ...['LiteralType', 'KeyofType'],
 ]);
 
-/** Tells whether no object or array fits. */
+/** Returns whether a type accepts no object and no array. */
 export const isScalar = ({ _tag, type, types = [] }: Tagged): boolean => {
   if (_tag === 'UnionType') return types.every(isScalar);
   return scalars.has(_tag) || (type !== undefined && refining.has(_tag) && isScalar(type));
 };
 
-/** Tells whether `undefined` may fit; yes, where it would have to look further. */
+/** Returns whether a type may accept `undefined`. Also `true` for types whose parts it does not check. */
 export const mayTakeUndefined = ({ _tag, type, types = [], value }: Tagged): boolean => {
   if (_tag === 'LiteralType') return value === undefined;
   if (_tag === 'UnionType') return types.some(mayTakeUndefined);

@@ -1,20 +1,20 @@
 import { type Tagged, wrappers } from './tagged.js';
 
-/** A member of a union, and the literals that tell it apart from the others. */
+/** A member of a union, and the literals that identify it. */
 export interface TaggedMember {
   readonly member: Tagged;
   readonly literals: readonly unknown[];
 }
 
 /**
- * Finds what tells the members of a union apart, as io-ts does: the literals that each of them demands for one property. Undefined where
- * nothing does.
+ * Returns the literals that identify each member of a union, as io-ts finds them: those that the member requires for one property. Returns
+ * `undefined` if nothing identifies the members.
  */
 export const unionTags = ({ tag, types }: Tagged): readonly TaggedMember[] | undefined => {
   if (tag === undefined || types === undefined) return undefined;
   const all = types.map((member) => ({ member, literals: literalsOf(member, tag, []) }));
   const literals = all.flatMap((each) => each.literals);
-  // What `t.taggedUnion` could not tell apart has a tag as well.
+  // A `t.taggedUnion` has a tag even if the tag does not identify its members.
   return all.every((each) => isSome(each.literals)) && new Set(literals).size === literals.length ? all : undefined;
 };
 

@@ -11,23 +11,23 @@ const refuse: t.Validate<unknown, never> = (u, c) => t.failure(u, c);
 const Optional = t.type({ a: t.union([t.string, t.undefined]) });
 const Pair = t.tuple([t.number, t.number]);
 
-/** Codecs that look like io-ts' own. */
+/** Codecs that look like those of io-ts. */
 const lookalikes: readonly [string, t.Mixed][] = [
-  ['a tag given by hand', Object.assign(new t.Type('Odd', t.string.is, refuse, t.identity), { _tag: 'StringType' })],
+  ['a hand-made tag', Object.assign(new t.Type('Odd', t.string.is, refuse, t.identity), { _tag: 'StringType' })],
   [
     'a tag that any object has',
     Object.assign(new t.Type('Odd', t.string.is, refuse, t.identity), { _tag: 'toString' }),
   ],
-  ['a copy that validates in a way of its own', copy(t.string, { validate: refuse })],
-  ['a copy of other parts', copy(t.type({ a: t.string }), { props: { a: t.number } } as Partial<t.Mixed>)],
-  ['a copy that changes nothing yet', copy(t.string)],
-  ['a decoder of its own', copy(t.string, { decode: (u) => refuse(u, []) })],
-  ['a decoder that throws at what it does not expect', t.refinement(t.unknown, (u) => (u as string).startsWith('a'))],
+  ['a copy with custom validation', copy(t.string, { validate: refuse })],
+  ['a copy with other parts', copy(t.type({ a: t.string }), { props: { a: t.number } } as Partial<t.Mixed>)],
+  ['a copy without changes', copy(t.string)],
+  ['a custom decoder', copy(t.string, { decode: (u) => refuse(u, []) })],
+  ['a decoder that throws for unexpected values', t.refinement(t.unknown, (u) => (u as string).startsWith('a'))],
   ['an array without its type', Object.assign(copy(t.array(t.string)), { type: undefined })],
 ];
 
 describe('changesNothing', () => {
-  it.each(lookalikes)('does not trust %s, alone or as a part', (_name, codec) => {
+  it.each(lookalikes)('returns false for %s, alone or as a part', (_name, codec) => {
     expect(changesNothing(codec)).toBe(false);
     expect(changesNothing(t.type({ a: t.array(codec) }))).toBe(false);
   });
@@ -39,37 +39,40 @@ describe('changesNothing', () => {
     ['a property of undefined', t.union([t.type({ a: t.undefined }), t.UnknownRecord]), {}, { a: undefined }],
     ['a union after it', t.union([Pair, t.union([t.null, t.array(t.number)])]), [1, 2, 3], [1, 2]],
   ])(
-    'leaves a union to its decoder whose first member would change what a later one takes: %s',
-    (_n, codec, doc, made) => {
+    'returns false for a union whose first member would change a document that a later member accepts: %s',
+    (_n, codec, doc, decoded) => {
       expect(codec.is(doc)).toBe(true);
-      expect(codec.decode(doc)).toEqual(t.success(made));
+      expect(codec.decode(doc)).toEqual(t.success(decoded));
       expect(changesNothing(codec)).toBe(false);
     },
   );
 
   it.each<[string, t.Mixed]>([
     ['it comes last', t.union([t.array(t.number), Pair])],
-    ['what follows takes no object', t.union([Pair, t.null, t.union([t.string, t.literal(1)]), t.readonly(t.Int)])],
     [
-      'a tag tells the members apart',
+      'the later members accept no object',
+      t.union([Pair, t.null, t.union([t.string, t.literal(1)]), t.readonly(t.Int)]),
+    ],
+    [
+      'a tag identifies the members',
       t.union([
         t.type({ kind: t.literal('a'), more: t.union([t.string, t.undefined]) }),
         t.type({ kind: t.literal('b') }),
       ]),
     ],
     ['no property may be undefined', t.union([t.type({ a: t.Int, b: t.literal(1), c: Pair.types[0] }), t.type({})])],
-  ])('trusts a union where %s', (_name, codec) => {
+  ])('returns true for a union where %s', (_name, codec) => {
     expect(changesNothing(codec)).toBe(true);
   });
 
-  it('trusts a recursion of unions', () => {
+  it('returns true for a recursion of unions', () => {
     const Tree: t.Mixed = t.recursion('Tree', (self: t.Mixed): t.Mixed =>
       t.type({ left: t.union([self, t.null]), all: t.array(t.union([t.string, self])) }),
     );
     expect(changesNothing(Tree)).toBe(true);
   });
 
-  it('looks at a part once, however often it is used', () => {
+  it('checks each part once', () => {
     const decode = jest.fn((u: unknown) => t.string.decode(u));
     const part = copy(t.string, { decode: decode.bind(undefined) as typeof t.string.decode });
     let codec: t.Mixed = t.array(part);
@@ -82,7 +85,7 @@ describe('changesNothing', () => {
 describe('unionTags', () => {
   const a = t.type({ kind: t.literal('a') });
 
-  it('gives the literals of each member', () => {
+  it('returns the literals of each member', () => {
     const b = t.intersection([t.type({ n: t.number }), t.type({ kind: t.union([t.literal('b'), t.literal('c')]) })]);
     const d = t.union([t.type({ kind: t.literal('d') }), t.type({ kind: t.literal('e') })]);
     const codec = t.union([
@@ -100,9 +103,9 @@ describe('unionTags', () => {
     ['share a literal', a, t.intersection([a, t.type({ n: t.number })])],
     ['have none', a, t.type({ n: t.number })],
     ['have none in any part', a, t.intersection([t.type({ n: t.number }), t.type({ m: t.number })])],
-    ['have one in a part of it alone', a, t.union([t.type({ kind: t.literal('b') }), t.type({ n: t.number })])],
-    ['are a recursion of nothing else', a, t.recursion('R', (self: t.Mixed): t.Mixed => t.intersection([self, self]))],
-  ])('gives nothing for members that %s, though `t.taggedUnion` says so', (_name, one, two) => {
+    ['have one only in a part', a, t.union([t.type({ kind: t.literal('b') }), t.type({ n: t.number })])],
+    ['are a recursion without literals', a, t.recursion('R', (self: t.Mixed): t.Mixed => t.intersection([self, self]))],
+  ])('returns undefined for members that %s, although `t.taggedUnion` accepts them', (_name, one, two) => {
     const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
     expect(unionTags(t.taggedUnion('kind', [one, two] as never) as unknown as t.Mixed)).toBeUndefined();
     warn.mockRestore();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { runBundled } from '../run-bundled.js';
 
-/** Counts how often a function is made of text, while frames are decoded by each way that there is. */
+/** Counts how often a function is created from text while frames are decoded in each possible way. */
 const program = `
   import * as t from 'io-ts';
   import { of } from 'rxjs';
@@ -35,13 +35,13 @@ const program = `
 const values = Array.from({ length: 15 }, () => [1, 2, 1, 'Left', 2]).flat();
 
 describe('code generation', () => {
-  it('is tried once where it is disallowed, for the first frame; never with `compile: false`; and decodes alike', async () => {
+  it('is tried once where it is disallowed, at the first frame, and never with `compile: false`; the values are the same', async () => {
     expect(await runBundled(program, ['--disallow-code-generation-from-strings'])).toEqual({
       ...{ never: [0, 0], first: [0, 1], second: [0, 0], values },
     });
   }, 30_000);
 
-  it('is tried once where it is allowed, besides a guard for each codec; never with `compile: false`', async () => {
+  it('is tried once where it is allowed, plus once for each codec, and never with `compile: false`', async () => {
     expect(await runBundled(program)).toEqual({ never: [0, 0], first: [0, 11], second: [0, 10], values });
   }, 30_000);
 });

@@ -21,7 +21,7 @@ const kinds = t.union([
   t.recursion('R', () => t.type({ kind: t.literal(4) })),
 ]);
 
-/** What fits, and what does not: where io-ts is not what one would expect, and where code could come out of a text. */
+/** Valid and invalid documents: for unexpected rules of io-ts, and for texts that could become code. */
 const traps: readonly [string, t.Mixed, readonly unknown[], readonly unknown[]][] = [
   ['string', t.string, ['', 'a'], [1, null, undefined, new String('a')]],
   ['number, NaN too', t.number, [0, -0, NaN, Infinity], ['1', null, 1n]],
@@ -39,27 +39,27 @@ const traps: readonly [string, t.Mixed, readonly unknown[], readonly unknown[]][
   ['UnknownArray', t.UnknownArray, [[], new Proxy([], {})], [{ length: 0 }, null]],
   ['UnknownRecord', t.UnknownRecord, [{}, bare, new Date(), new Proxy({}, {})], [[], null, () => 1]],
   ['a literal of text', t.literal('"];\u2028'), ['"];\u2028'], ['', '"];']],
-  ['a literal of half a pair', t.literal('\ud800'), ['\ud800'], ['\ufffd']],
+  ['a literal of a lone surrogate', t.literal('\ud800'), ['\ud800'], ['\ufffd']],
   ['a negative literal', t.literal(-1), [-1], [1, '-1']],
   ['a literal NaN', t.literal(NaN), [], [NaN, 0]],
-  ['a literal of no text and no number', t.literal(null as unknown as string), [null], [undefined, 'null']],
+  ['a literal that is neither a text nor a number', t.literal(null as unknown as string), [null], [undefined, 'null']],
   ['keyof', t.keyof({ a: null, toString: null }), ['a', 'toString'], ['valueOf', '', null, 1, ['a']]],
-  ['keyof of nothing', t.keyof(keyed([])), [], ['', 'toString', null]],
-  ['keyof of many', t.keyof(keyed(many)), ['k0', 'k19'], ['k20', 'toString', ['k0'], 1]],
+  ['keyof without keys', t.keyof(keyed([])), [], ['', 'toString', null]],
+  ['keyof with many keys', t.keyof(keyed(many)), ['k0', 'k19'], ['k20', 'toString', ['k0'], 1]],
   ['type', t.type({ a: t.number }), [{ a: 1, b: 2 }, bare, inherited], [{}, [], null, { a: '1' }, undefined]],
-  ['type of what Object has', t.type({ toString: t.Function }), [{}], [bare, { toString: 1 }]],
+  ['type of a property that Object has', t.type({ toString: t.Function }), [{}], [bare, { toString: 1 }]],
   ['type of an own __proto__', t.type({ ['__proto__']: t.number }), [own], [{}, null]],
-  ['type that may lack nothing', t.type({ a: t.unknown }), [{ a: undefined }, { a: 1 }], [{}, []]],
+  ['type of a property that may not be missing', t.type({ a: t.unknown }), [{ a: undefined }, { a: 1 }], [{}, []]],
   [
-    'type of undefined or more',
+    'type of undefined or another type',
     t.type({ a: t.union([t.string, t.undefined]), b: t.literal(undefined as unknown as string) }),
     [{ a: undefined, b: undefined }],
     [{ b: undefined }, { a: '' }, {}],
   ],
   ['type of a brand of undefined', t.type({ a: t.refinement(t.undefined, () => true) }), [{ a: undefined }], [{}]],
-  ['type of nothing', t.type({}), [{}], [[], null]],
+  ['type without properties', t.type({}), [{}], [[], null]],
   [
-    'type of odd names',
+    'type of unusual names',
     t.type({ '"];throw 1;//\u2029`${x}': t.null, '': t.null }),
     [{ '"];throw 1;//\u2029`${x}': null, '': null }],
     [{}],
@@ -71,7 +71,7 @@ const traps: readonly [string, t.Mixed, readonly unknown[], readonly unknown[]][
   ['readonlyArray', t.readonlyArray(t.number), [[1]], [['1'], {}]],
   ['tuple', t.tuple([t.number, t.string]), [[1, 'a']], [[1], [1, 'a', 2], ['a', 1], {}]],
   ['tuple that may end early', t.tuple([t.number, t.undefined]), [[1], [1, undefined]], [[], [1, 2]]],
-  ['tuple of nothing', t.tuple([] as never), [[]], [[1], {}]],
+  ['tuple without items', t.tuple([] as never), [[]], [[1], {}]],
   ['record', t.record(t.string, t.number), [{}, { a: 1 }, own, bare, inherited], [{ a: '1' }, [], null]],
   ['record of anything', t.record(t.string, t.any), [{}, [], [1]], [null, 1]],
   ['record of unknown', t.record(t.string, t.unknown), [{}], [[], null]],
@@ -84,7 +84,7 @@ const traps: readonly [string, t.Mixed, readonly unknown[], readonly unknown[]][
     [{ a: null }],
     [{ a: null, b: 1 }, {}],
   ],
-  ['intersection of nothing', t.intersection([] as never), [1, {}], []],
+  ['intersection without members', t.intersection([] as never), [1, {}], []],
   [
     'union with tags',
     kinds,
@@ -94,11 +94,11 @@ const traps: readonly [string, t.Mixed, readonly unknown[], readonly unknown[]][
 ];
 
 describe('compiledGuard', () => {
-  it.each(traps)('answers as the decoder of %s', (_name, codec, fitting, other) => {
+  it.each(traps)('has the result of the decoder of %s', (_name, codec, fitting, other) => {
     const fits = guard(codec);
     for (const value of fitting) {
       expect(fits(value)).toBe(true);
-      // Of what holds a NaN io-ts makes a copy, equal to it.
+      // For a value with a NaN, io-ts creates an equal copy.
       expect(codec.decode(value)).toEqual(t.success(value));
     }
     for (const value of other) {
@@ -115,7 +115,7 @@ describe('compiledGuard', () => {
     expect(read).toHaveBeenCalledTimes(1);
   });
 
-  it('asks a predicate with the value alone, and only one that the type within has taken', () => {
+  it('calls a predicate with the value only, and only after the inner type accepted it', () => {
     const predicate = jest.fn(function (this: unknown, ..._: readonly unknown[]) {
       return this === undefined;
     });
@@ -125,7 +125,7 @@ describe('compiledGuard', () => {
     expect(predicate.mock.calls).toEqual([['a']]);
   });
 
-  it('asks the one member of a union that the tag tells', () => {
+  it('tests only the member of a union that has the tag', () => {
     const throwing = t.refinement(t.string, (s) => BigInt(s) > 0n);
     const codec = t.union([
       t.intersection([t.type({ amount: throwing }), t.type({ kind: t.literal('sold') })]),
@@ -140,7 +140,7 @@ describe('compiledGuard', () => {
     expect(text.split('"amount"')).toHaveLength(2);
   });
 
-  it('has nothing of the user in its text but names and literals', () => {
+  it('contains no text of the user except names and literals', () => {
     const predicate = () => true;
     const codec = t.type({ a: t.refinement(t.string, predicate, '*/ throw 1') }, '*/ throw 2');
     const { text, captured } = guardSource(codec);
@@ -148,7 +148,7 @@ describe('compiledGuard', () => {
     expect(captured).toEqual([predicate]);
   });
 
-  it('leaves what it does not know to the decoder', () => {
+  it('leaves unknown types to the decoder', () => {
     const odd: Tagged = { _tag: 'OddType', decode: () => undefined };
     expect(compiledGuard(odd)!(1)).toBe(false);
   });
@@ -166,7 +166,7 @@ describe('where code generation is disallowed', () => {
     expect(compiled).toBeUndefined();
   });
 
-  it('decodes as ever', async () => {
+  it('decodes in the same way', async () => {
     const program = `
       import * as t from 'io-ts';
       import { Subject } from 'rxjs';
@@ -186,7 +186,7 @@ describe('where code generation is disallowed', () => {
   }, 30_000);
 });
 
-it('leaves none of its names behind outside of itself', () => {
+it('defines no names outside of itself', () => {
   expect(guard(t.tuple([t.string, t.number]))(['a', 1])).toBe(true);
   expect(guard(t.partial({ a: t.string }))({ a: 'a' })).toBe(true);
   expect(Object.keys(globalThis)).not.toContain('x');

@@ -21,13 +21,13 @@ const guardOf = (codec: t.Mixed): Guard => {
   return guard;
 };
 
-/** Whether a decoder gives back the very value. */
+/** Returns whether a decoder returns its input. */
 const keeps = (codec: t.Mixed, value: unknown): boolean => {
   const result = codec.decode(value);
   return isRight(result) && result.right === value;
 };
 
-// io-ts copies a property `__proto__` to where each copy has another prototype.
+// io-ts copies a property `__proto__` in a way that gives each copy another prototype.
 const isRepeatable = (codec: t.Mixed, value: unknown): boolean =>
   isDeepStrictEqual(codec.decode(value), codec.decode(value));
 
@@ -39,7 +39,7 @@ const outcome = (codec: t.Mixed, document: unknown, compile?: () => undefined) =
 const noCode = () => undefined;
 
 describe('a guard, on random codecs', () => {
-  it('says yes where the decoder gives back the very value, and nowhere else', () => {
+  it('accepts a document exactly if the decoder returns its input', () => {
     let guarded = 0;
     let yes = 0;
     let all = 0;
@@ -54,7 +54,7 @@ describe('a guard, on random codecs', () => {
           for (const value of values) {
             const said = guard(value);
             if (said) yes += 1;
-            // An intersection may cut a list by one member and take the whole one of another.
+            // An intersection may cut an array by one member, and use the whole array of another.
             if (!said && codec.name.includes(' & ')) continue;
             if (said !== keeps(codec, value)) throw new Error(`${codec.name}: the guard says ${String(said)}`);
           }
@@ -62,15 +62,15 @@ describe('a guard, on random codecs', () => {
       ),
       options,
     );
-    // Or it would prove nothing.
+    // Otherwise the test would prove nothing.
     expect(guarded).toBeGreaterThan(all * 0.8);
     expect(yes).toBeGreaterThan(guarded);
   });
 
   it.each([
     ['compiled', undefined],
-    ['asked where code generation is disallowed', noCode],
-  ])('gives what the decoder gives, %s', (_name, compile) => {
+    ["the codec's guard, where code generation is disallowed", noCode],
+  ])('has the result of the decoder, %s', (_name, compile) => {
     fc.assert(
       fc.property(
         cases.chain((one) => fc.tuple(fc.constant(one.codec), fc.array(documentsFor(one), perCodec))),
@@ -80,8 +80,8 @@ describe('a guard, on random codecs', () => {
             const expected = isRight(result) ? { value: result.right } : { refused: true };
             const got = outcome(codec, document, compile);
             if (!isDeepStrictEqual(got, expected) && isRepeatable(codec, document)) throw new Error(codec.name);
-            const isKept = isRight(result) && result.right === document;
-            if (isKept && got.value !== document) throw new Error(`${codec.name}: not the very document`);
+            const isUnchanged = isRight(result) && result.right === document;
+            if (isUnchanged && got.value !== document) throw new Error(`${codec.name}: not the very document`);
           }
         },
       ),

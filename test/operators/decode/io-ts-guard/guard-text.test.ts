@@ -15,11 +15,11 @@ describe('literal', () => {
     [1.5, '1.5'],
     [true, 'true'],
     [false, 'false'],
-  ])('writes %j as it stands in a program', (value, text) => {
+  ])('writes %j as a literal', (value, text) => {
     expect(literal(value, writer)).toBe(text);
   });
 
-  it.each([null, undefined, 1n])('hands anything else over as it is: %p', (value) => {
+  it.each([null, undefined, 1n])('captures any other value: %p', (value) => {
     expect(literal(value, writer)).toBe(`captured ${String(value)}`);
   });
 });

@@ -18,7 +18,7 @@ const Upper = new t.Type<string>(
 );
 const Positive = t.refinement(t.number, (n) => n > 0, 'Positive');
 
-/** Codecs that give back what they were given: their guard answers for a document that fits. */
+/** Codecs that return their input: the guard decides about a valid document. */
 const plain: readonly [string, t.Mixed, unknown][] = [
   ['null', t.null, null],
   ['undefined', t.undefined, undefined],
@@ -44,11 +44,11 @@ const plain: readonly [string, t.Mixed, unknown][] = [
   ['record', t.record(t.string, t.number), { a: 1 }],
 ];
 
-/** Codecs that change something: only their decoder can answer. */
+/** Codecs that change the document: only the decoder can decide. */
 const changing: readonly [string, t.Mixed, unknown, unknown][] = [
   ['exact', t.exact(t.type({ a: t.number })), { a: 1, b: 2 }, { a: 1 }],
   ['strict', t.strict({ a: t.number }), { a: 1, b: 2 }, { a: 1 }],
-  ['a codec of its own', Upper, 'a', 'A'],
+  ['a custom codec', Upper, 'a', 'A'],
   ['a record of named keys', t.record(t.keyof({ a: null }), t.number), { a: 1, b: 2 }, { a: 1 }],
   ['a record of literals', t.record(t.literal('a'), t.number), { a: 1, b: 2 }, { a: 1 }],
   ['type of it', t.type({ a: Upper }), { a: 'a' }, { a: 'A' }],
@@ -74,11 +74,11 @@ const changing: readonly [string, t.Mixed, unknown, unknown][] = [
   ],
 ];
 
-/** Clones a codec as io-ts-types does, and changes some of it. */
+/** Clones a codec as io-ts-types does, and changes some fields. */
 const clone = (codec: t.Mixed, changes: Partial<t.Mixed>): t.Mixed =>
   Object.assign(Object.create(Object.getPrototypeOf(codec) as object) as t.Mixed, codec, changes);
 
-/** Clones a codec with a validation of its own, as `withValidate` of io-ts-types does. */
+/** Clones a codec with custom validation, as `withValidate` of io-ts-types does. */
 const withValidate = (codec: t.Mixed, validate: t.Validate<unknown, unknown>): t.Mixed => {
   const cloned = clone(codec, { validate });
   return Object.assign(cloned, { decode: (u: unknown) => validate(u, [{ key: '', type: cloned, actual: u }]) });
@@ -86,10 +86,10 @@ const withValidate = (codec: t.Mixed, validate: t.Validate<unknown, unknown>): t
 const positive = withValidate(t.number, (u, c) => (Number(u) > 0 ? t.success(u) : t.failure(u, c, 'not positive')));
 const refuse: t.Validate<unknown, never> = (u, c) => t.failure(u, c);
 
-/** Codecs of a validation of their own, with the tag, the parts and the guard of one that has none; the document is refused. */
+/** Codecs with custom validation, but the tag, the parts and the guard of a codec without it; the document is refused. */
 const cloned: readonly [string, t.Mixed, unknown][] = [
   ['a clone', positive, -1],
-  ['a clone with a decoder alone', clone(t.number, { decode: (u) => refuse(u, []) }), 1],
+  ['a clone with another decoder', clone(t.number, { decode: (u) => refuse(u, []) }), 1],
   ['a clone of a type', withValidate(t.type({ a: t.number }), refuse), { a: 1 }],
   ['a clone of a union', t.array(withValidate(t.union([t.number, t.string]), refuse)), [1]],
   ['a clone with the validation of another type', t.tuple([withValidate(t.number, t.string.validate)]), [1]],
@@ -120,7 +120,7 @@ const issuesOf = (codec: t.Mixed, document: unknown): unknown => {
 };
 
 describe('ioTsCheck', () => {
-  it.each(plain)('asks a guard of %s alone, and gives the document itself', (_name, codec, document) => {
+  it.each(plain)('for %s, calls only a guard, and returns the document itself', (_name, codec, document) => {
     const checked = check(codec);
     const first = checked(document);
     const validate = jest.spyOn(codec, 'validate');
@@ -130,7 +130,7 @@ describe('ioTsCheck', () => {
     jest.restoreAllMocks();
   });
 
-  it.each(plain)('asks the guard that %s has where code generation is disallowed', (_name, codec, document) => {
+  it.each(plain)("for %s, calls the codec's guard where code generation is disallowed", (_name, codec, document) => {
     const checked = ioTsCheck(codec as t.Type<unknown>, () => undefined);
     checked(document);
     const validate = jest.spyOn(codec, 'validate');
@@ -141,21 +141,21 @@ describe('ioTsCheck', () => {
     jest.restoreAllMocks();
   });
 
-  it.each(changing)('lets the decoder of %s make the value', (_name, codec, document, made) => {
-    expect(value(codec, document)).toEqual(made);
+  it.each(changing)('for %s, the decoder creates the value', (_name, codec, document, expected) => {
+    expect(value(codec, document)).toEqual(expected);
   });
 
-  it.each(cloned)('lets the decoder of %s refuse what its guard takes', (_name, codec, document) => {
+  it.each(cloned)('for %s, the decoder refuses a document that the guard accepts', (_name, codec, document) => {
     expect(codec.is(document)).toBe(true);
     expect(isRight(check(codec)(document))).toBe(false);
   });
 
-  it('lets the decoder of a record answer whose keys have a validation of their own', () => {
+  it('for a record with custom validation of its keys, the decoder decides', () => {
     const upper = withValidate(t.string, (u) => t.success(String(u).toUpperCase()));
     expect(value(t.record(upper, t.number), { a: 1 })).toEqual({ A: 1 });
   });
 
-  it('is made for the first document, not before', () => {
+  it('calls `compile` for the first document, not before', () => {
     const definition = jest.fn((): t.Mixed => t.null);
     const compile = jest.fn(() => undefined);
     const checked = ioTsCheck(t.recursion('R', definition), compile);
@@ -164,7 +164,7 @@ describe('ioTsCheck', () => {
     expect(compile).toHaveBeenCalledTimes(1);
   });
 
-  it('takes the word of the decoder where the guard is stricter', () => {
+  it('accepts a document that the guard refuses and the decoder accepts', () => {
     const codec = t.type({ a: t.union([t.string, t.undefined]) });
     expect(codec.is({})).toBe(false);
     expect(value(codec, {})).toEqual({ a: undefined });
@@ -196,7 +196,7 @@ describe('ioTsCheck', () => {
     });
   });
 
-  it('takes the message of a codec that has one', () => {
+  it('returns the message of a codec that has one', () => {
     const Even = new t.Type<number>(
       'Even',
       t.number.is,
@@ -206,7 +206,7 @@ describe('ioTsCheck', () => {
     expect(issuesOf(t.array(Even), [1])).toEqual([{ path: '/0', message: 'expected an even number' }]);
   });
 
-  it('agrees with the decoder on every document', () => {
+  it('has the result of the decoder for every document', () => {
     const codec = t.type({
       a: t.union([t.number, t.string]),
       b: t.array(t.partial({ c: t.boolean })),

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import * as t from 'io-ts';
 
-/** A codec, and documents for it: most of them fit, or nearly. */
+/** A codec, and documents for it: most are valid, or nearly valid. */
 export interface Case {
   readonly codec: t.Mixed;
   readonly fitting: fc.Arbitrary<unknown>;
 }
 
-/** Names and texts that must not get into code as they are, or mean something to an object. */
+/** Names and texts that must be escaped in code, or that have a meaning for objects. */
 const words = [
   ...['a', 'b', 'kind', '__proto__', 'constructor', 'toString', 'hasOwnProperty', '0', '', 'x', 'v', 'keys'],
   ...[
@@ -42,7 +42,7 @@ const Trimmed = new t.Type<string>(
   t.identity,
 );
 
-// Of a literal -0, io-ts makes -0 out of a 0.
+// For a literal -0, io-ts returns -0 for the input 0.
 const literal = fc.oneof(
   word,
   number.map((n) => n + 0),
@@ -75,7 +75,7 @@ const leaves: fc.Arbitrary<Case> = fc.oneof(
 const entriesOf = (part: fc.Arbitrary<Case>) =>
   fc.uniqueArray(fc.tuple(word, part), { maxLength: 3, selector: ([name]) => name });
 
-// `__proto__` as a property of its own, as JSON.parse gives it.
+// `__proto__` as an own property, as JSON.parse creates it.
 const object = (entries: readonly (readonly [string, Case])[], optional: boolean): fc.Arbitrary<object> =>
   fc
     .tuple(
@@ -90,7 +90,7 @@ const propsOf = (entries: readonly (readonly [string, Case])[]): t.Props =>
 
 const members = (codecs: readonly Case[]) => codecs.map(({ codec }) => codec) as [t.Mixed, t.Mixed, ...t.Mixed[]];
 
-/** A union; its first member where io-ts cannot make one (it throws for a literal property `constructor`). */
+/** A union, or only its first member where io-ts cannot create a union (it throws for a literal property `constructor`). */
 const unionOf = (all: readonly Case[]): Case => {
   try {
     return { codec: t.union(members(all)), fitting: fc.oneof(...all.map(({ fitting }) => fitting)) };
@@ -99,7 +99,7 @@ const unionOf = (all: readonly Case[]): Case => {
   }
 };
 
-/** Wrappers that keep the fitting documents as they are. */
+/** Wrappers that do not change the valid documents. */
 const wrap = ({ codec, fitting }: Case): fc.Arbitrary<Case> =>
   fc.oneof(
     constant(t.readonly(codec), fitting),
@@ -188,16 +188,16 @@ const composite = (part: fc.Arbitrary<Case>): fc.Arbitrary<Case> =>
     recursive(part),
   );
 
-/** A copy that kept the decoder of the original, and validates in a way of its own: io-ts asks that where it is a part of another. */
+/** A copy with the original's decoder and custom validation: io-ts calls the validation where the copy is a part of another codec. */
 const copied = ({ codec, fitting }: Case): Case => {
   const validate: t.Validate<unknown, unknown> = (u, c) =>
     typeof u === 'string' || Array.isArray(u) ? t.failure(u, c) : (codec.validate(u, c) as t.Validation<unknown>);
   const copy = Object.assign(Object.create(Object.getPrototypeOf(codec) as object) as t.Mixed, codec, { validate });
-  // Of what takes everything nobody can tell.
+  // For a type that accepts every value, the decoder cannot be recognized.
   return { codec: codec.is(Symbol('any')) ? codec : copy, fitting };
 };
 
-/** Codecs that may change what they are given. */
+/** Codecs that may change their input. */
 const changing = (part: fc.Arbitrary<Case>): fc.Arbitrary<Case> =>
   fc.oneof(
     constant(Trimmed, word),
@@ -215,7 +215,7 @@ const upTo = (depth: number, more: (part: fc.Arbitrary<Case>) => fc.Arbitrary<Ca
     ? leaves
     : fc.oneof({ weight: 1, arbitrary: leaves }, { weight: 3, arbitrary: more(upTo(depth - 1, more)) });
 
-/** Combinations of io-ts' own that change nothing. */
+/** Combinations of io-ts types that return their input. */
 export const plainCases = upTo(3, composite);
 
 /** Combinations of all kinds. */
@@ -225,7 +225,7 @@ export const cases = upTo(3, (part) =>
 
 const inherited: object = Object.assign(Object.create({ a: 1, kind: 'a' }) as object, { b: 'b' });
 const holes = [, 1, , 'a'];
-// No NaN: of what holds one, io-ts makes a copy.
+// Without NaN: for a value that contains one, io-ts creates a copy.
 const odd: readonly unknown[] = [
   ...[undefined, Infinity, Symbol('s'), 1n, () => 1, new Date(0), /x/, new Map(), new Number(1)],
   ...[
@@ -239,7 +239,7 @@ const odd: readonly unknown[] = [
   ],
 ];
 
-/** A change somewhere in a document, so that it may no longer fit. */
+/** A change of a document, so that it may be invalid. */
 const changed = (value: unknown, at: number, by: unknown): unknown => {
   if (Array.isArray(value) && value.length > 0 && at % 4 !== 0) {
     const n = at % value.length;
@@ -261,13 +261,13 @@ const changed = (value: unknown, at: number, by: unknown): unknown => {
 const near = (fitting: fc.Arbitrary<unknown>, by: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc.tuple(fitting, fc.nat(10_000), by).map(([value, at, other]) => changed(value, at, other));
 
-/** Values that fit, nearly fit, or are anything, of a kind that JSON has none of, too. */
+/** Values that are valid, nearly valid, or any value, also of types that are not in JSON. */
 export const valuesFor = ({ fitting }: Case): fc.Arbitrary<unknown> => {
   const oddity = fc.constantFrom(...odd);
   return fc.oneof(fitting, near(fitting, scalar), near(fitting, oddity), oddity, scalar);
 };
 
-/** Documents that fit, nearly fit, or are anything that JSON can hold. */
+/** Documents that are valid, nearly valid, or any JSON value. */
 export const documentsFor = ({ fitting }: Case): fc.Arbitrary<unknown> =>
   fc
     .oneof(

@@ -1,4 +1,4 @@
-// Records a hundred frames and ends in the same turn, by process.exit or by an exception that nobody catches.
+// Records a hundred frames and ends in the same turn, by process.exit or by an uncaught exception.
 import { Subject } from 'rxjs';
 import { Frame, recordTo } from 'rx-trade-feed';
 

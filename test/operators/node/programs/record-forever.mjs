@@ -1,4 +1,4 @@
-// Records numbered frames to the file that it is given, as fast as a full stream brings them, until it is killed.
+// Records numbered frames to the file in its argument, as fast as a busy feed, until it is killed.
 import { Subject } from 'rxjs';
 import { Frame, recordTo } from 'rx-trade-feed';
 
@@ -8,7 +8,7 @@ frames.pipe(recordTo(path, { maxFileBytes: Number(maxFileBytes) })).subscribe();
 
 let number = Number(first);
 const turn = () => {
-  // As many as a read of the socket holds.
+  // As many frames as one read of the socket contains.
   for (let n = 0; n < 150; n += 1) {
     const payload = JSON.stringify({ number, filler: 'x'.repeat(number % 700) });
     frames.next(new Frame('market', Buffer.from(payload), false, Date.now(), 1));

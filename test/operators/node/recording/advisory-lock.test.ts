@@ -19,7 +19,7 @@ const close = (fd: number): void => {
 };
 
 describe('lockFile', () => {
-  it('locks a file for one file descriptor, until that is closed', () => {
+  it('locks a file for one file descriptor until it is closed', () => {
     const path = folder.path('locked');
     writeFileSync(path, 'text');
     const [first, second, reader] = [open(path), open(path), open(path)];
@@ -40,15 +40,15 @@ describe('advisoryLock', () => {
   });
 
   it.each([
-    ['the whole file, since macOS locks no part', 'darwin', 0, 0],
+    ['the whole file, because macOS cannot lock a part', 'darwin', 0, 0],
     ['the whole file', 'linux', 0, 0],
-    ['one byte behind every line, since nobody can read what is locked', 'win32', 2 ** 62, 1],
+    ['one byte after every line, because a locked range cannot be read', 'win32', 2 ** 62, 1],
   ])('locks %s, on %s', (_what, platform, offset, length) => {
     expect(advisoryLock(() => ({ tryLock }), platform)(7)).toBe(true);
     expect(tryLock.mock.calls).toEqual([[7, offset, length]]);
   });
 
-  it('loads the native package when a file is locked, not before', () => {
+  it('loads the native package when a file is locked', () => {
     const load = jest.fn(() => ({ tryLock }));
     const lock = advisoryLock(load);
     expect(load).not.toHaveBeenCalled();
@@ -58,14 +58,14 @@ describe('advisoryLock', () => {
 
   it.each([
     [
-      'has no binary for this system',
+      'has no binary for this operating system',
       () => {
         throw new Error('Cannot find addon');
       },
       'Cannot find addon',
     ],
     [
-      'finds no locks in this file system',
+      'reports that the file system has no locks',
       () => ({
         tryLock: () => {
           throw new Error('no locks available');
@@ -73,7 +73,7 @@ describe('advisoryLock', () => {
       }),
       'no locks available',
     ],
-  ])('lets every recorder pass where the package %s, and reports it once', (_why, load, detail) => {
+  ])('allows every recorder if the package %s, and warns once', (_why, load, detail) => {
     const warn = jest.spyOn(process, 'emitWarning').mockReturnValue();
     const lock = advisoryLock(load);
     expect([lock(7), lock(8)]).toEqual([true, true]);

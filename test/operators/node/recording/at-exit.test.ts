@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { atExit } from '../../../../src/operators/node/recording/at-exit.js';
 
-it('atExit calls every function when the process exits, through one listener, and keeps none behind', () => {
+it('atExit calls every function when the process exits, through one listener, and removes the listener', () => {
   const before = process.listeners('exit');
   const called: number[] = [];
   const removals = Array.from({ length: 11 }, (_, n) => {

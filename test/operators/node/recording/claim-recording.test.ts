@@ -27,7 +27,7 @@ afterEach(() => {
 });
 
 describe('claimRecording', () => {
-  it('gives a path to one alone, until that gives it back', () => {
+  it('refuses a second claim until the first is released', () => {
     const path = fresh();
     const release = claimRecording(path);
     expect(() => claimRecording(path)).toThrow(
@@ -41,7 +41,7 @@ describe('claimRecording', () => {
     claimRecording(path)();
   });
 
-  it('makes no other file than the recording', () => {
+  it('creates no file besides the recording', () => {
     const path = folder.path('alone/recording');
     mkdirSync(folder.path('alone'));
     const release = claimRecording(path);
@@ -49,14 +49,14 @@ describe('claimRecording', () => {
     release();
   });
 
-  it('does not take an old lock file for a recorder', () => {
+  it('ignores a lock file of an old version', () => {
     const path = fresh();
     writeFileSync(`${path}.lock`, '');
     claimRecording(path)();
     expect(readFileSync(`${path}.lock`, 'utf8')).toBe('');
   });
 
-  it('knows a file by another name', () => {
+  it('recognises a file by another name', () => {
     const path = fresh();
     writeFileSync(path, '');
     symlinkSync(path, `${path}-link`);
@@ -66,13 +66,13 @@ describe('claimRecording', () => {
   });
 
   describe('at its end', () => {
-    it('removes a file that it has created, when that is still empty', () => {
+    it('removes a file that it created and that is still empty', () => {
       const path = fresh();
       claimRecording(path)();
       expect(existsSync(path)).toBe(false);
     });
 
-    it('removes what a link leads to, and keeps the link', () => {
+    it('removes the target of a link, and keeps the link', () => {
       const path = fresh();
       symlinkSync(path, `${path}-link`);
       const release = claimRecording(`${path}-link`);
@@ -82,7 +82,7 @@ describe('claimRecording', () => {
       expect(readdirSync(folder.path('.'))).toContain(`recording-${count}-link`);
     });
 
-    it('keeps an empty file that was there before, and a new one with a line in it', () => {
+    it('keeps an empty file that existed before, and a new file with a line', () => {
       const [old, written] = [fresh(), fresh()];
       writeFileSync(old, '');
       claimRecording(old)();
@@ -93,7 +93,7 @@ describe('claimRecording', () => {
       expect(readFileSync(written, 'utf8')).toBe('line\n');
     });
 
-    it('leaves a file alone that has taken the place of its own', () => {
+    it('keeps a file that replaced its own file', () => {
       const path = fresh();
       const release = claimRecording(path);
       unlinkSync(path);
@@ -102,7 +102,7 @@ describe('claimRecording', () => {
       expect(existsSync(path)).toBe(true);
     });
 
-    it('does not mind that its file is gone', () => {
+    it('does not throw when its file was removed', () => {
       const path = fresh();
       const release = claimRecording(path);
       unlinkSync(path);
@@ -119,7 +119,7 @@ describe('claimRecording', () => {
     it.each([
       ['replaced', replace],
       ['removed', unlinkSync],
-    ])('opens it again: %s', (_how, act) => {
+    ])('opens the file again: %s', (_how, act) => {
       const path = fresh();
       const inodes: number[] = [];
       const release = claimRecording(path, (fd) => {
@@ -128,14 +128,14 @@ describe('claimRecording', () => {
         return lockFile(fd);
       });
       expect(inodes).toHaveLength(2);
-      // The file that has the name is the one that is locked.
+      // The file at the path is locked.
       const fd = openSync(path, 'r+');
       expect(lockFile(fd)).toBe(false);
       closeSync(fd);
       release();
     });
 
-    it('does not try for ever', () => {
+    it('stops after 10 attempts', () => {
       const path = fresh();
       let attempts = 0;
       const lock = (): boolean => {
@@ -163,14 +163,14 @@ describe('claimRecording', () => {
     expect(() => claimRecording(path)).toThrow(/: the path is a pipe or a socket, not a file\.$/);
   });
 
-  it('refuses to begin before files that belong behind it', () => {
+  it('refuses to create the first file when its continuation exists', () => {
     const path = fresh();
     writeFileSync(`${path}.1`, '');
     expect(() => claimRecording(path)).toThrow(/: the file does not exist, but its continuation .*\.1 does\./);
     expect(existsSync(path)).toBe(false);
   });
 
-  it('says what the file system refuses', () => {
+  it('explains errors of the file system', () => {
     expect(() => claimRecording(folder.path('missing/feed'))).toThrow(/feed: there is no such file or folder\.$/);
     expect(() => claimRecording(folder.path('x'.repeat(300)))).toThrow(/: the name or the path is too long\.$/);
     expect(() => claimRecording(folder.path('.'))).toThrow(/: the path is a directory\.$/);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createEventReader } from '../../../../src/operators/node/recording/event-reader.js';
-import { frameLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine } from '../../../../src/operators/node/recording/recording-line.js';
 import { frameAt } from '../support/recorded.js';
 
 const lines = (text: string, offset = 0) => ({
@@ -12,7 +12,7 @@ const lines = (text: string, offset = 0) => ({
 const line = (ms: number): string => frameLine(frameAt(ms));
 
 describe('createEventReader', () => {
-  it('gives the events of lines with the offset behind each, then nothing', () => {
+  it('returns the events of lines with the offset after each, then undefined', () => {
     const events = createEventReader();
     expect(events.next()).toBeUndefined();
     events.push(lines(line(1) + '{"type":"opened"}\n' + line(2)));
@@ -23,7 +23,7 @@ describe('createEventReader', () => {
     expect(events.next()).toMatchObject({ receivedAt: 3, offset: 600 + line(3).length });
   });
 
-  it('leaves empty lines out, wherever they are', () => {
+  it('skips empty lines', () => {
     const events = createEventReader();
     events.push(lines(`\n${line(1)}\n\r\n${line(2)}\n`));
     expect(events.next()).toMatchObject({ receivedAt: 1, offset: 101 + line(1).length });
@@ -33,13 +33,13 @@ describe('createEventReader', () => {
     expect(events.next()).toBeUndefined();
   });
 
-  it.each(['x\n', '\rx\n', 'xx\n'])('takes no short line for an empty one: %j', (bad) => {
+  it.each(['x\n', '\rx\n', 'xx\n'])('does not skip a short line that is not empty: %j', (bad) => {
     const events = createEventReader();
     events.push(lines(bad + line(1)));
-    expect(() => events.next()).toThrow('The line at byte 0 of f.1 is not readable');
+    expect(() => events.next()).toThrow('The line at byte 0 of f.1 is not a valid line of a recording');
   });
 
-  it('leaves a last line out that is not readable', () => {
+  it('skips an invalid last line', () => {
     const events = createEventReader();
     events.push(lines(`${line(1)}\0\0}\n`));
     expect(events.next()).toMatchObject({ receivedAt: 1 });
@@ -48,9 +48,9 @@ describe('createEventReader', () => {
   });
 
   it.each([
-    ['in the same piece', ['{"secret\n', line(2)]],
-    ['in the next piece', ['{"secret\n', '', line(2)]],
-  ])('throws for a line that is not readable when another one follows %s', (_where, [bad = '', ...more]) => {
+    ['in the same chunk', ['{"secret\n', line(2)]],
+    ['in the next chunk', ['{"secret\n', '', line(2)]],
+  ])('throws for an invalid line when another line follows %s', (_where, [bad = '', ...more]) => {
     const events = createEventReader();
     const pieces = more.length > 1 ? [line(1) + bad, ...more] : [line(1) + bad + more.join('')];
     const all = (): unknown[] => {
@@ -71,7 +71,7 @@ describe('createEventReader', () => {
     );
   });
 
-  it('throws for a first line that is not readable, whether or not another one follows', () => {
+  it('throws for an invalid first line, with or without a line after it', () => {
     const events = createEventReader();
     events.push({ ...lines('{"batch":1}\n'), offset: 0 });
     expect(() => events.next()).toThrow(
@@ -79,7 +79,7 @@ describe('createEventReader', () => {
     );
   });
 
-  it('tells where the last line begins that is not readable, also when a replay begins with it', () => {
+  it('returns the position of an invalid last line, also when it is the first line after an offset', () => {
     const events = createEventReader();
     expect(events.invalidAt).toBeUndefined();
     events.push(lines('\0\n', 7));

@@ -5,7 +5,7 @@ import { cases } from '../../../support/cases.js';
 
 const textOf = ({ bytes, length }: LineBuffer): string => bytes.toString('utf8', 0, length);
 
-it('holds any lines, and says how many bytes each has', () => {
+it('stores any lines, and returns the length of each in bytes', () => {
   const line = fc.tuple(fc.string({ unit: 'binary', maxLength: 30 }), fc.integer({ min: 1, max: 3_000 }));
   fc.assert(
     fc.property(fc.array(line, { maxLength: 20 }), (made) => {
@@ -18,7 +18,7 @@ it('holds any lines, and says how many bytes each has', () => {
   );
 });
 
-it('takes the last line away again', () => {
+it('removes the last line', () => {
   const lines = new LineBuffer();
   lines.add('one\n');
   lines.drop(lines.add('zwölf\n'));
@@ -26,12 +26,12 @@ it('takes the last line away again', () => {
   expect(textOf(lines)).toBe('one\ntwo\n');
 });
 
-it('is used again, unless it has grown large', () => {
+it('is reused, unless it has grown large', () => {
   const lines = new LineBuffer();
   lines.add('one');
   lines.written = 3;
   expect(lines.recycle()).toBe(lines);
-  expect(lines).toMatchObject({ length: 0, done: 0 });
+  expect(lines).toMatchObject({ length: 0, written: 0 });
   lines.add('x'.repeat(2_000_000));
   expect(lines.recycle()).not.toBe(lines);
 });

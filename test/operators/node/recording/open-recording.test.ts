@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { closeSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { type OpenRecording, openRecording } from '../../../../src/operators/node/recording/open-recording.js';
-import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording/recording-line.js';
 import { tempFolder } from '../../../cli/support/temp-folder.js';
 import { openFiles } from '../support/open-files.js';
 import { frameAt, gapBetween } from '../support/recorded.js';
@@ -24,13 +24,13 @@ const open = (path: string): OpenRecording => {
 const [one, two] = [frameLine(frameAt(1_000)), frameLine(frameAt(2_000))];
 
 describe('openRecording', () => {
-  it('begins in a file that is empty', () => {
+  it('begins with an empty file', () => {
     const path = fresh();
     writeFileSync(path, '');
     expect(open(path)).toMatchObject({ number: 0, length: 0, stoppedAt: undefined });
   });
 
-  it('goes on behind what is there, and knows when that stopped', () => {
+  it('continues after the existing lines, and returns when they stopped', () => {
     const path = fresh();
     writeFileSync(path, one + two);
     expect(open(path)).toMatchObject({ length: (one + two).length, stoppedAt: 2_000 });
@@ -38,7 +38,7 @@ describe('openRecording', () => {
     expect(open(path).stoppedAt).toBe(1_500);
   });
 
-  it('goes on with the newest file', () => {
+  it('continues with the newest file', () => {
     const path = fresh();
     writeFileSync(path, one);
     for (let number = 1; number <= 11; number += 1) writeFileSync(`${path}.${number}`, two);
@@ -48,11 +48,11 @@ describe('openRecording', () => {
 
   it.each([
     ['in its last line', one + two.slice(0, -1), one, 1_000],
-    ['in its last line, with zeros for what was not written', `${one}\0\0\0`, one, 1_000],
-    ['in its last line, but for its newline', `${one}\0\0\0}\n`, one, undefined],
+    ['in its last line, with zeros in place of the missing bytes', `${one}\0\0\0`, one, 1_000],
+    ['in its last line, except for the newline', `${one}\0\0\0}\n`, one, undefined],
     ['in its first line', one.slice(0, -1), '', undefined],
     ['at its first bytes', '{"ty', '', undefined],
-  ])('cuts off what a crash has torn %s', (_where, torn, whole, stoppedAt) => {
+  ])('removes a line that a crash has torn %s', (_where, torn, whole, stoppedAt) => {
     const path = fresh();
     writeFileSync(path, torn);
     utimesSync(path, 3, 3);
@@ -60,13 +60,13 @@ describe('openRecording', () => {
     expect(readFileSync(path, 'utf8')).toBe(whole);
   });
 
-  it.each([65_534, 65_535, 65_536, 131_071])('cuts off a torn line of %i bytes', (length) => {
+  it.each([65_534, 65_535, 65_536, 131_071])('removes a torn line of %i bytes', (length) => {
     const path = fresh();
     writeFileSync(path, one + two + 'x'.repeat(length));
     expect(open(path)).toMatchObject({ length: (one + two).length, stoppedAt: 2_000 });
   });
 
-  it('knows when it stopped when the newest file was begun and holds nothing', () => {
+  it('returns when the recording stopped if the newest file is empty', () => {
     const path = fresh();
     writeFileSync(path, one + two);
     writeFileSync(`${path}.1`, '');
@@ -77,14 +77,14 @@ describe('openRecording', () => {
     expect(openFiles().filter((file) => file.startsWith(path))).toEqual([`${path}.2`, `${path}.2`]);
   });
 
-  it('finds the last line however long it is', () => {
+  it('finds a very long last line', () => {
     const path = fresh();
     const long = frameLine(frameAt(5_000, 'x'.repeat(200_000)));
     writeFileSync(path, one + long + long.slice(0, 150_000));
     expect(open(path)).toMatchObject({ length: (one + long).length, stoppedAt: 5_000 });
   });
 
-  it('takes the time of the file when the last line tells none', () => {
+  it('uses the time of the file if the last line has no time', () => {
     const path = fresh();
     writeFileSync(path, `${one}{"type":"of the future"}\n`);
     utimesSync(path, 7, 7);
@@ -92,7 +92,7 @@ describe('openRecording', () => {
   });
 
   it.each(['root:x:0:0:root:/root:/bin/sh\n', '{"batch":1}\n', 'x', '{"type":"other","x":1}\n'])(
-    'refuses a file that is no recording, and leaves it as it is: %j',
+    'refuses a file that is not a recording, and does not change it: %j',
     (text) => {
       const path = fresh();
       writeFileSync(path, text);
@@ -108,13 +108,13 @@ describe('openRecording', () => {
     },
   );
 
-  it('refuses a pipe, for whose reader it would wait', () => {
+  it('refuses a pipe, because opening it waits for a reader', () => {
     const path = fresh();
     execFileSync('mkfifo', [path]);
     expect(() => open(path)).toThrow(`Cannot write the recording ${path}: the path is a pipe or a socket, not a file.`);
   });
 
-  it('says in plain words what the file system refuses, with its error as the cause', () => {
+  it('explains an error of the file system, and keeps it as the cause', () => {
     const path = folder.path('missing/feed.ndjson');
     expect(() => open(path)).toThrow(
       expect.objectContaining({

@@ -4,8 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import {
-  type RecordingReader,
   createRecordingReader,
+  type RecordingReader,
 } from '../../../../src/operators/node/recording/recording-reader.js';
 import { tempFolder } from '../../../cli/support/temp-folder.js';
 import { openFiles } from '../support/open-files.js';
@@ -49,7 +49,7 @@ const piecesOf = async (reader: RecordingReader, path: string): Promise<Piece[]>
 const [one, two, three] = ['{"n":1}\n', '{"n":"two"}\n', '{"n":"three"}\n'];
 
 describe('createRecordingReader', () => {
-  it('gives whole lines, whatever the size of a piece, with their places in the file and the recording', async () => {
+  it('returns complete lines for any size of a chunk, with their positions in the file and the recording', async () => {
     const lines = fc.array(
       fc.string({ unit: fc.constantFrom('a', 'é', '🚀'), maxLength: 40 }).map((text) => `{${text}\n`),
       { maxLength: 8 },
@@ -84,7 +84,7 @@ describe('createRecordingReader', () => {
     );
   });
 
-  it('begins behind any line, of any file', async () => {
+  it('begins after any line of any file', async () => {
     const path = recording(one + two, '', three);
     const all = one + two + three;
     for (const offset of [0, one.length, (one + two).length, all.length]) {
@@ -94,7 +94,7 @@ describe('createRecordingReader', () => {
     }
   });
 
-  it('refuses an offset inside a line, behind the end, or behind a torn line', async () => {
+  it('refuses an offset inside a line, after the end, or after a torn line', async () => {
     const path = recording(one + two, `${three}{torn`);
     for (const offset of [1, one.length - 1, (one + two).length + 3, (one + two + three).length + 5])
       await expect(readerOf(path, offset).read()).rejects.toMatchObject({
@@ -106,7 +106,7 @@ describe('createRecordingReader', () => {
     });
   });
 
-  it('goes on with what was added meanwhile', async () => {
+  it('continues with lines that were appended meanwhile', async () => {
     const path = recording(one);
     const reader = readerOf(path);
     expect((await reader.read())?.bytes.toString()).toBe(one);
@@ -118,11 +118,11 @@ describe('createRecordingReader', () => {
     expect(await reader.read()).toBeUndefined();
   });
 
-  it('reads a file to its last end, which is there when the next one is', async () => {
+  it('reads lines that were appended to a file before its next file was opened', async () => {
     const path = recording(one);
     const reader = readerOf(path);
     expect((await reader.read())?.bytes.toString()).toBe(one);
-    // The recorder rotates when the end was met, and the next file is not opened yet.
+    // The recorder rotates after the reader has reached the end, and before the reader opens the next file.
     const handle = await open(path);
     const filesOpen = (): readonly string[] => openFiles().filter((file) => file.startsWith(path));
     const prototype = Object.getPrototypeOf(handle) as typeof handle;
@@ -148,7 +148,7 @@ describe('createRecordingReader', () => {
     expect(filesOpen()).toHaveLength(1);
   });
 
-  it('says so when the next file is there and cannot be opened', async () => {
+  it('reports a next file that cannot be opened', async () => {
     const path = recording(one);
     const reader = readerOf(path);
     await reader.read();
@@ -159,7 +159,7 @@ describe('createRecordingReader', () => {
     });
   });
 
-  it('closes both files when it is left at the end of one', async () => {
+  it('closes both files when it is closed at the end of the first one', async () => {
     const path = recording(one, two);
     const reader = readerOf(path);
     await reader.read();
@@ -171,7 +171,7 @@ describe('createRecordingReader', () => {
     await waitFor(() => filesOpen() === 0);
   });
 
-  it('does not pass over a torn line that is not the last of the recording', async () => {
+  it('reports a torn line that is not the last line of the recording', async () => {
     const path = recording(`${one}{"secret`, two);
     const reader = readerOf(path);
     await reader.read();
@@ -184,7 +184,7 @@ describe('createRecordingReader', () => {
     expect(rest).toMatchObject([{ text: two, file: '.1', offset: one.length + 8 }]);
   });
 
-  it('says what cannot be read', async () => {
+  it('explains why a file cannot be read', async () => {
     const read = (path: string) => readerOf(path).read();
     const missing = folder.path('missing');
     await expect(read(missing)).rejects.toMatchObject({
@@ -202,7 +202,7 @@ describe('createRecordingReader', () => {
     await expect(read(path)).rejects.toThrow(`Cannot read the recording ${path}.1: the path is not a file.`);
   });
 
-  it('does not search a file for lines that is of another kind', async () => {
+  it('does not search a file of another format for lines', async () => {
     const path = recording('x'.repeat(1_000));
     await expect(readerOf(path, 0, 10).read()).rejects.toMatchObject({
       path,
@@ -211,7 +211,7 @@ describe('createRecordingReader', () => {
     });
   });
 
-  it('does not take a file without a newline into memory', async () => {
+  it('does not read a file without a newline into memory', async () => {
     const long = `{"n":"${'x'.repeat(92)}"}\n`;
     const path = recording(one + long);
     const reader = createRecordingReader(path, 0, 10, 101);
@@ -228,15 +228,15 @@ describe('createRecordingReader', () => {
     });
   });
 
-  it('takes a file for a recording that begins with an empty line', async () => {
+  it('accepts a recording that begins with an empty line', async () => {
     expect((await readerOf(recording(`\r\n${one}`)).read())?.bytes.toString()).toBe(`\r\n${one}`);
   });
 
-  it('gives nothing of an empty file', async () => {
+  it('returns undefined for an empty file', async () => {
     expect(await readerOf(recording('')).read()).toBeUndefined();
   });
 
-  it('closes its file, also when it is left while it opens or reads', async () => {
+  it('closes its file, also while it is opening or reading', async () => {
     const path = recording(one, two);
     const [idle, opening, reading] = [readerOf(path), readerOf(path), readerOf(path)];
     idle.unsubscribe();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { appendFileSync, existsSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { RecordingError } from '../../../../src/index.js';
-import { frameLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine } from '../../../../src/operators/node/recording/recording-line.js';
 import {
   type RecordingWriter,
   createRecordingWriter,
@@ -36,7 +36,7 @@ const text = (file = path): string => readFileSync(file, 'utf8');
 const turn = (): Promise<void> => Promise.resolve();
 
 describe('createRecordingWriter', () => {
-  it('writes what comes in a turn at once, and what comes meanwhile as soon as that is written', async () => {
+  it('writes all lines of a turn together, and lines that arrive during a write right after it', async () => {
     const writer = writerTo();
     add(writer, 1, 2);
     expect(disk.waiting).toHaveLength(0);
@@ -60,7 +60,7 @@ describe('createRecordingWriter', () => {
     expect(disk.sync).toEqual([]);
   });
 
-  it('goes on with the rest when the disk takes a part', async () => {
+  it('writes the rest when the disk writes only a part', async () => {
     const writer = writerTo();
     add(writer, 1, 2);
     await turn();
@@ -71,7 +71,7 @@ describe('createRecordingWriter', () => {
     writer.end();
   });
 
-  it('is whole when it has ended, whatever is under way, and whatever that does later', async () => {
+  it('has written the complete file at the end, whatever a write in progress does later', async () => {
     const writer = writerTo();
     add(writer, 1, 2);
     await turn();
@@ -88,7 +88,7 @@ describe('createRecordingWriter', () => {
     expect(failures).toEqual([]);
   });
 
-  it('does not mind that a write fails which was done again', async () => {
+  it('ignores the failure of a write that was repeated synchronously', async () => {
     const writer = writerTo();
     add(writer, 1);
     await turn();
@@ -98,7 +98,7 @@ describe('createRecordingWriter', () => {
     expect(failures).toEqual([]);
   });
 
-  it('takes nothing more when it has ended', async () => {
+  it('ignores lines after the end', async () => {
     const writer = writerTo();
     add(writer, 1);
     writer.end();
@@ -110,7 +110,7 @@ describe('createRecordingWriter', () => {
     expect(disk.closed).toHaveLength(1);
   });
 
-  it('writes synchronously when too much waits, and goes on asynchronously', async () => {
+  it('writes synchronously when too many bytes wait, and then asynchronously again', async () => {
     const writer = writerTo({ maxWaitingBytes: lines(1, 2).length });
     add(writer, 1);
     await turn();
@@ -129,7 +129,7 @@ describe('createRecordingWriter', () => {
     expect(text()).toBe(lines(1, 2, 3, 4));
   });
 
-  it('writes synchronously when too much comes in a turn', () => {
+  it('writes synchronously when too many bytes arrive in one turn', () => {
     const writer = writerTo({ maxWaitingBytes: 1 });
     add(writer, 1, 2);
     expect(disk.sync).toEqual([lines(1), lines(2)]);
@@ -139,7 +139,7 @@ describe('createRecordingWriter', () => {
   describe('rotation', () => {
     const two = lines(1, 2).length;
 
-    it('begins another file for the line that would make one larger', () => {
+    it('begins another file for a line that does not fit', () => {
       const writer = writerTo({ maxFileBytes: two });
       add(writer, 1, 2, 3, 4, 5);
       writer.end();
@@ -147,14 +147,14 @@ describe('createRecordingWriter', () => {
       expect(existsSync(`${path}.3`)).toBe(false);
     });
 
-    it('gives a line that is larger than a file one to itself', () => {
+    it('writes a line that is larger than a file to a separate file', () => {
       const writer = writerTo({ maxFileBytes: 1 });
       add(writer, 1, 2);
       writer.end();
       expect([text(), text(`${path}.1`)]).toEqual([lines(1), lines(2)]);
     });
 
-    it('has the old file whole, and closes it when the disk is done with it', async () => {
+    it('has written the complete old file, and closes it when the disk has finished', async () => {
       const writer = writerTo({ maxFileBytes: two });
       add(writer, 1);
       await turn();
@@ -171,12 +171,12 @@ describe('createRecordingWriter', () => {
       expect(text(`${path}.1`)).toBe(lines(3));
     });
 
-    it('keeps few files open however often it rotates in a turn', async () => {
+    it('keeps few files open when it rotates many times in one turn', async () => {
       const writer = writerTo({ maxFileBytes: 1 });
       add(writer, 1);
       await turn();
       for (let ms = 2; ms < 50; ms += 1) add(writer, ms);
-      // The first one for its lock, the last one, and the one that a write goes to.
+      // The first file for its lock, the last file, and the file of the write in progress.
       expect(openFiles().filter((file) => file.startsWith(path)).length).toBeLessThanOrEqual(3);
       disk.waiting[0]?.land();
       writer.end();
@@ -184,7 +184,7 @@ describe('createRecordingWriter', () => {
       expect(text(`${path}.48`)).toBe(lines(49));
     });
 
-    it('counts what the file holds already', () => {
+    it('counts the existing lines of the file', () => {
       writeFileSync(path, lines(1));
       const writer = writerTo({ maxFileBytes: two });
       expect(writer.stoppedAt).toBe(1);
@@ -193,7 +193,7 @@ describe('createRecordingWriter', () => {
       expect([text(), text(`${path}.1`)]).toEqual([lines(1, 2), lines(3)]);
     });
 
-    it('does not touch a file that has come up meanwhile', () => {
+    it('does not change a file that another program has created', () => {
       const writer = writerTo({ maxFileBytes: 1 });
       add(writer, 1);
       writeFileSync(`${path}.1`, 'mine');
@@ -206,7 +206,7 @@ describe('createRecordingWriter', () => {
   });
 
   describe('failing', () => {
-    it('tells it once, writes nothing more and closes the file', async () => {
+    it('reports the failure once, stops writing and closes the file', async () => {
       const writer = writerTo();
       add(writer, 1);
       await turn();
@@ -228,7 +228,7 @@ describe('createRecordingWriter', () => {
       expect(text()).toBe(lines(1).slice(0, 5));
     });
 
-    it('tells of a disk that takes nothing', async () => {
+    it('reports a disk that writes 0 bytes', async () => {
       const writer = writerTo();
       add(writer, 1);
       await turn();
@@ -236,7 +236,7 @@ describe('createRecordingWriter', () => {
       expect(failures).toMatchObject([{ message: `Cannot write the recording ${path}: the disk wrote 0 bytes.` }]);
     });
 
-    it('tells what the last write met', () => {
+    it('reports a failure of the last write', () => {
       const writer = writerTo();
       add(writer, 1);
       disk.failSync = 'EDQUOT';
@@ -244,7 +244,7 @@ describe('createRecordingWriter', () => {
       expect(failures).toMatchObject([{ message: `Cannot write the recording ${path}: the disk quota is used up.` }]);
     });
 
-    it('tells what the last write met while another one is under way', async () => {
+    it('reports a failure of the last write while another one is in progress', async () => {
       const writer = writerTo();
       add(writer, 1);
       await turn();
@@ -257,7 +257,7 @@ describe('createRecordingWriter', () => {
       expect(failures).toHaveLength(1);
     });
 
-    it('closes each file once, since its number may belong to another file by then', () => {
+    it('closes each file descriptor once, because it may be reused', () => {
       const close = jest.spyOn(disk, 'closeSync');
       const writer = writerTo();
       add(writer, 1);
@@ -268,7 +268,7 @@ describe('createRecordingWriter', () => {
       expect(close).toHaveBeenCalledTimes(1);
     });
 
-    it('tells what the closing met', () => {
+    it('reports a failure to close the file', () => {
       const writer = writerTo();
       add(writer, 1);
       disk.failClose = 'ENOSPC';
@@ -277,7 +277,7 @@ describe('createRecordingWriter', () => {
       expect(disk.closed).toHaveLength(1);
     });
 
-    it('tells what a late closing met, when it has ended', async () => {
+    it('reports a failure to close the file after the end', async () => {
       const writer = writerTo();
       add(writer, 1);
       await turn();
@@ -287,7 +287,7 @@ describe('createRecordingWriter', () => {
       expect(failures).toMatchObject([{ cause: { code: 'EIO' } }]);
     });
 
-    it('tells of a write that failed, and not of its closing as well', async () => {
+    it('reports a failed write, but not a failure to close the file after it', async () => {
       const writer = writerTo();
       add(writer, 1);
       await turn();
@@ -296,7 +296,7 @@ describe('createRecordingWriter', () => {
       expect(failures).toMatchObject([{ cause: { code: 'ENOSPC' } }]);
     });
 
-    it('tells of a frame that cannot be a line', () => {
+    it('reports a frame that cannot be written as a line', () => {
       const writer = writerTo();
       writer.add(frameAt(NaN));
       expect(failures).toMatchObject([
@@ -305,10 +305,10 @@ describe('createRecordingWriter', () => {
     });
   });
 
-  describe('sharing a file with somebody else', () => {
+  describe('a file that another program uses', () => {
     const changed: unknown = expect.stringMatching(/another program changed the file during the recording/);
 
-    it('is refused to a second recorder, until the first one has ended', () => {
+    it('is refused for a second recorder until the first one has ended', () => {
       const first = writerTo();
       expect(() => writerTo()).toThrow(/another recorder, in this process or another one, is writing to it/);
       add(first, 1);
@@ -320,7 +320,7 @@ describe('createRecordingWriter', () => {
       expect(failures).toEqual([]);
     });
 
-    it('is refused after a rotation as well', () => {
+    it('is also refused after a rotation', () => {
       const first = writerTo({ maxFileBytes: 1 });
       add(first, 1, 2, 3);
       expect(() => writerTo()).toThrow(/another recorder/);
@@ -329,7 +329,7 @@ describe('createRecordingWriter', () => {
       expect(failures).toEqual([]);
     });
 
-    it('is allowed at once when the first one has ended, though the disk is not done with its last write', async () => {
+    it('is available when the first recorder has ended, even if the disk has not finished the last write', async () => {
       const first = writerTo();
       add(first, 1);
       await turn();
@@ -342,7 +342,7 @@ describe('createRecordingWriter', () => {
       expect(text()).toBe(lines(1, 2));
     });
 
-    it('is allowed again when the file was refused, and when the recording has failed', () => {
+    it('is available again after a refused file, and after a failed recording', () => {
       writeFileSync(path, 'mine');
       expect(() => writerTo()).toThrow(/is not a recording/);
       writeFileSync(path, '');
@@ -358,7 +358,7 @@ describe('createRecordingWriter', () => {
       expect(text()).toBe(lines(2));
     });
 
-    it('is told before the next write when the last look was a while ago', async () => {
+    it('is detected before the next write if the last check was some time ago', async () => {
       const now = jest.spyOn(performance, 'now').mockReturnValue(5_000);
       const writer = writerTo();
       add(writer, 1);
@@ -373,7 +373,7 @@ describe('createRecordingWriter', () => {
       expect(text()).toBe(`${lines(1)}other`);
     });
 
-    it('is refused at the last write as well', () => {
+    it('is also detected at the last write', () => {
       const writer = writerTo();
       add(writer, 1);
       appendFileSync(path, 'other');
@@ -382,7 +382,7 @@ describe('createRecordingWriter', () => {
       expect(text()).toBe('other');
     });
 
-    it('tells of a file that was cut or removed', () => {
+    it('is reported when it was truncated or removed', () => {
       writeFileSync(path, lines(1));
       const cut = writerTo();
       truncateSync(path, 3);
@@ -399,7 +399,7 @@ describe('createRecordingWriter', () => {
       });
     });
 
-    it('does not look before each write', async () => {
+    it('is not checked before each write', async () => {
       const writer = writerTo();
       for (const ms of [1, 2, 3]) {
         add(writer, ms);
@@ -410,7 +410,7 @@ describe('createRecordingWriter', () => {
       writer.end();
     });
 
-    it('takes its own write that is under way for nobody else', async () => {
+    it('is not confused with a write in progress', async () => {
       const writer = writerTo();
       add(writer, 1);
       await turn();
@@ -426,12 +426,12 @@ describe('createRecordingWriter', () => {
   describe('an empty file', () => {
     const files = (): string[] => [path, `${path}.1`].filter((file) => existsSync(file));
 
-    it('is removed when nothing came', () => {
+    it('is removed when there was no event', () => {
       writerTo().end();
       expect(files()).toEqual([]);
     });
 
-    it('is removed when the disk is full, so the next recorder begins anew', async () => {
+    it('is removed when the disk is full, so that the next recorder starts again', async () => {
       const first = writerTo();
       add(first, 1);
       await turn();
@@ -444,7 +444,7 @@ describe('createRecordingWriter', () => {
       expect(text()).toBe(lines(2));
     });
 
-    it('is removed when the file that it rotated into gets no line', async () => {
+    it('is removed when a rotation created it and no line was written', async () => {
       const writer = writerTo({ maxFileBytes: 1 });
       add(writer, 1, 2);
       await turn();
@@ -453,7 +453,7 @@ describe('createRecordingWriter', () => {
       expect(files()).toEqual([path]);
     });
 
-    it('stays claimed and there until the disk is done with a write, which may have filled it', async () => {
+    it('stays claimed until the disk has finished a write, which may fill it', async () => {
       const first = writerTo({ maxWaitingBytes: 1e6 });
       add(first, 1);
       await turn();
@@ -465,7 +465,7 @@ describe('createRecordingWriter', () => {
       writerTo().end();
     });
 
-    it('is removed when the disk is done with a write that it has refused', async () => {
+    it('is removed when the disk has finished a failed write', async () => {
       const first = writerTo();
       add(first, 1);
       await turn();
@@ -477,14 +477,14 @@ describe('createRecordingWriter', () => {
       writerTo().end();
     });
 
-    it('is kept when it was there before', () => {
+    it('is kept if it existed before', () => {
       writeFileSync(path, '');
       writerTo().end();
       expect(files()).toEqual([path]);
     });
   });
 
-  it('writes all when the process ends itself, and keeps no listener behind', () => {
+  it('writes all lines when the process exits, and removes its listener', () => {
     const listeners = process.listenerCount('exit');
     const writer = writerTo();
     add(writer, 1);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { map, noop, take } from 'rxjs';
-import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording/recording-line.js';
 import type { RecordedLines } from '../../../../src/operators/node/recording/recording-reader.js';
 import { replayRounds } from '../../../../src/operators/node/recording/replay-rounds.js';
 import { marbles } from '../../stream.js';
@@ -8,15 +8,15 @@ import { frameAt, gapBetween } from '../support/recorded.js';
 
 const failure = new Error('of the disk');
 
-/** A read: when it gives its piece (`p`) after it was subscribed to, which times are in it, when it is subscribed to. */
+/** A read: when it emits its chunk (`p`) after the subscription, the times in the chunk, and when it is subscribed to. */
 interface Read {
   readonly gives: string;
-  /** The times of frames; a negative one is the end of a gap. Left out: there is nothing more. */
+  /** The times of frames; a negative time is the end of a gap. Without times, the source is at its end. */
   readonly times?: readonly number[];
   readonly sub: string | readonly string[];
 }
 
-/** Runs a replay, of which each read is another source; gives how many reads there were. */
+/** Runs a replay in which each read is another source. Returns the number of reads. */
 const check = (reads: readonly Read[], expected: string, { unsub = '', speed = 1, count = Infinity } = {}): number => {
   let begun = 0;
   marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
@@ -39,7 +39,7 @@ const linesOf = (times: readonly number[]): RecordedLines => {
 };
 
 describe('the reads of a replay', () => {
-  it('follow each other when a piece is used up, and not while it waits; the last one finds nothing', () => {
+  it('follow each other at the end of each chunk, not during a wait; the last one returns undefined', () => {
     const expected = '  --f--f-(ff)--|';
     check(
       [
@@ -51,7 +51,7 @@ describe('the reads of a replay', () => {
     );
   });
 
-  it('end with the piece that they gave, whatever else they would give', () => {
+  it('end with their first chunk', () => {
     const expected = '  --f-----f-';
     check(
       [
@@ -64,8 +64,8 @@ describe('the reads of a replay', () => {
     );
   });
 
-  it('take from what is due no time that they took themselves', () => {
-    // 104 was due at 4, 109 at 9: both come with their piece, at 10. 118 is due at 18, as planned.
+  it('do not delay events that are due during a read', () => {
+    // 104 was due at 4 and 109 at 9: both are emitted when their chunk arrives, at 10. 118 is due at 18.
     const expected = '  f-f-------(fg)----f-';
     check(
       [
@@ -78,7 +78,7 @@ describe('the reads of a replay', () => {
     );
   });
 
-  it('go on at once behind a piece in which there is nothing', () => {
+  it('continue immediately after a chunk without events', () => {
     const expected = '  ------f-|';
     check(
       [
@@ -91,7 +91,7 @@ describe('the reads of a replay', () => {
     );
   });
 
-  it('do not wait for what was recorded, as fast as possible', () => {
+  it('do not wait for recorded intervals at speed Infinity', () => {
     const expected = '  --(fgf)---f----|';
     check(
       [
@@ -104,7 +104,7 @@ describe('the reads of a replay', () => {
     );
   });
 
-  it('end with who left, in the middle of a read', () => {
+  it('end when the subscriber unsubscribes during a read', () => {
     const begun = check(
       [
         { sub: '    ^-!', gives: '--p', times: [100] },
@@ -118,7 +118,7 @@ describe('the reads of a replay', () => {
     check([{ sub: '^---!', gives: '-------p', times: [100] }], '-----', { unsub: '^---!' });
   });
 
-  it('do not begin for who left in a wait', () => {
+  it('do not begin after the subscriber unsubscribes during a wait', () => {
     const begun = check(
       [
         { sub: '    ^-!', gives: '--p', times: [100, 200] },
@@ -130,7 +130,7 @@ describe('the reads of a replay', () => {
     expect(begun).toBe(1);
   });
 
-  it('do not begin for who left in `next`', () => {
+  it('do not begin after the subscriber unsubscribes in `next`', () => {
     const begun = check(
       [
         { sub: '    ^-!', gives: '--p', times: [100, 103] },

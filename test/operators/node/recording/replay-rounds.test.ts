@@ -13,7 +13,7 @@ import {
 } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { ReplayProgress } from '../../../../src/index.js';
-import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording/recording-line.js';
 import {
   type LineSource,
   replayRounds,
@@ -28,7 +28,7 @@ const run = (test: (helpers: Run, scheduler: TestScheduler) => void): void => {
   scheduler.run((helpers) => test(helpers, scheduler));
 };
 
-/** A recording in pieces: each a list of times, a gap when it is negative. */
+/** A recording in chunks. Each chunk is a list of times; a negative time is a gap. */
 const sourceOf = (...pieces: readonly (readonly number[])[]): LineSource & { readonly reads: () => number } => {
   let offset = 0;
   let reads = 0;
@@ -46,7 +46,7 @@ const replay = (source: LineSource, settings: Partial<ReplaySettings>): Observab
     map((event) => (event.type === 'gap' ? 'g' : 'f')),
   );
 
-/** A scheduler that tells each wait, and makes it longer. */
+/** A scheduler that stores each wait and lengthens it. */
 const spiedScheduler = (scheduler: TestScheduler, tell: (delayMs: number) => void, moreMs = 0): SchedulerLike => ({
   now: () => scheduler.now(),
   schedule: <T>(work: (this: SchedulerAction<T>, state: T) => void, delayMs: number, state: T) => {
@@ -56,14 +56,14 @@ const spiedScheduler = (scheduler: TestScheduler, tell: (delayMs: number) => voi
 });
 
 describe('a replay', () => {
-  it('keeps the recorded spacing, of frames and of gaps by their end', () => {
+  it('keeps the recorded intervals; a gap is due at its end', () => {
     run(({ expectObservable }, scheduler) => {
       const source = sourceOf([1_000, 1_002, -1_005, 1_006]);
       expectObservable(replay(source, { scheduler })).toBe('f-f--g(f|)');
     });
   });
 
-  it('keeps it across pieces, and reads on when a piece is used up, no sooner', () => {
+  it('keeps the intervals across chunks, and reads the next chunk only after the last event of a chunk', () => {
     run(({ expectObservable, flush }, scheduler) => {
       const source = sourceOf([100, 102], [106, 106, 112]);
       expectObservable(replay(source, { scheduler }), '^--!').toBe('f-f-');
@@ -78,7 +78,7 @@ describe('a replay', () => {
     });
   });
 
-  it('is as many times as fast as it is told', () => {
+  it('divides the intervals by the speed', () => {
     run(({ expectObservable }, scheduler) => {
       const times = [0, 10, 30, 35];
       expectObservable(replay(sourceOf(times), { scheduler, speed: 5 })).toBe('f-f---f(f|)');
@@ -86,7 +86,7 @@ describe('a replay', () => {
     });
   });
 
-  it('keeps time from its beginning: a timer that is late makes nothing later than that', () => {
+  it('does not accumulate the delays of late timers', () => {
     run(({ expectObservable }, scheduler) => {
       const late = spiedScheduler(scheduler, noop, 3);
       const source = sourceOf([0, 10, 20, 30]);
@@ -94,14 +94,14 @@ describe('a replay', () => {
     });
   });
 
-  it('waits for nothing when the recorded clock was set back, and keeps the spacing from there on', () => {
+  it('does not wait when the recorded clock was set back, and keeps the intervals from there', () => {
     run(({ expectObservable }, scheduler) => {
       const source = sourceOf([5_000, 5_002, 1_000, 1_008]);
       expectObservable(replay(source, { scheduler })).toBe('f-(ff)----(f|)');
     });
   });
 
-  it('waits for a time that no timer keeps', () => {
+  it('waits for a time that is too long for one timer', () => {
     run(({ expectObservable, flush }, scheduler) => {
       const days = 30 * 86_400_000;
       const waits: number[] = [];
@@ -112,14 +112,14 @@ describe('a replay', () => {
     });
   });
 
-  it('waits for nothing as fast as possible', () => {
+  it('does not wait at speed Infinity', () => {
     run(({ expectObservable }, scheduler) => {
       const source = sourceOf([1_000, 9_000], [-50_000, 3]);
       expectObservable(replay(source, { scheduler, speed: Infinity })).toBe('(ffgf|)');
     });
   });
 
-  it('is not held up by its own clock that is set back', () => {
+  it('does not stop when the clock of the scheduler is set back', () => {
     let now = 1_000;
     const clock = { now: () => (now -= 500), schedule: () => NEVER.subscribe() };
     const seen: string[] = [];
@@ -127,7 +127,7 @@ describe('a replay', () => {
     expect(seen).toEqual(['f', 'f', 'f']);
   });
 
-  it('ends at once in the middle of a piece, and reads no more', () => {
+  it('stops within a chunk when the subscriber unsubscribes, and reads no more', () => {
     const source = sourceOf([1, 2, 3], [4]);
     const seen: string[] = [];
     replay(source, { speed: Infinity })
@@ -137,7 +137,7 @@ describe('a replay', () => {
     expect(source.reads()).toBe(1);
   });
 
-  it('leaves no timer when it is left', () => {
+  it('removes its timer when the subscriber unsubscribes', () => {
     run(({ expectObservable, flush }, scheduler) => {
       expectObservable(replay(sourceOf([0, 100_000]), { scheduler }), '^-!').toBe('f--');
       flush();
@@ -145,13 +145,13 @@ describe('a replay', () => {
     });
   });
 
-  it('completes with nothing to replay', () => {
+  it('completes for an empty source', () => {
     run(({ expectObservable }, scheduler) => {
       expectObservable(replay(sourceOf(), { scheduler })).toBe('|');
     });
   });
 
-  it('errors as its source errors, and with what is not readable', () => {
+  it('errors when its source errors, and for an invalid line', () => {
     const failure = new Error('of the disk');
     run(({ expectObservable }, scheduler) => {
       const failing: LineSource = { totalBytes: 0, tornBytes: 0, read: () => throwError(() => failure) };
@@ -179,7 +179,7 @@ describe('the progress of a replay', () => {
   };
   const frame = frameLine(frameAt(1)).length;
 
-  it('is told at the opening and after each piece', () => {
+  it('is reported when the source is open and after each chunk', () => {
     const source = sourceOf([1, 2], [-3, 4]);
     const { totalBytes } = source;
     expect(progressOf(source)).toEqual([
@@ -195,7 +195,7 @@ describe('the progress of a replay', () => {
     ]);
   });
 
-  it('is not told to who has left', () => {
+  it('is not reported after unsubscribing', () => {
     const pieces = new Subject<undefined>();
     const told: unknown[] = [];
     const settings = { onProgress: (progress: ReplayProgress) => told.push(progress) };
@@ -206,7 +206,7 @@ describe('the progress of a replay', () => {
     expect(pieces.observed).toBe(false);
   });
 
-  it('ends the replay with what its function throws', () => {
+  it('ends the replay with an error that `onProgress` throws', () => {
     const failure = new Error('of the user');
     let calls = 0;
     const errors: unknown[] = [];

@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 
-/** The files that this process has open, as Linux tells it; elsewhere none. */
+/** Returns the open files of this process on Linux; an empty list on other systems. */
 export const openFiles = (): readonly string[] => readdirOf('/proc/self/fd').map(targetOf);
 
 const readdirOf = (folder: string): readonly string[] => {
@@ -11,7 +11,7 @@ const readdirOf = (folder: string): readonly string[] => {
   }
 };
 
-// The one that lists the folder is closed by now.
+// The descriptor that lists the folder is closed by now.
 const targetOf = (link: string): string => {
   try {
     return readlinkSync(link);

@@ -7,25 +7,25 @@ type WriteDone = (error: NodeJS.ErrnoException | null, written: number) => void;
 export interface WaitingWrite {
   readonly text: string;
   readonly position: number;
-  /** Lets the real disk write so many bytes of it, or all, and tells so. */
+  /** Writes a number of bytes, or all, to the real disk, and calls back. */
   land(bytes?: number): void;
-  /** Lets it fail, after the real disk wrote so many bytes. */
+  /** Fails after the real disk has written a number of bytes. */
   fail(code: string, bytes?: number): void;
 }
 
-/** The real disk, but an asynchronous write waits until a test lets it land. */
+/** The real disk, with asynchronous writes that wait for a call of the test. */
 export interface SlowDisk extends Disk {
   /** The writes that wait. */
   readonly waiting: WaitingWrite[];
   /** The texts of synchronous writes. */
   readonly sync: string[];
-  /** How many bytes a synchronous write takes at most. */
+  /** The most bytes of one synchronous write. */
   mostSync: number;
-  /** The next synchronous write fails so. */
+  /** The error of the next synchronous write. */
   failSync: string | undefined;
-  /** The next close fails so. */
+  /** The error of the next close. */
   failClose: string | undefined;
-  /** How often the file was looked at. */
+  /** How often the file was checked. */
   looked: number;
   readonly closed: number[];
 }

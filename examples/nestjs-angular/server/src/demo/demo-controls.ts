@@ -1,69 +1,69 @@
 import type { LocalService } from './local-service.js';
 
-/** Something that a viewer can do to the local service. */
+/** An event that a viewer can cause at the local service. */
 export interface DemoControl {
-  /** The last part of its address. */
+  /** The last part of the path. */
   readonly name: string;
   readonly title: string;
-  /** What it does, in words. */
+  /** A description. */
   readonly what: string;
   readonly cause: (service: LocalService) => void | Promise<void>;
 }
 
-/** All of them. */
+/** Returns all events. */
 export const demoControls = (seconds: number): readonly DemoControl[] => [
   {
     name: 'drop',
     title: 'Drop connection',
-    what: 'The network breaks it off without a close frame. The relay takes a fresh ticket at once.',
+    what: 'The connection breaks without a close frame. The relay requests a new ticket at once.',
     cause: (service) => service.drop(),
   },
   {
     name: 'outage',
     title: `Outage of ${seconds} s`,
-    what: 'The connection breaks off, and the service grants no tickets: 503. The relay tries again with backoff.',
+    what: 'The connection breaks, and the service answers ticket requests with 503. The relay retries with backoff.',
     cause: (service) => void service.outage(),
   },
   {
     name: 'shutdown',
     title: 'Shut down',
-    what: `The service closes with 1001 and is gone for ${seconds} s.`,
+    what: `The service closes the connection with 1001, and restarts after ${seconds} s.`,
     cause: (service) => void service.shutdown(),
   },
   {
     name: 'expire',
     title: 'Let access expire',
-    what: 'The service closes with 4003 "access expired". The next ticket is granted.',
+    what: 'The service closes the connection with 4003 "access expired". It grants the next ticket.',
     cause: (service) => service.expireAccess(),
   },
   {
     name: 'flood',
     title: 'Flood',
-    what: 'More frames at once than the relay can read: the service closes with 1013 "client too slow".',
+    what: 'The service sends more frames than the relay can read, and closes the connection with 1013 "client too slow".',
     cause: (service) => service.flood(),
   },
   {
     name: 'revoke',
     title: 'Revoke access',
-    what: 'The service closes with 4003 "access revoked" and grants no tickets: the feed stops.',
+    what: 'The service closes the connection with 4003 "access revoked", and grants no tickets. The feed stops.',
     cause: (service) => service.revokeAccess(),
   },
   {
     name: 'restore',
     title: 'Restore access',
-    what: 'Tickets are granted again. Connect again by the button at the top.',
+    what: 'The service grants tickets again. Use the button at the top to connect again.',
     cause: (service) => service.restoreAccess(),
   },
   {
     name: 'replace',
     title: 'Connect elsewhere',
-    what: 'Another client of the account takes over: 4001 "connection replaced". The feed stops.',
+    what: 'Another client of the account connects: 4001 "connection replaced". The feed stops.',
     cause: (service) => service.replace(),
   },
   {
     name: 'scribble',
     title: 'Write to the service',
-    what: 'Something on the way sends a message to the service: 1008 "server push only". The feed stops.',
+    what: 'A proxy sends a message to the service: 1008 "server push only". The feed stops.',
     cause: (service) => service.scribble(),
   },
 ];

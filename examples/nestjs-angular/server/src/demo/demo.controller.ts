@@ -3,7 +3,7 @@ import { FeedGuard } from '../feed.guard.js';
 import { demoControls } from './demo-controls.js';
 import { LocalService } from './local-service.js';
 
-/** Lets a viewer do to the local service what can happen to a real one. It is there for a local service alone. */
+/** Lets a viewer cause events at the local service. With a real service this controller does not exist. */
 @Controller('demo')
 @UseGuards(FeedGuard)
 export class DemoController {
@@ -13,18 +13,18 @@ export class DemoController {
     this.service = service;
   }
 
-  /** What can be done. */
+  /** Lists the events. */
   @Get()
   controls() {
     return demoControls(this.service.outageS).map(({ name, title, what }) => ({ name, title, what }));
   }
 
-  /** Does it. */
+  /** Causes an event. */
   @Post(':name')
   @HttpCode(204)
   async cause(@Param('name') name: string): Promise<void> {
     const control = demoControls(this.service.outageS).find((each) => each.name === name);
-    if (control === undefined) throw new NotFoundException('There is no such control.');
+    if (control === undefined) throw new NotFoundException('Unknown event. GET /demo lists all events.');
     await control.cause(this.service);
   }
 }

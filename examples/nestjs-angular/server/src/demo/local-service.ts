@@ -8,17 +8,17 @@ import {
   type TradeFeedService,
 } from 'rx-trade-feed/testing';
 import type { Settings } from '../settings.js';
-import { HeldAgent } from './held-agent.js';
+import { DemoAgent } from './demo-agent.js';
 import { tradeBatches$ } from './trade-batches.js';
 
-/** The most frames that are pushed at once to make the relay too slow. */
+/** The maximum number of frames of a flood. */
 const floodFrames = 20_000;
 
-/** A service of the contract on this machine, and what can be done to it. */
+/** Controls a local service that implements the contract. */
 export class LocalService {
   private readonly settings: Settings;
   private readonly source: Observable<string>;
-  private readonly agent = new HeldAgent();
+  private readonly agent = new DemoAgent();
   private service: TradeFeedService;
   private account: TradeFeedAccount;
   private apiKey: string;
@@ -32,38 +32,38 @@ export class LocalService {
     this.apiKey = this.account.createApiKey();
   }
 
-  /** How long an outage is, in seconds. */
+  /** The length of an outage in seconds. */
   get outageS(): number {
     return this.settings.outageS;
   }
 
-  /** How to connect to it. */
+  /** The options of a feed that connects to this service. */
   get feedOptions(): TradeFeedOptions {
     return {
       baseUrl: this.service.baseUrl,
       apiKey: () => this.apiKey,
       agent: this.agent,
-      // An outage of the demo is short: so are the waits.
+      // An outage of the demo is short, so the delays are short too.
       backoff: { maxDelayMs: 4_000 },
     };
   }
 
-  /** Access expires: 4003, and the next ticket is granted. */
+  /** Closes with 4003 `access expired`. The next ticket is granted. */
   expireAccess(): void {
     this.account.expireAccess();
   }
 
-  /** Access is revoked: 4003, and no ticket is granted until it is restored. */
+  /** Closes with 4003 `access revoked`, and grants no tickets until access is restored. */
   revokeAccess(): void {
     this.account.revokeAccess();
   }
 
-  /** Access is restored. */
+  /** Grants tickets again. */
   restoreAccess(): void {
     this.account.restoreAccess();
   }
 
-  /** Another client of the account connects, and goes again: 4001. */
+  /** Connects another client of the account for a moment: 4001. */
   async replace(): Promise<void> {
     const { baseUrl, apiKey } = this.feedOptions;
     const opened$ = tradeFeedEvents$(this.settings.feed, {
@@ -78,7 +78,7 @@ export class LocalService {
     );
   }
 
-  /** The service shuts down, and is back after a while: 1001. */
+  /** Shuts the service down, and starts it again after a while: 1001. */
   async shutdown(): Promise<void> {
     const { port } = new URL(this.service.baseUrl);
     await this.service.shutdown();
@@ -89,7 +89,7 @@ export class LocalService {
     this.apiKey = this.account.createApiKey();
   }
 
-  /** More frames at once than the relay's socket takes: 1013. */
+  /** Pushes more frames at once than the relay can read: 1013. */
   flood(): void {
     const closes: unknown[] = [];
     const isClose = filter(({ type }: ServiceEvent) => type === 'connection-closed');
@@ -101,17 +101,17 @@ export class LocalService {
     watching.unsubscribe();
   }
 
-  /** Something between the relay and the service writes to the connection: 1008. */
+  /** Writes a message to the connection, like a broken proxy: 1008. */
   scribble(): void {
     this.agent.scribble();
   }
 
-  /** The network breaks the connection off. */
+  /** Breaks the connection without a close frame. */
   drop(): void {
     this.agent.drop();
   }
 
-  /** The network breaks off, and for a while the service grants no tickets. */
+  /** Breaks the connection, and grants no tickets for a while. */
   async outage(): Promise<void> {
     this.service.failCredentials(true);
     this.agent.drop();
@@ -119,7 +119,7 @@ export class LocalService {
     if (!this.isClosed) this.service.failCredentials(false);
   }
 
-  /** Ends it. */
+  /** Shuts the service down. */
   async close(): Promise<void> {
     this.isClosed = true;
     await this.service.shutdown();

@@ -43,11 +43,11 @@ export const tradeBatches$ = ({
 
 interface Market {
   readonly symbol: string;
-  /** The price around which it moves. */
+  /** The price around which the market moves. */
   readonly price: number;
   /** The smallest step of the price: 1 / `ticks`. */
   readonly ticks: number;
-  /** Its share of all trades. */
+  /** The share of all trades. */
   readonly share: number;
   /** The mean size of a trade. */
   readonly size: number;
@@ -121,6 +121,6 @@ const pick = (quotes: readonly Quote[], random: () => number): Quote => {
 /** Creates a function that returns a new transaction hash on each call. */
 const hashes = (): (() => string) => {
   const begin = `0x${randomBytes(26).toString('hex')}`;
-  let made = 0;
-  return () => begin + (made += 1).toString(16).padStart(12, '0');
+  let count = 0;
+  return () => begin + (count += 1).toString(16).padStart(12, '0');
 };

@@ -4,18 +4,17 @@ import { filter, retry, take } from 'rxjs';
 import type { FeedEvent } from 'rx-trade-feed';
 import { TradeFeed } from 'rx-trade-feed/nestjs';
 import type { Down, HistoryAnswer, HistoryEvent } from './history-answer.js';
-import { publicFailure } from './public-failure.js';
 import { SecondCounts } from './second-counts.js';
 
-const keptMs = 15 * 60_000;
-const keptEvents = 1_000;
+const storedMs = 15 * 60_000;
+const maxEvents = 1_000;
 
-/** Keeps what happened in the last 15 minutes, so that a page that is loaded now can show it. */
+/** Stores the events and counts of the last 15 minutes, for pages that are loaded later. */
 @Injectable()
 export class FeedHistory implements OnApplicationBootstrap {
   private readonly tradeFeed: TradeFeed;
   private readonly since = Date.now();
-  private readonly counts = new SecondCounts(keptMs);
+  private readonly counts = new SecondCounts(storedMs);
   private readonly reconnects: Record<string, number> = {};
   private events: readonly HistoryEvent[] = [];
   private openedAt: number | undefined;
@@ -30,27 +29,27 @@ export class FeedHistory implements OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     const { events$, status$ } = this.tradeFeed;
-    // A subscriber of `events$` after a stop would begin the feed again; `status$` shows when a person has done so.
-    const begun$ = status$.pipe(
+    // A new subscription to `events$` after a stop would restart the feed. `status$` reports when a person has restarted it.
+    const restarted$ = status$.pipe(
       filter(({ state }) => state !== 'stopped'),
       take(1),
     );
-    events$.pipe(retry({ delay: () => begun$ })).subscribe((event) => this.follow(event));
+    events$.pipe(retry({ delay: () => restarted$ })).subscribe((event) => this.follow(event));
   }
 
-  /** Notes that a person asked to connect again. */
-  asked(): void {
-    this.keep({ type: 'asked', at: Date.now() });
+  /** Records that a person requested a restart. */
+  restartRequested(): void {
+    this.record({ type: 'restart-requested', at: Date.now() });
   }
 
-  /** Returns what a page begins with. */
+  /** Returns the history for a page. */
   async answer(): Promise<HistoryAnswer> {
-    // More events of this ms may follow, and the page would count those before them again.
+    // More events of this millisecond may follow. The page would then count the earlier ones twice.
     while (this.changedAt === Date.now()) await setTimeout(1);
     const until = Date.now();
     const { frames, bytes, seconds } = this.counts.before(until);
     const { since, openedAt, down, gaps, lostMs } = this;
-    const events = this.events.filter((event) => timeOf(event) >= until - keptMs);
+    const events = this.events.filter((event) => timeOf(event) >= until - storedMs);
     return {
       until,
       since,
@@ -58,7 +57,7 @@ export class FeedHistory implements OnApplicationBootstrap {
       totals: { frames, bytes, gaps, lostMs, reconnects: { ...this.reconnects } },
       down: down && { from: down.from, failure: down.failure },
       seconds,
-      // An outage that is older than what is kept still needs its begin.
+      // The current outage may have begun before the stored time. The page needs its first event.
       events: down === undefined || events.includes(down.begin) ? events : [down.begin, ...events],
     };
   }
@@ -70,7 +69,7 @@ export class FeedHistory implements OnApplicationBootstrap {
         return;
       case 'opened':
         this.openedAt ??= event.at;
-        this.keep(event);
+        this.record(event);
         this.end(event.at);
         return;
       case 'disconnected':
@@ -84,12 +83,12 @@ export class FeedHistory implements OnApplicationBootstrap {
     }
   }
 
-  private fail({ type, at, failure: seen }: Extract<FeedEvent, { type: 'disconnected' | 'stopped' }>): void {
-    const failure = publicFailure(seen);
+  private fail({ type, at, failure: observed }: Extract<FeedEvent, { type: 'disconnected' | 'stopped' }>): void {
+    const failure = observed.toPublic().toJSON();
     const event = { type, at, failure };
     // An outage begins with the end of a connection; the failed attempts after it are part of it.
-    if (seen.stage === 'stream') this.down ??= { from: seen.endedAt, failure, begin: event };
-    this.keep(event);
+    if (observed.stage === 'stream') this.down ??= { from: observed.endedAt, failure, begin: event };
+    this.record(event);
   }
 
   private end(to: number): void {
@@ -99,13 +98,13 @@ export class FeedHistory implements OnApplicationBootstrap {
     this.down = undefined;
     this.gaps += 1;
     this.lostMs += durationMs;
-    this.keep({ type: 'gap', from, to, durationMs, failure });
+    this.record({ type: 'gap', from, to, durationMs, failure });
   }
 
-  private keep(event: HistoryEvent): void {
+  private record(event: HistoryEvent): void {
     this.changedAt = Date.now();
-    const oldest = this.changedAt - keptMs;
-    this.events = [...this.events.filter((known) => timeOf(known) >= oldest), event].slice(-keptEvents);
+    const oldest = this.changedAt - storedMs;
+    this.events = [...this.events.filter((known) => timeOf(known) >= oldest), event].slice(-maxEvents);
   }
 }
 

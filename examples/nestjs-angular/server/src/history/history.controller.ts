@@ -3,7 +3,7 @@ import { FeedGuard } from '../feed.guard.js';
 import { FeedHistory } from './feed-history.js';
 import type { HistoryAnswer } from './history-answer.js';
 
-/** What a page begins with, for those who may read the feed. */
+/** Serves the history to clients that may read the feed. */
 @Controller('history')
 @UseGuards(FeedGuard)
 export class HistoryController {
@@ -13,7 +13,7 @@ export class HistoryController {
     this.history = history;
   }
 
-  /** The last minutes. */
+  /** Returns the history of the last minutes. */
   @Get()
   @Header('Cache-Control', 'no-store')
   answer(): Promise<HistoryAnswer> {

@@ -1,27 +1,27 @@
 import type { SecondRow } from './history-answer.js';
 
-/** So many delays of a second are kept to find their p95. */
-const keptDelays = 1_000;
+/** The maximum number of delays of a second that are stored to compute the p95. */
+const maxDelays = 1_000;
 
-/** Counts frames by the second, for as long as is kept, and in total. */
+/** Counts frames per second for the stored time, and in total. */
 export class SecondCounts {
-  private readonly keptSeconds: number;
+  private readonly storedSeconds: number;
   private readonly rows: SecondRow[] = [];
   private current = emptySecond(0);
   private frames = 0;
   private bytes = 0;
-  /** The frames of the newest ms: more of the same ms may follow. */
+  /** The frames of the newest millisecond. More of the same millisecond may follow. */
   private newest = { at: 0, frames: 0, bytes: 0 };
 
-  constructor(keptMs: number) {
-    this.keptSeconds = keptMs / 1_000;
+  constructor(storedMs: number) {
+    this.storedSeconds = storedMs / 1_000;
   }
 
   /**
    * Counts a frame.
    *
-   * @param at - when it came, in epoch ms
-   * @param delayMs - how long it has been in this server
+   * @param at - the arrival, in epoch ms
+   * @param delayMs - how long the frame has been in this server
    */
   add(at: number, bytes: number, delayMs: number): void {
     const second = Math.floor(at / 1_000);
@@ -31,16 +31,16 @@ export class SecondCounts {
       counts.frames += 1;
       counts.bytes += bytes;
     }
-    if (this.current.delays.length < keptDelays) this.current.delays.push(delayMs);
+    if (this.current.delays.length < maxDelays) this.current.delays.push(delayMs);
   }
 
-  /** Returns the counts of everything before a time in epoch ms that is not older than the newest frame. */
+  /** Returns the counts before a time, in epoch ms. The time must not be earlier than the newest frame. */
   before(until: number): { readonly frames: number; readonly bytes: number; readonly seconds: readonly SecondRow[] } {
     const { newest, current } = this;
     const later = newest.at < until ? { frames: 0, bytes: 0 } : newest;
     const [second, frames, bytes, delayMs] = rowOf(current);
     const last: SecondRow = [second, frames - later.frames, bytes - later.bytes, delayMs];
-    const oldest = Math.floor(until / 1_000) - this.keptSeconds;
+    const oldest = Math.floor(until / 1_000) - this.storedSeconds;
     return {
       frames: this.frames - later.frames,
       bytes: this.bytes - later.bytes,
@@ -51,7 +51,7 @@ export class SecondCounts {
   private begin(second: number): void {
     if (this.current.frames > 0) this.rows.push(rowOf(this.current));
     this.current = emptySecond(second);
-    while (this.rows.length > this.keptSeconds) this.rows.shift();
+    while (this.rows.length > this.storedSeconds) this.rows.shift();
   }
 }
 

@@ -33,7 +33,7 @@ export interface MarketsHistory {
   /** The length of a candle in ms. */
   readonly candleMs: number;
   /** How long windows are stored, in ms. */
-  readonly keptMs: number;
+  readonly storedMs: number;
   /** Oldest first. */
   readonly windows: readonly CandleWindow[];
 }

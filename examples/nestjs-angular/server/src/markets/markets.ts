@@ -12,16 +12,16 @@ import type { Payload } from './payload.js';
 export const PAYLOAD = Symbol('payload');
 
 /** How long candles are stored, in ms. */
-const keptMs = 15 * 60_000;
+const storedMs = 15 * 60_000;
 
 /** Turns the feed into candles, and stores those of the last minutes for pages that open later. */
 @Injectable()
 export class Markets implements OnApplicationBootstrap {
   private readonly tradeFeed: TradeFeed;
   private readonly payload: Payload;
-  private readonly kept = new CandleHistory(keptMs);
+  private readonly stored = new CandleHistory(storedMs);
 
-  /** The operator for `select`; `undefined` for an unknown payload. All pages get the same function, so it runs once for all of them. */
+  /** The operator for `select`; `undefined` for an unknown payload. All pages use the same function, so it runs once for all of them. */
   readonly values: OperatorFunction<RelayedEvent, MarketValue> | undefined;
 
   constructor(tradeFeed: TradeFeed, @Inject(PAYLOAD) payload: Payload) {
@@ -30,9 +30,9 @@ export class Markets implements OnApplicationBootstrap {
     this.values = payload.codec && marketValues(payload.codec);
   }
 
-  /** The first thing that a page loads. */
+  /** The data that a page loads first. */
   get history(): MarketsHistory {
-    return { payload: this.payload.kind, candleMs, keptMs, windows: this.kept.windows };
+    return { payload: this.payload.kind, candleMs, storedMs, windows: this.stored.windows };
   }
 
   /** Starts to store candles. This opens the feed, even without a page. */
@@ -40,13 +40,13 @@ export class Markets implements OnApplicationBootstrap {
     const { codec } = this.payload;
     if (codec === undefined) return;
     const { events$, status$ } = this.tradeFeed;
-    // A new subscription of `events$` after a stop would restart the feed and evict another client, so wait until a person has restarted it.
-    const begun$ = status$.pipe(
+    // A new subscription to `events$` after a stop would restart the feed and close another client. So wait until a person has restarted it.
+    const restarted$ = status$.pipe(
       filter(({ state }) => state !== 'stopped'),
       take(1),
     );
     events$
-      .pipe(retry({ delay: () => begun$ }), decodeWith(codec), candles())
-      .subscribe((window) => this.kept.add(window));
+      .pipe(retry({ delay: () => restarted$ }), decodeWith(codec), candles())
+      .subscribe((window) => this.stored.add(window));
   }
 }

@@ -2,7 +2,7 @@ import type { Codec } from 'rx-trade-feed';
 import type { Settings } from '../settings.js';
 import { TradeBatch } from './trade-batch.js';
 
-/** What the server knows about the payload of the frames. */
+/** Describes the payload of the frames. */
 export interface Payload {
   /** Reads the trades in a frame; `undefined`: the payload is not known, so there are no candles. */
   readonly codec: Codec<TradeBatch> | undefined;

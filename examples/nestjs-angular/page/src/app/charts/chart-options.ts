@@ -1,36 +1,28 @@
 import uPlot from 'uplot';
 import type { Outage } from '../feed/history';
+import { axisFont, axisStyle, timeLabel } from './axis';
 import { colour, type Cut, drawCuts, drawLoad, drawOutages } from './drawing';
 import type { Figure, Tone } from './figure';
 import { roof } from './roof';
 
-/** What a chart is made of. */
+/** The inputs of a chart. */
 export interface ChartParts {
   readonly figure: Figure;
   readonly outages: () => readonly Outage[];
-  /** How many seconds it shows. */
+  /** The number of seconds that it shows. */
   readonly span: () => number;
-  /** When the page was loaded, in epoch ms. */
+  /** The time when the page was loaded, in epoch ms. */
   readonly loadedAt: number;
-  /** What is above the scale is drawn. */
+  /** Called after drawing, with the points above the scale. */
   readonly onCut: (cut: Cut) => void;
-  /** The crosshair is at another point, or at none. */
-  readonly onPoint: (index: number | undefined) => void;
 }
 
-/** Charts of this page move their crosshairs together. */
+/** The charts of this page move their crosshairs together. */
 const together = uPlot.sync('figures');
-const font = '11px "Inter Variable", system-ui, sans-serif';
 
-/** Makes the options of a chart, without its size. */
+/** Creates the options of a chart, without its size. */
 export const chartOptions = (parts: ChartParts): Omit<uPlot.Options, 'width' | 'height'> => {
-  const { figure, outages, onPoint, onCut, loadedAt } = parts;
-  const axis: uPlot.Axis = {
-    font,
-    stroke: () => colour('--ink-soft'),
-    ticks: { show: false },
-    gap: 6,
-  };
+  const { figure, outages, onCut, loadedAt } = parts;
   return {
     padding: [8, 0, 0, 0],
     legend: { show: false },
@@ -42,21 +34,21 @@ export const chartOptions = (parts: ChartParts): Omit<uPlot.Options, 'width' | '
     },
     scales: {
       x: { time: true, range: () => timeRange(parts) },
-      y: { range: (chart) => [0, roof(valuesInSight(chart), figure.least)] },
+      y: { range: (chart) => [0, roof(visibleValues(chart), figure.least)] },
     },
     series: [{}, ...figure.lines.map(({ tone }, line) => seriesOf(tone, line))],
     axes: [
       {
-        ...axis,
+        ...axisStyle,
         size: 22,
         grid: { show: false },
         space: 52,
-        // One that would be cut off at the edge says nothing.
+        // A label that is cut off at the edge cannot be read.
         values: (chart, splits) =>
-          splits.map((split) => (chart.valToPos(split, 'x') > roomFor(chart) ? '' : label(split))),
+          splits.map((split) => (chart.valToPos(split, 'x') > roomFor(chart) ? '' : timeLabel(split))),
       },
       {
-        ...axis,
+        ...axisStyle,
         size: 46,
         space: 36,
         grid: { stroke: () => colour('--line'), width: 1 },
@@ -68,10 +60,9 @@ export const chartOptions = (parts: ChartParts): Omit<uPlot.Options, 'width' | '
       draw: [
         (chart) => {
           onCut(drawCuts(chart));
-          if (figure.beginsWithPage) drawLoad(chart, loadedAt, font);
+          if (figure.beginsWithPage) drawLoad(chart, loadedAt, axisFont);
         },
       ],
-      setCursor: [({ cursor }) => onPoint(cursor.idx ?? undefined)],
     },
   };
 };
@@ -85,28 +76,20 @@ const seriesOf = (tone: Tone, line: number): uPlot.Series => ({
   spanGaps: false,
 });
 
-/** The last minutes, all of them: what is not known is empty. */
+/** Returns the range of the last minutes. Times without data stay empty. */
 const timeRange = ({ span }: ChartParts): [number, number] => {
   const now = Date.now() / 1_000;
   return [now - span(), now];
 };
 
-/** The values of each line between the two ends of the axis. */
-const valuesInSight = ({ data: [times, ...columns], scales: { x } }: uPlot): readonly (readonly number[])[] => {
-  const isInSight = (_: unknown, index: number) => (times[index] ?? 0) >= (x?.min ?? -Infinity);
+/** Returns the visible values of each line. */
+const visibleValues = ({ data: [times, ...columns], scales: { x } }: uPlot): readonly (readonly number[])[] => {
+  const isVisible = (_: unknown, index: number) => (times[index] ?? 0) >= (x?.min ?? -Infinity);
   return columns.map((column) =>
     Array.from(column)
-      .filter(isInSight)
+      .filter(isVisible)
       .filter((value) => value != null),
   );
 };
 
 const roomFor = ({ bbox }: uPlot): number => bbox.width / devicePixelRatio - 26;
-
-/** Formats a time for the axis. */
-export const label = (split: number): string => {
-  const date = new Date(split * 1_000);
-  const two = (number: number) => String(number).padStart(2, '0');
-  const minutes = `${two(date.getHours())}:${two(date.getMinutes())}`;
-  return date.getSeconds() === 0 ? minutes : `${minutes}:${two(date.getSeconds())}`;
-};

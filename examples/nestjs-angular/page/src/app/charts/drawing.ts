@@ -1,11 +1,11 @@
 import type uPlot from 'uplot';
 import type { Outage } from '../feed/history';
 
-/** Reads a colour of the style sheet, as it is in the theme of the moment. */
+/** Reads a colour of the style sheet in the current theme. */
 export const colour = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Shades the outages, with a line where each begins and ends: a short one is still two pixels wide. */
+/** Shades the outages, with a line at their start and end. A short outage is at least two pixels wide. */
 export const drawOutages = (chart: uPlot, outages: readonly Outage[], now: number): void => {
   const { ctx, bbox } = chart;
   const right = bbox.left + bbox.width;
@@ -30,7 +30,7 @@ export const drawOutages = (chart: uPlot, outages: readonly Outage[], now: numbe
   ctx.restore();
 };
 
-/** The points above the scale: how many, and the highest of their values. */
+/** The number of points above the scale, and their highest value. */
 export interface Cut {
   readonly points: number;
   readonly most: number;
@@ -60,7 +60,7 @@ export const drawCuts = (chart: uPlot): Cut => {
   return { points: cut.length, most: cut.reduce((most, index) => Math.max(most, highest[index] as number), 0) };
 };
 
-/** Draws a line where the page was loaded, if that is in sight. */
+/** Draws a line at the time when the page was loaded, if it is visible. */
 export const drawLoad = (chart: uPlot, loadedAt: number, font: string): void => {
   const { ctx, bbox } = chart;
   const x = Math.round(chart.valToPos(loadedAt / 1_000, 'x', true));

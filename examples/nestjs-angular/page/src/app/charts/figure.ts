@@ -1,26 +1,26 @@
 import type { Columns } from '../feed/history';
 
-/** How a line looks. */
+/** The style of a line. */
 export type Tone = 'strong' | 'soft' | 'dashed';
 
-/** A figure that a chart shows. */
+/** The description of a figure with a chart. */
 export interface Figure {
   readonly id: string;
   readonly title: string;
-  /** What it measures, where the title does not say it all. */
+  /** An explanation, if the title is not enough. */
   readonly help?: string;
-  /** Its lines, the most important one first. */
+  /** The lines, the most important one first. */
   readonly lines: readonly { readonly label: string; readonly tone: Tone }[];
-  /** The values of the moment, one a line; `undefined`: none. */
+  /** Returns the current values, one per line; `undefined` without a value. */
   readonly now: () => readonly (number | undefined)[];
-  /** Picks the columns, one a line. */
+  /** Selects the columns, one per line. */
   readonly columns: (columns: Columns) => readonly (readonly (number | null)[])[];
-  /** Says a value: figure and unit. */
+  /** Formats a value as a figure and its unit. */
   readonly parts: (value: number | undefined) => readonly [figure: string, unit: string];
-  /** Whether this page measures it, so that it begins with the page. */
+  /** Whether this page measures the figure, so that its lines begin when the page is loaded. */
   readonly beginsWithPage?: boolean;
-  /** How high the axis is at least. */
+  /** The minimum height of the axis. */
   readonly least: number;
-  /** Says a value at the axis. */
+  /** Formats a value for the axis. */
   readonly tick: (value: number) => string;
 }

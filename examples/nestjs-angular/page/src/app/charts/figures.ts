@@ -5,7 +5,7 @@ import type { Figure } from './figure';
 const none = ['–', ''] as const;
 const isDown = ({ state }: Monitor): boolean => state() !== 'live';
 
-/** Makes the figures that the page shows as charts. */
+/** Creates the figures of the page. */
 export const figuresOf = (monitor: Monitor): readonly Figure[] => [
   {
     id: 'frames',
@@ -36,9 +36,9 @@ export const figuresOf = (monitor: Monitor): readonly Figure[] => [
     least: 10,
     title: 'Latency',
     help:
-      'From the moment the relay read a frame from the service to the moment this page had it, over the last second: half of the frames took less than ' +
-      'p50, 95 of 100 less than p95. On two machines the difference of their clocks is in it. The way from the service to the relay is not. ' +
-      'For the time before this page was loaded there is what the server measured: the way through the server alone.',
+      'The time from reading a frame in the relay to its arrival on this page, in the last second. Half of the frames took less than p50, and ' +
+      '95 of 100 took less than p95. On two machines it includes the difference of their clocks. It does not include the time from the service ' +
+      'to the relay. Before this page was loaded, the chart shows the time that frames spent in the server.',
     lines: [
       { label: 'p95', tone: 'strong' },
       { label: 'p50', tone: 'soft' },

@@ -3,25 +3,24 @@ import {
   ChangeDetectionStrategy,
   Component,
   computed,
-  DestroyRef,
   effect,
-  ElementRef,
+  type ElementRef,
   inject,
   input,
   signal,
   untracked,
   viewChild,
 } from '@angular/core';
-import uPlot from 'uplot';
+import type uPlot from 'uplot';
 import { Clock } from '../feed/clock';
 import { Monitor } from '../feed/monitor';
 import { count, time } from '../feed/words';
-import { Theme } from '../shell/theme';
 import { chartOptions } from './chart-options';
 import type { Cut } from './drawing';
 import type { Figure } from './figure';
+import { Plot } from './plot';
 
-/** One figure: how it stands, and the last minutes as a line with the outages shaded. */
+/** Shows a figure: its current value, and the last minutes as a line with shaded outages. */
 @Component({
   selector: 'app-rate-chart',
   changeDetection: ChangeDetectionStrategy.OnPush,
@@ -56,7 +55,7 @@ import type { Figure } from './figure';
       }
     </dl>
     <div
-      #plot
+      #area
       class="plot"
       tabindex="0"
       role="slider"
@@ -66,8 +65,8 @@ import type { Figure } from './figure';
       [attr.aria-valuemax]="last()"
       [attr.aria-valuenow]="pointed() ?? last()"
       [attr.aria-valuetext]="spoken()"
-      (keydown)="move($event)"
-      (blur)="leave()"
+      (keydown)="plot.press($event)"
+      (blur)="plot.leave()"
     ></div>
     <p class="cut">{{ cut() }}</p>
   `,
@@ -79,29 +78,27 @@ export class RateChart {
 
   private readonly monitor = inject(Monitor);
   private readonly clock = inject(Clock);
-  private readonly theme = inject(Theme);
-  private readonly plot = viewChild.required<ElementRef<HTMLElement>>('plot');
-  private readonly index = signal<number | undefined>(undefined);
+  private readonly area = viewChild.required<ElementRef<HTMLElement>>('area');
   private readonly data = signal<uPlot.AlignedData>([[]]);
   private readonly cutOff = signal<Cut>({ points: 0, most: 0 }, { equal: isSameCut });
-  private chart: uPlot | undefined;
 
-  /** Which point the crosshair is at. */
-  protected readonly pointed = this.index.asReadonly();
+  protected readonly plot = new Plot(30);
+  /** The index of the point at the crosshair. */
+  protected readonly pointed = this.plot.index;
   protected readonly last = computed(() => Math.max(0, this.data()[0].length - 1));
   protected readonly pointedTime = computed(() => {
-    const at = this.data()[0][this.index() ?? -1];
+    const at = this.data()[0][this.pointed() ?? -1];
     return at === undefined ? '' : time(at * 1_000);
   });
   protected readonly lines = computed(() => {
-    const index = this.index();
+    const index = this.pointed();
     const now = this.figure().now();
     return this.figure().lines.map(({ label, tone }, line) => {
       const value = (index === undefined ? now[line] : this.data()[line + 1]?.[index]) ?? undefined;
       return { label, tone, value: this.figure().parts(value), isHidden: tone === 'dashed' && value === undefined };
     });
   });
-  /** Says what is above the scale. */
+  /** The text about points above the scale. */
   protected readonly cut = computed(() => {
     const { points, most } = this.cutOff();
     if (points === 0) return undefined;
@@ -121,53 +118,19 @@ export class RateChart {
       this.minutes();
       untracked(() => this.update());
     });
-    effect(() => {
-      this.theme.isDark();
-      this.chart?.redraw(false);
-    });
-    inject(DestroyRef).onDestroy(() => this.chart?.destroy());
-  }
-
-  protected move(event: KeyboardEvent): void {
-    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -30, PageDown: 30, Home: -Infinity, End: Infinity }[event.key];
-    if (step === undefined || this.chart === undefined) return;
-    event.preventDefault();
-    this.point(Math.min(this.last(), Math.max(0, (this.index() ?? this.last()) + step)));
-  }
-
-  protected leave(): void {
-    this.chart?.setCursor({ left: -10, top: -10 });
-  }
-
-  private point(index: number): void {
-    const { chart } = this;
-    if (chart === undefined) return;
-    const at = chart.data[0][index];
-    if (at !== undefined)
-      chart.setCursor({ left: chart.valToPos(at, 'x'), top: chart.bbox.height / devicePixelRatio / 2 });
   }
 
   private draw(): void {
-    const element = this.plot().nativeElement;
     const options = chartOptions({
       figure: this.figure(),
       outages: () => this.monitor.history.outages,
       span: () => this.minutes() * 60,
       loadedAt: this.monitor.loadedAt,
-      onPoint: (index) => this.index.set(index),
       onCut: (cut) => this.cutOff.set(cut),
     });
-    const size = () => ({ width: Math.max(1, element.clientWidth), height: Math.max(1, element.clientHeight) });
-    this.chart = new uPlot({ ...options, ...size() }, this.data(), element);
-    // What a person moves through with the keyboard is this element, not the drawing.
-    this.chart.root.setAttribute('aria-hidden', 'true');
-    const resizes = new ResizeObserver(() => this.chart?.setSize(size()));
-    resizes.observe(element);
-    this.plotted.onDestroy(() => resizes.disconnect());
+    this.plot.draw(this.area().nativeElement, options, this.data());
     this.update();
   }
-
-  private readonly plotted = inject(DestroyRef);
 
   private update(): void {
     const columns = this.monitor.history.columns(this.clock.now() - this.minutes() * 60_000);
@@ -178,7 +141,7 @@ export class RateChart {
         .map((column) => column as number[]),
     ];
     this.data.set(data);
-    this.chart?.setData(data);
+    this.plot.setData(data);
   }
 }
 

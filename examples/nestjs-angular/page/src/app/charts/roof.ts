@@ -1,13 +1,13 @@
-/** A value that is so many times what is usual is cut off, so that the others can be read. */
+/** A value that exceeds the usual values by this factor is cut off, so that the others stay readable. */
 const outlier = 4;
 
 /**
- * Finds where the scale of a chart ends: a bit above the highest value, unless that is far above nearly all others.
+ * Returns the end of the scale of a chart: a little above the highest value, unless that is far above nearly all others.
  *
- * What the feed has risen to is never cut off: the newest values are in sight.
+ * The newest values are never cut off, so a lasting rise stays visible.
  *
- * @param lines - the values of each line that are in sight, the oldest first
- * @param least - no smaller scale makes sense
+ * @param lines - the visible values of each line, oldest first
+ * @param least - the smallest useful scale
  */
 export const roof = (lines: readonly (readonly number[])[], least: number): number => {
   const most = Math.max(0, ...lines.flat());
@@ -15,6 +15,6 @@ export const roof = (lines: readonly (readonly number[])[], least: number): numb
   return Math.max(least, (most > usual * outlier ? usual * 1.6 : most) * 1.15);
 };
 
-/** Finds the value that a share of the values do not exceed. */
+/** Returns the value that a share of the values do not exceed. */
 const atShare = (values: readonly number[], share: number): number =>
   values.slice().sort((one, other) => one - other)[Math.floor(values.length * share)] ?? 0;

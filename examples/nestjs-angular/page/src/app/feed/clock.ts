@@ -1,10 +1,10 @@
 import { DestroyRef, inject, Injectable, signal } from '@angular/core';
 
-/** The time of day as a signal, for what counts up or down on the page. */
+/** Provides the time as a signal, for durations that count up or down on the page. */
 @Injectable({ providedIn: 'root' })
 export class Clock {
   private readonly ticks = signal(Date.now());
-  /** In epoch ms, four times a second. */
+  /** The time in epoch ms. Changes four times a second. */
   readonly now = this.ticks.asReadonly();
 
   constructor() {

@@ -1,6 +1,6 @@
 import type { TradeFeedError } from 'rx-trade-feed/browser';
 
-/** A failure: one of the stream, or the plain data of one in the history of the server. */
+/** A failure of the stream, or the plain data of a failure in the history of the server. */
 export type Failure = Pick<
   TradeFeedError,
   'code' | 'stage' | 'verdict' | 'message' | 'advice' | 'endedAt' | 'status' | 'closeCode'
@@ -8,10 +8,20 @@ export type Failure = Pick<
   readonly previous?: Failure;
 };
 
-/** Returns whether the failure is one of the connection between the relay and this page. */
+/** A time whose frames are missing. In epoch ms. */
+export interface Gap {
+  readonly from: number;
+  readonly to: number;
+  readonly durationMs: number;
+  readonly failure: Failure;
+  /** The number of missing frames, if it is known. */
+  readonly missed?: number;
+}
+
+/** Returns whether the failure belongs to the connection between the relay and this page. */
 export const isOfPage = ({ code }: Failure): boolean => /^(relay-(?!source)|invalid-relay)/.test(code);
 
-/** The failures after which a feed does not try again. A page that looks again has them with the verdict `backoff`. */
+/** The failures after which a feed does not reconnect. This page keeps checking, so it receives them with the verdict `backoff`. */
 const stops: ReadonlySet<TradeFeedError['code']> = new Set([
   ...([
     'invalid-options',
@@ -24,5 +34,5 @@ const stops: ReadonlySet<TradeFeedError['code']> = new Set([
   ...(['connection-replaced', 'policy-violation', 'retries-exhausted', 'relay-source-failed'] as const),
 ]);
 
-/** Returns whether the feed does not go on after it unless a person asks for it. */
+/** Returns whether the feed stays stopped after this failure until a person restarts it. */
 export const isStop = ({ code, verdict }: Failure): boolean => verdict === 'stop' || stops.has(code);

@@ -1,8 +1,7 @@
-import { type Failure, isStop } from './failure';
-import type { Gap } from './gap';
+import { type Failure, type Gap, isStop } from './failure';
 import { counted, duration, headline, observed, time, whatToDo } from './words';
 
-/** What happened, in plain words. */
+/** An entry of the log. */
 export interface LogEntry {
   readonly id: number;
   /** When it began, in epoch ms. */
@@ -12,32 +11,32 @@ export interface LogEntry {
   /** The close code or the HTTP status. */
   readonly observed: string | undefined;
   readonly details: readonly string[];
-  /** Of an outage or a stop: when it was over, in epoch ms; `undefined` while it goes on. */
+  /** The end of an outage or a stop, in epoch ms; `undefined` before that. */
   readonly until: number | undefined;
 }
 
-/** What the log is made of: events of the stream, and those that the server kept. */
+/** An event of the stream, or one that the server stored. */
 export type LogEvent =
   | { readonly type: 'opened'; readonly at: number; readonly feed: string; readonly connection: number }
   | { readonly type: 'disconnected' | 'stopped'; readonly at: number; readonly failure: Failure }
   | ({ readonly type: 'gap' } & Gap)
-  | { readonly type: 'asked'; readonly at: number };
+  | { readonly type: 'restart-requested'; readonly at: number };
 
-const kept = 200;
+const maxEntries = 200;
 
-/** Tells the feed's life as a list, newest first: an outage is one entry, from the first failure to the connection after it. */
+/** Lists the events of the feed, newest first. An outage is one entry, from the first failure to the next connection. */
 export class FeedLog {
   private entries: readonly LogEntry[] = [];
-  private made = 0;
+  private lastId = 0;
   private wasOpen = false;
 
-  /** Newest first. */
+  /** The entries, newest first. */
   get list(): readonly LogEntry[] {
     return this.entries;
   }
 
-  /** Takes note of an event. */
-  tell(event: LogEvent): void {
+  /** Adds an event. */
+  record(event: LogEvent): void {
     switch (event.type) {
       case 'opened':
         return this.open(event.at, `Connection ${event.connection} is open.`);
@@ -46,13 +45,13 @@ export class FeedLog {
         return event.type === 'stopped' || isStop(event.failure) ? this.stop(event.failure) : this.fail(event.failure);
       case 'gap':
         return this.miss(event);
-      case 'asked':
-        if (this.ongoing) this.detail(`Asked to connect again at ${time(event.at)}.`);
+      case 'restart-requested':
+        if (this.ongoing) this.detail(`Restart requested at ${time(event.at)}.`);
         return;
     }
   }
 
-  /** The feed goes on where it was: nothing is missing. */
+  /** Records that the stream continues where it was: no frame is missing. */
   resume(at: number): void {
     this.open(at, 'Nothing was missed.');
   }
@@ -70,7 +69,7 @@ export class FeedLog {
     else this.add({ at: failure.endedAt, kind: 'outage', title, observed: observed(failure), details: [] });
   }
 
-  /** The feed has stopped. The same stop again is no news: each look at the relay finds it. */
+  /** Records a stop. Each check of the relay reports the same stop again; only the first one is recorded. */
   private stop(failure: Failure): void {
     const title = headline(failure);
     const { ongoing } = this;
@@ -84,14 +83,13 @@ export class FeedLog {
   }
 
   private miss({ from, to, durationMs, missed }: Gap): void {
-    const words =
-      missed === undefined ? 'Frames of that time are not sent again.' : `${counted(missed, 'frame')} missed.`;
+    const words = missed === undefined ? 'Frames of that time are lost.' : `${counted(missed, 'frame')} missed.`;
     const { latest } = this;
     if (latest?.until !== undefined && latest.at <= to && latest.until > from) {
-      // One outage has one duration: that of its gap.
+      // Log and totals show the same duration: the one of the gap.
       this.amend((entry) => ({ ...entry, at: from, until: to, details: [...entry.details, words] }));
     } else {
-      const lost = `Those of ${duration(durationMs)} did not reach this page.`;
+      const lost = `Frames of ${duration(durationMs)} did not reach this page.`;
       const details = missed === undefined ? [lost] : [lost, words];
       this.add({ at: to, kind: 'loss', title: 'Frames are missing', details });
     }
@@ -100,11 +98,11 @@ export class FeedLog {
   private add(
     entry: Pick<LogEntry, 'at' | 'kind' | 'title' | 'details'> & { readonly observed?: string | undefined },
   ): void {
-    const made = { observed: undefined, until: undefined, ...entry, id: (this.made += 1) };
-    this.entries = [made, ...this.entries].slice(0, kept);
+    const added = { observed: undefined, until: undefined, ...entry, id: (this.lastId += 1) };
+    this.entries = [added, ...this.entries].slice(0, maxEntries);
   }
 
-  /** The newest outage or stop, unless the feed was open after it. */
+  /** The newest outage or stop; `undefined` if the feed was opened after it. */
   private get latest(): LogEntry | undefined {
     const entry = this.entries.find(({ kind }) => kind !== 'loss');
     return entry?.kind === 'open' ? undefined : entry;
@@ -124,7 +122,7 @@ export class FeedLog {
   }
 }
 
-/** A further attempt failed: the same failure again is counted, not repeated. */
+/** Adds a failed attempt to the details. A repeated failure increases a count. */
 const afterAttempt = (details: readonly string[], words: string): readonly string[] => {
   const last = details.at(-1);
   const times = /^Tried (\d+) times: (.*)$/.exec(last ?? '');

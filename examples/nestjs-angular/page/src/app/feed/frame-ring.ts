@@ -1,7 +1,7 @@
 import type { Frame } from 'rx-trade-feed/browser';
 import { Row } from './row';
 
-/** The last frames, so many and no more: the newest takes the place of the oldest. */
+/** Stores the last frames. When it is full, a new frame overwrites the oldest. */
 export class FrameRing {
   private readonly capacity: number;
   private readonly slots: Row[] = [];
@@ -11,12 +11,12 @@ export class FrameRing {
     this.capacity = capacity;
   }
 
-  /** How many frames came so far; the number of the newest one. */
+  /** The number of the newest frame, which is the count of all frames so far. */
   get newest(): number {
     return this.pushed;
   }
 
-  /** The number of the oldest frame that is still there. */
+  /** The number of the oldest stored frame. */
   get oldest(): number {
     return this.pushed - this.slots.length + 1;
   }
@@ -25,12 +25,12 @@ export class FrameRing {
     this.slots[this.pushed % this.capacity] = new Row((this.pushed += 1), frame);
   }
 
-  /** Gives the frame of that number, if it is still there. */
+  /** Returns the frame with this number; `undefined` if it is not stored any more. */
   row(number: number): Row | undefined {
     return number < this.oldest || number > this.pushed ? undefined : this.slots[(number - 1) % this.capacity];
   }
 
-  /** Gives all of them, newest first. */
+  /** Returns all stored frames, newest first. */
   rows(): Row[] {
     const rows: Row[] = [];
     for (let number = this.pushed; number >= this.oldest; number -= 1) rows.push(this.row(number) as Row);

@@ -1,13 +1,13 @@
 import type { Latency } from './latency';
 import type { ServerHistory } from './server-history';
 
-/** What came in a second. */
+/** The counts of a second. */
 interface Second {
   frames: number;
   bytes: number;
-  /** As this page measured it. */
+  /** The latency that this page measured. */
   latency?: Latency | undefined;
-  /** As the server measured it, in ms: p95 of the way through the server alone. */
+  /** The p95 of the time that frames spent in the server, in ms. The server measured it. */
   readonly inServer?: number;
 }
 
@@ -17,13 +17,13 @@ export interface Rates {
   readonly bytesPerSecond: number;
 }
 
-/** A time without a connection, or of which frames are missing. In epoch ms; `to` is `undefined` while it goes on. */
+/** A time without a connection, or whose frames are missing. In epoch ms; `to` is `undefined` for the current outage. */
 export interface Outage {
   readonly from: number;
   readonly to: number | undefined;
 }
 
-/** Columns as the charts take them; times in seconds. `null`: there is nothing to draw. */
+/** The columns of the charts, with times in seconds. `null` draws nothing. */
 export interface Columns {
   readonly times: readonly number[];
   readonly framesPerSecond: readonly (number | null)[];
@@ -33,32 +33,32 @@ export interface Columns {
   readonly inServer: readonly (number | null)[];
 }
 
-/** The rates of less than this, in seconds, say nothing. */
+/** A shorter part of a second, in seconds, has no meaningful rate. */
 const shortestS = 0.2;
 
 /**
- * What the charts show: the seconds and the outages, for as long as is kept.
+ * Stores the seconds and the outages that the charts show.
  *
- * A frame counts in the second in which the relay received it. So a second has the same figures on the server and here, and frames that
- * come late fill the hole that they left.
+ * A frame counts in the second in which the relay received it. So a second has the same figures on the server and on this page, and late
+ * frames are added to the right second.
  */
 export class History {
   private readonly keepMs: number;
   private readonly seconds = new Map<number, Second>();
   private known: Outage[] = [];
   private openedAt: number | undefined;
-  private settled = 0;
+  private completed = 0;
 
   constructor(keepMs: number) {
     this.keepMs = keepMs;
   }
 
-  /** Oldest first. */
+  /** The outages, oldest first. */
   get outages(): readonly Outage[] {
     return this.known;
   }
 
-  /** Replaces everything with what the server knows. */
+  /** Replaces the content with the history of the server. */
   begin({ openedAt, seconds, events, down }: ServerHistory): void {
     this.seconds.clear();
     for (const [second, frames, bytes, inServer] of seconds) this.seconds.set(second, { frames, bytes, inServer });
@@ -74,7 +74,7 @@ export class History {
     second.bytes += bytes;
   }
 
-  /** The feed is open: the outage that goes on is over. With `isLossless` it is forgotten: nothing is missing. */
+  /** Ends the current outage. With `isLossless` it is removed, because no frame is missing. */
   open(at: number, isLossless = false): void {
     this.openedAt ??= at;
     const last = this.known.at(-1);
@@ -83,27 +83,27 @@ export class History {
     if (!isLossless) this.known.push({ ...last, to: at });
   }
 
-  /** An outage begins; one that goes on already stays as it is. */
+  /** Begins an outage, unless there is a current one. */
   lose(from: number): void {
     if (this.known.at(-1)?.to !== undefined || this.known.length === 0) this.known.push({ from, to: undefined });
   }
 
-  /** Frames are missing between two moments. */
+  /** Adds a time whose frames are missing. */
   miss(from: number, to: number): void {
     const isKnown = this.known.some((outage) => outage.from <= to && (outage.to ?? Infinity) >= from);
     if (!isKnown) this.known.push({ from, to });
   }
 
-  /** Takes a second, in epoch seconds, and those before it as complete, with the latency that was measured until then. */
-  settle(second: number, latency: Latency | undefined): void {
-    this.settled = second;
+  /** Completes all seconds up to this one, in epoch seconds, and stores its latency. */
+  complete(second: number, latency: Latency | undefined): void {
+    this.completed = second;
     if (latency) this.second(second).latency = latency;
     const oldest = second - this.keepMs / 1_000;
     for (const known of this.seconds.keys()) if (known < oldest) this.seconds.delete(known);
     this.known = this.known.filter(({ to }) => to === undefined || to >= oldest * 1_000);
   }
 
-  /** Gives the rates of a second; of one in which the feed was open for a part alone, those of that part. */
+  /** Returns the rates of a second. If the feed was open for a part of it, the rates are those of that part. */
   rates(second: number): Rates | undefined {
     const openS = this.openS(second);
     if (openS < shortestS) return undefined;
@@ -111,12 +111,12 @@ export class History {
     return { framesPerSecond: frames / openS, bytesPerSecond: bytes / openS };
   }
 
-  /** Gives the columns of the seconds since then, the line broken where an outage was. */
+  /** Returns the columns from a time on, in epoch ms. The lines are broken at outages. */
   columns(since: number): Columns {
     const points: Point[] = this.known
       .filter(({ to }) => to !== undefined && to >= since)
       .map(({ from, to }) => ({ at: (from + (to as number)) / 2 }));
-    for (let second = Math.floor(since / 1_000) - 1; second <= this.settled; second += 1) {
+    for (let second = Math.floor(since / 1_000) - 1; second <= this.completed; second += 1) {
       const rates = this.rates(second);
       if (rates) points.push({ at: this.endOf(second), rates, second: this.seconds.get(second) });
     }
@@ -135,12 +135,12 @@ export class History {
   private second(second: number): Second {
     const known = this.seconds.get(second);
     if (known) return known;
-    const made: Second = { frames: 0, bytes: 0 };
-    this.seconds.set(second, made);
-    return made;
+    const added: Second = { frames: 0, bytes: 0 };
+    this.seconds.set(second, added);
+    return added;
   }
 
-  /** How long the feed was open in a second, in seconds. */
+  /** Returns how long the feed was open in a second, in seconds. */
   private openS(second: number): number {
     const [from, to] = [second * 1_000, second * 1_000 + 1_000];
     const begin = Math.max(from, this.openedAt ?? Infinity);
@@ -151,7 +151,7 @@ export class History {
     return Math.max(0, to - begin - down) / 1_000;
   }
 
-  /** Where the point of a second is drawn, in epoch ms: at its end, or where the outage begins that goes on beyond it. */
+  /** Returns the position of the point of a second, in epoch ms: its end, or the start of an outage that continues after it. */
   private endOf(second: number): number {
     const to = second * 1_000 + 1_000;
     const outage = this.known.find((known) => known.from < to && (known.to ?? Infinity) > to);

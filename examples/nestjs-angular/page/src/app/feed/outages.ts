@@ -1,33 +1,33 @@
 import type { RelayedEvent } from 'rx-trade-feed/browser';
-import { type Failure, isOfPage } from './failure';
-import type { Gap } from './gap';
+import { type Failure, type Gap, isOfPage } from './failure';
 import type { ServerHistory } from './server-history';
 
-/** Something that happens to the feed, besides its frames. */
-export type Happening = Exclude<RelayedEvent, { type: 'frame' }>;
+/** An event of the feed that is not a frame. */
+export type FeedEvent = Exclude<RelayedEvent, { type: 'frame' }>;
 
-/** Measures the outages: once, from the end of a connection to the next one, for every place of the page that tells of them. */
+/** Measures outages, from the end of a connection to the next one. The whole page shows these figures. */
 export class Outages {
-  /** Those that are over. */
+  /** The number of outages that are over. */
   gaps = 0;
+  /** How long these lasted, in ms. */
   lostMs = 0;
-  /** The one that is not over. */
+  /** The current outage. */
   down: { readonly from: number; readonly failure: Failure } | undefined;
   private lostUntil = -Infinity;
 
-  /** Begins with what the server knows. */
+  /** Starts with the history of the server. */
   begin({ totals, down, until }: ServerHistory): void {
     [this.gaps, this.lostMs, this.down] = [totals.gaps, totals.lostMs, down];
     this.lostUntil = down?.from ?? until;
   }
 
-  /** Follows an event; returns the gap that ended with it, if one did. */
-  follow(event: Happening): Gap | undefined {
+  /** Adds an event. Returns the gap that it ended, if any. */
+  follow(event: FeedEvent): Gap | undefined {
     switch (event.type) {
       case 'disconnected':
       case 'stopped': {
         const { failure } = event;
-        // The relay holds the frames while this page is away from it, or tells by a gap that it does not.
+        // The relay stores frames while this page is away. If it cannot, it sends a gap.
         if (failure.stage === 'stream' && !isOfPage(failure)) this.down ??= { from: failure.endedAt, failure };
         return undefined;
       }
@@ -43,7 +43,7 @@ export class Outages {
     }
   }
 
-  // Two statements about one outage, of the feed and of the relay, count once.
+  // The feed and the relay can report the same outage. It counts once.
   private add(gap: Gap): Gap | undefined {
     const from = Math.max(gap.from, this.lostUntil);
     if (gap.to <= from) return undefined;

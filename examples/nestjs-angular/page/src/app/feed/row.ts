@@ -3,9 +3,9 @@ import type { Frame } from 'rx-trade-feed/browser';
 const decoder = new TextDecoder();
 const previewBytes = 320;
 
-/** One frame in the list. Nothing of it is decoded before somebody looks. */
+/** A frame in the list. The payload is decoded when the row is shown. */
 export class Row {
-  /** Which frame of this page: 1, 2, … */
+  /** The number of the frame on this page: 1, 2, … */
   readonly number: number;
   readonly frame: Frame<Uint8Array>;
   private shown: string | undefined;
@@ -16,7 +16,7 @@ export class Row {
     this.frame = frame;
   }
 
-  /** The beginning of the payload, in one line. */
+  /** The start of the payload, in one line. */
   get preview(): string {
     const { data, isBinary } = this.frame;
     return (this.shown ??= isBinary
@@ -24,7 +24,7 @@ export class Row {
       : decoder.decode(data.subarray(0, previewBytes), { stream: false }).replace(/\s+/g, ' '));
   }
 
-  /** The payload around the first place that holds a text in lower case, in one line: its beginning, if that is where it is. */
+  /** Returns the payload around the first occurrence of a lower-case text, in one line. */
   excerpt(text: string): string {
     if (this.found?.text === text) return this.found.excerpt;
     const excerpt = this.around(text);
@@ -32,8 +32,8 @@ export class Row {
     return excerpt;
   }
 
-  /** Tells whether the payload holds a text in lower case; of a binary one, its hex digits are searched. */
-  holds(text: string): boolean {
+  /** Returns whether the payload contains a lower-case text. In a binary payload it searches the hex digits. */
+  includes(text: string): boolean {
     const { data, isBinary } = this.frame;
     return isBinary
       ? hexOf(data, '').includes(text.replaceAll(' ', ''))
@@ -48,7 +48,7 @@ export class Row {
       return (from > 0 ? '… ' : '') + hexOf(data.subarray(from, from + previewBytes / 4), ' ');
     }
     const whole = this.frame.text();
-    // Near its begin, so that it is in sight on a narrow screen, too.
+    // The match is near the start, so that it is visible on a narrow screen.
     const at = whole.toLowerCase().indexOf(text);
     const from = at < 16 ? 0 : at - 8;
     return (from > 0 ? '…' : '') + whole.slice(from, from + previewBytes).replace(/\s+/g, ' ');
@@ -57,7 +57,7 @@ export class Row {
 
 const digits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** Writes bytes as hex digits, two a byte. */
+/** Formats bytes as hex digits, two per byte. */
 export const hexOf = (data: Uint8Array, between: string): string => {
   let hex = '';
   for (const byte of data) hex += (hex === '' ? '' : between) + (digits[byte] as string);

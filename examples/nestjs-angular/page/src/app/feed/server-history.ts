@@ -2,12 +2,12 @@ import { defer, from, map, type Observable, switchMap, timeout } from 'rxjs';
 import type { Failure } from './failure';
 import type { LogEvent } from './feed-log';
 
-/** A second: when it began in epoch seconds, frames, bytes, and p95 of the ms that frames spent in the server. */
+/** A second: its start in epoch seconds, the frames, the bytes, and the p95 of the ms that frames spent in the server. */
 export type SecondRow = readonly [second: number, frames: number, bytes: number, delayMs: number];
 
-/** What the server knows: see `HistoryAnswer` there. Times in epoch ms. */
+/** The history of the server: see `HistoryAnswer` in the server. Times are in epoch ms. */
 export interface ServerHistory {
-  /** Everything before this time is counted here, and nothing from it on. */
+  /** The history counts everything before this time, and nothing after it. */
   readonly until: number;
   readonly since: number;
   readonly openedAt?: number;
@@ -23,21 +23,21 @@ export interface ServerHistory {
   readonly events: readonly LogEvent[];
 }
 
-/** Fetches what the server knows. Errors when it does not answer, or not with a history. */
+/** Loads the history of the server. Errors when the request fails, or after 5 s. */
 export const serverHistory$: Observable<ServerHistory> = defer(() => fetch('/history')).pipe(
   switchMap((response) => {
     if (!response.ok) throw new Error(`HTTP ${response.status}`);
     return from(response.json() as Promise<ServerHistory>);
   }),
   timeout(5_000),
-  map((history) => moved(history, Date.now() - history.until)),
+  map((history) => shifted(history, Date.now() - history.until)),
 );
 
-/** The stream has its times put right as well when the clocks differ by more than this, in ms. */
+/** A larger difference of the clocks is corrected, in ms. The library does the same for the stream. */
 const toleranceMs = 1_000;
 
-/** Puts the times right, where the clock of the server is not that of this machine. */
-const moved = (history: ServerHistory, byMs: number): ServerHistory => {
+/** Shifts all times if the clock of the server differs from the clock of this machine. */
+const shifted = (history: ServerHistory, byMs: number): ServerHistory => {
   if (Math.abs(byMs) <= toleranceMs) return history;
   const text = JSON.stringify(history, (key, value: unknown) =>
     typeof value === 'number' && times.has(key) ? value + byMs : value,

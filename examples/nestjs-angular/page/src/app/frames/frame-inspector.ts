@@ -16,9 +16,9 @@ import type { Row } from '../feed/row';
 import { bytes, count, timeMs } from '../feed/words';
 import { Shortcuts } from '../shell/shortcuts';
 import { splitTokens, type TokenPart } from './matches';
-import { leftOut, payloadTokens, rawTokens } from './payload';
+import { hiddenBytes, payloadTokens, rawTokens } from './payload';
 
-/** One frame, with its payload to read, from one match of the filter to the next. */
+/** Shows the payload of a frame, and moves from one match of the filter to the next. */
 @Component({
   selector: 'app-frame-inspector',
   changeDetection: ChangeDetectionStrategy.OnPush,
@@ -30,7 +30,7 @@ import { leftOut, payloadTokens, rawTokens } from './payload';
         <button type="button" (click)="closed.emit()">Close</button>
       </header>
       <p class="facts">{{ facts() }}</p>
-      @if (wanted() !== '') {
+      @if (query() !== '') {
         <div class="found">
           <p class="matches" role="status">{{ matchWords() }}</p>
           <button type="button" aria-label="Previous match" [disabled]="matches() < 2" (click)="go(-1)">↑</button>
@@ -51,8 +51,8 @@ import { leftOut, payloadTokens, rawTokens } from './payload';
 })
 export class FrameInspector {
   readonly row = input.required<Row>();
-  /** What the filter searches for, in lower case; empty: nothing. */
-  readonly wanted = input.required<string>();
+  /** The text of the filter, in lower case; empty without a filter. */
+  readonly query = input.required<string>();
   readonly closed = output();
 
   private readonly payload = viewChild.required<ElementRef<HTMLElement>>('payload');
@@ -62,20 +62,20 @@ export class FrameInspector {
   private readonly tokens = computed(() => payloadTokens(this.row()));
   protected readonly parts = computed((): readonly TokenPart[] => {
     const row = this.row();
-    const wanted = row.frame.isBinary ? this.wanted().replaceAll(' ', '') : this.wanted();
-    const parts = splitTokens(this.tokens(), wanted);
-    if (wanted === '' || matchesOf(parts) > 0 || row.frame.isBinary) return parts;
-    // JSON is shown as this page writes it. What is found in the text as it came alone is shown there.
-    const raw = splitTokens(rawTokens(row), wanted);
+    const query = row.frame.isBinary ? this.query().replaceAll(' ', '') : this.query();
+    const parts = splitTokens(this.tokens(), query);
+    if (query === '' || matchesOf(parts) > 0 || row.frame.isBinary) return parts;
+    // JSON is shown with other spaces than the payload has. If only the original text has matches, that text is shown.
+    const raw = splitTokens(rawTokens(row), query);
     return matchesOf(raw) > 0 ? raw : parts;
   });
   protected readonly matches = computed(() => matchesOf(this.parts()));
-  /** The one that is in sight: 0, 1, … */
+  /** The index of the current match: 0, 1, … */
   protected readonly match = linkedSignal({ source: this.parts, computation: () => 0 });
   protected readonly matchWords = computed(() =>
-    this.matches() === 0 ? 'No match in what is shown' : `${count(this.match() + 1)} of ${count(this.matches())}`,
+    this.matches() === 0 ? 'No match in the shown part' : `${count(this.match() + 1)} of ${count(this.matches())}`,
   );
-  protected readonly more = computed(() => (leftOut(this.row()) > 0 ? bytes(leftOut(this.row())) : undefined));
+  protected readonly more = computed(() => (hiddenBytes(this.row()) > 0 ? bytes(hiddenBytes(this.row())) : undefined));
   protected readonly facts = computed(() => {
     const { feed, data, isBinary, receivedAt, connection } = this.row().frame;
     return `${feed}, connection ${connection}, ${isBinary ? 'binary' : 'text'}, ${bytes(data.length)}, received ${timeMs(receivedAt)}`;
@@ -105,7 +105,7 @@ export class FrameInspector {
       .join('');
     navigator.clipboard.writeText(text).then(
       () => this.copied.set(row),
-      // Not allowed here: the text can still be selected.
+      // The browser refused. The user can still select the text.
       () => undefined,
     );
   }
@@ -114,7 +114,7 @@ export class FrameInspector {
 const matchesOf = (parts: readonly TokenPart[]): number =>
   parts.reduce((most, { match }) => Math.max(most, (match ?? -1) + 1), 0);
 
-/** Scrolls within an element alone: the page stays where it is. */
+/** Scrolls an element to a match, without scrolling the page. */
 const showIn = (element: HTMLElement, selector: string): void => {
   const found = element.querySelector(selector)?.getBoundingClientRect();
   const frame = element.getBoundingClientRect();

@@ -3,41 +3,41 @@ import type { FrameRing } from '../feed/frame-ring';
 import type { Row } from '../feed/row';
 import { FrameSearch } from './frame-search';
 
-/** The list is held: it shows what was there then. */
-export interface Hold {
-  /** Who asked for it: the pause button, somebody who scrolled away from the newest frame, or somebody who picked one. */
+/** The list is paused: it shows the frames of that time. */
+export interface Pause {
+  /** The cause: the pause button, scrolling away from the newest frame, or opening a frame. */
   readonly by: 'button' | 'scroll' | 'row';
-  /** Since when, in epoch ms. */
+  /** The start time, in epoch ms. */
   readonly at: number;
-  /** The number of the newest frame then. */
+  /** The number of the newest frame at that time. */
   readonly newest: number;
 }
 
-/** What the list shows: the last frames or those that match, as they come or held. */
+/** Selects the frames of the list: the last frames or the matches, live or paused. */
 export class FrameList {
   private readonly ring: FrameRing;
   private readonly capacity: number;
   private readonly shown = signal<readonly Row[]>([]);
   private readonly text = signal('');
-  private readonly held = signal<Hold | undefined>(undefined);
+  private readonly pausedState = signal<Pause | undefined>(undefined);
   private readonly newest = signal(0);
-  /** The frames of the last step; while it is held, those of the step before that. */
+  /** The frames of the last step; while paused, those of the step before the pause. */
   private base: readonly Row[] = [];
   private search: FrameSearch | undefined;
   private taken = 0;
 
-  /** Newest first. */
+  /** The shown frames, newest first. */
   readonly rows = this.shown.asReadonly();
   readonly filter = this.text.asReadonly();
-  /** What is searched for: the filter as it is compared. */
-  readonly wanted = computed(() => this.text().trim().toLowerCase());
-  readonly hold = this.held.asReadonly();
-  /** How many frames came since the list is held. */
-  readonly newer = computed(() => this.newest() - (this.held()?.newest ?? this.newest()));
-  /** In words: what is shown, out of what. */
+  /** The text to search for: the filter, trimmed and in lower case. */
+  readonly query = computed(() => this.text().trim().toLowerCase());
+  readonly paused = this.pausedState.asReadonly();
+  /** The number of frames that arrived since the list was paused. */
+  readonly newer = computed(() => this.newest() - (this.pausedState()?.newest ?? this.newest()));
+  /** The numbers of shown, received, searched and unsearched frames. */
   readonly scope = computed(() => ({
     shown: this.shown().length,
-    came: this.held()?.newest ?? this.newest(),
+    received: this.pausedState()?.newest ?? this.newest(),
     searched: this.search?.searched ?? 0,
     unsearched: this.search?.unsearched ?? 0,
   }));
@@ -47,36 +47,36 @@ export class FrameList {
     this.capacity = capacity;
   }
 
-  /** There are new frames. */
+  /** Adds the new frames. */
   follow(): void {
     this.newest.set(this.ring.newest);
-    if (untracked(this.held)) return;
+    if (untracked(this.pausedState)) return;
     this.base = this.ring.rows();
     if (this.search) this.feed(this.search);
     else this.shown.set(this.base);
   }
 
-  /** Shows the frames that hold a text; all of them without one. */
+  /** Shows the frames that contain a text, or all frames for an empty text. */
   find(text: string): void {
     this.text.set(text);
     this.begin();
   }
 
-  /** Shows what is there now, until `resume`. */
-  pause(by: Hold['by']): void {
-    if (untracked(this.held)) return;
-    // Nothing moves: what is held is what is there to see.
-    this.held.set({ by, at: Date.now(), newest: this.base[0]?.number ?? 0 });
+  /** Shows the current frames until `resume`. */
+  pause(by: Pause['by']): void {
+    if (untracked(this.pausedState)) return;
+    // The paused list contains the frames that are visible now, so no row moves.
+    this.pausedState.set({ by, at: Date.now(), newest: this.base[0]?.number ?? 0 });
     this.search?.pause();
   }
 
-  /** Shows what comes again. */
+  /** Shows new frames again. */
   resume(): void {
-    this.held.set(undefined);
+    this.pausedState.set(undefined);
     this.follow();
   }
 
-  /** Gives the place of a frame in the list, by its number; -1 when it is not there. */
+  /** Returns the index of a frame in the list by its number; -1 if it is not in the list. */
   indexOf(number: number): number {
     const rows = untracked(this.shown);
     let [low, high] = [0, rows.length - 1];
@@ -94,7 +94,7 @@ export class FrameList {
     this.search?.stop();
     this.search = undefined;
     const rows = this.base;
-    const text = untracked(this.wanted);
+    const text = untracked(this.query);
     if (text === '') {
       this.shown.set(rows);
       return;

@@ -1,9 +1,9 @@
 import type { Row } from '../feed/row';
 
-/** How long a slice may take, in ms: what is left of it belongs to drawing and to whoever clicks. */
+/** How long a slice may take, in ms. The rest of the animation frame is for drawing and input. */
 const sliceMs = 6;
 
-/** Searches rows a slice at a time, as they come, and keeps the last that match. */
+/** Searches new rows in slices, and stores the last matches. */
 export class FrameSearch {
   private readonly text: string;
   private readonly capacity: number;
@@ -16,9 +16,9 @@ export class FrameSearch {
   private done = 0;
 
   /**
-   * @param text - in lower case
-   * @param capacity - how many may wait, and how many matches are kept
-   * @param onFound - called with the matches, newest first, when there are others
+   * @param text - the text, in lower case
+   * @param capacity - the maximum number of waiting rows, and of stored matches
+   * @param onFound - called with the matches, newest first, when they change
    */
   constructor(text: string, capacity: number, onFound: (matches: readonly Row[]) => void) {
     this.text = text;
@@ -26,17 +26,17 @@ export class FrameSearch {
     this.onFound = onFound;
   }
 
-  /** How many rows came too fast to be searched. */
+  /** The number of rows that arrived too fast to be searched. */
   get unsearched(): number {
     return this.passed;
   }
 
-  /** How many rows were searched. */
+  /** The number of searched rows. */
   get searched(): number {
     return this.done;
   }
 
-  /** Takes rows to search, oldest first. */
+  /** Adds rows to search, oldest first. */
   add(rows: readonly Row[], passed = 0): void {
     this.waiting = [...this.waiting, ...rows];
     const tooMany = Math.max(0, this.waiting.length - this.capacity);
@@ -45,12 +45,12 @@ export class FrameSearch {
     this.frame ??= requestAnimationFrame(() => this.slice());
   }
 
-  /** Lets the matches stand as they are until more is added; a search through what was there already goes on to its end. */
+  /** Stops searching new rows. A search through the rows that were already there continues to its end. */
   pause(): void {
     if (this.isCaughtUp) this.stop();
   }
 
-  /** Ends it. */
+  /** Stops the search. */
   stop(): void {
     if (this.frame !== undefined) cancelAnimationFrame(this.frame);
     this.frame = undefined;
@@ -61,7 +61,7 @@ export class FrameSearch {
     let next = 0;
     for (; next < this.waiting.length && performance.now() < until; next += 1) {
       const row = this.waiting[next] as Row;
-      if (row.holds(this.text)) this.matches.push(row);
+      if (row.includes(this.text)) this.matches.push(row);
     }
     this.done += next;
     this.waiting = this.waiting.slice(next);

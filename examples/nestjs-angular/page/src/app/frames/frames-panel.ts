@@ -22,10 +22,10 @@ import { FrameList } from './frame-list';
 import { type Part, splitByMatches, splitHex } from './matches';
 
 const capacity = 2_000;
-/** As long after the last key a result is told: not for each letter. */
-const toldAfterMs = 800;
+/** The delay from the last key to the announcement of a result, in ms. */
+const announceAfterMs = 800;
 
-/** The last frames: followed as they come, held, searched, opened. */
+/** Shows the last frames: live or paused, with a filter and an inspector. */
 @Component({
   selector: 'app-frames-panel',
   changeDetection: ChangeDetectionStrategy.OnPush,
@@ -39,31 +39,33 @@ export class FramesPanel {
   private readonly field = viewChild.required<ElementRef<HTMLInputElement>>('field');
   private readonly active = signal<Row | undefined>(undefined);
   private readonly isInspecting = signal(false);
-  private readonly told = signal('');
+  private readonly announcement = signal('');
   private hasBegun = false;
 
   protected readonly list = new FrameList(this.monitor.ring, capacity);
   protected readonly rowHeight = 30;
   protected readonly current = this.active.asReadonly();
   protected readonly opened = computed(() => (this.isInspecting() ? this.active() : undefined));
-  /** For a screen reader: what a filter found, and whether the list stands still. */
-  protected readonly spoken = this.told.asReadonly();
-  protected readonly heldWords = computed(() => {
-    const hold = this.list.hold();
+  /** The text for screen readers: the result of the filter, and whether the list is paused. */
+  protected readonly announced = this.announcement.asReadonly();
+  protected readonly pauseWords = computed(() => {
+    const pause = this.list.paused();
     return (
-      hold &&
-      `Paused at ${moment(hold.at, Date.now())}. ${this.list.newer() === 0 ? 'Nothing came since.' : `${counted(this.list.newer(), 'newer frame')}.`}`
+      pause &&
+      `Paused at ${moment(pause.at, Date.now())}. ${this.list.newer() === 0 ? 'No newer frames.' : `${counted(this.list.newer(), 'newer frame')}.`}`
     );
   });
   protected readonly scopeWords = computed(() => {
-    const { shown, came, unsearched } = this.list.scope();
+    const { shown, received, unsearched } = this.list.scope();
     if (this.list.filter().trim() === '')
-      return shown < came ? `the last ${count(shown)} of ${count(came)}` : counted(shown, 'frame');
-    return `${counted(shown, 'match').replace('matchs', 'matches')}${unsearched > 0 ? `, ${count(unsearched)} came too fast to search` : ''}`;
+      return shown < received ? `the last ${count(shown)} of ${count(received)}` : counted(shown, 'frame');
+    return `${counted(shown, 'match').replace('matchs', 'matches')}${unsearched > 0 ? `, ${count(unsearched)} arrived too fast to search` : ''}`;
   });
   protected readonly emptyWords = computed(() => {
-    if (this.list.filter().trim() !== '') return 'None of the last frames match. Those that come are searched as well.';
-    return this.monitor.state() === 'live' ? 'The feed is open. No frame has come yet.' : 'No frame has come yet.';
+    if (this.list.filter().trim() !== '') return 'None of the last frames match. New frames are searched too.';
+    return this.monitor.state() === 'live'
+      ? 'The feed is open. No frame has arrived yet.'
+      : 'No frame has arrived yet.';
   });
 
   constructor() {
@@ -75,12 +77,12 @@ export class FramesPanel {
     effect((onCleanup) => {
       this.list.filter();
       if (!this.hasBegun) return;
-      const timer = setTimeout(() => this.told.set(untracked(this.scopeWords)), toldAfterMs);
+      const timer = setTimeout(() => this.announcement.set(untracked(this.scopeWords)), announceAfterMs);
       onCleanup(() => clearTimeout(timer));
     });
     effect(() => {
-      const isHeld = this.list.hold() !== undefined;
-      if (this.hasBegun) this.told.set(isHeld ? 'The list is paused.' : 'The list goes on.');
+      const isPaused = this.list.paused() !== undefined;
+      if (this.hasBegun) this.announcement.set(isPaused ? 'The list is paused.' : 'The list continues.');
       this.hasBegun = true;
     });
     afterNextRender(() => {
@@ -96,7 +98,7 @@ export class FramesPanel {
   }
 
   protected toggle(): void {
-    if (this.list.hold()) this.resume();
+    if (this.list.paused()) this.resume();
     else this.list.pause('button');
   }
 
@@ -126,7 +128,7 @@ export class FramesPanel {
   protected close(): void {
     this.isInspecting.set(false);
     this.viewport().elementRef.nativeElement.focus({ preventScroll: true });
-    if (this.list.hold()?.by === 'row' && this.viewport().measureScrollOffset() === 0) this.resume();
+    if (this.list.paused()?.by === 'row' && this.viewport().measureScrollOffset() === 0) this.resume();
   }
 
   protected press(event: KeyboardEvent): void {
@@ -146,7 +148,7 @@ export class FramesPanel {
       this.open(this.active() as Row);
     } else if (event.key === 'Escape') {
       if (this.isInspecting()) this.close();
-      else if (this.list.hold()) this.resume();
+      else if (this.list.paused()) this.resume();
     }
   }
 
@@ -159,10 +161,10 @@ export class FramesPanel {
   }
 
   protected preview(row: Row): readonly Part[] {
-    const wanted = this.list.wanted();
-    if (wanted === '') return [{ text: row.preview, match: undefined }];
-    const text = row.excerpt(wanted);
-    return row.frame.isBinary ? splitHex(text, wanted) : splitByMatches(text, wanted);
+    const query = this.list.query();
+    if (query === '') return [{ text: row.preview, match: undefined }];
+    const text = row.excerpt(query);
+    return row.frame.isBinary ? splitHex(text, query) : splitByMatches(text, query);
   }
 
   protected size({ frame }: Row): string {
@@ -180,10 +182,10 @@ export class FramesPanel {
     else if (place + this.rowHeight > top + height) viewport.scrollToOffset(place + this.rowHeight - height);
   }
 
-  /** Who scrolls away from the newest frame wants to read, and who comes back wants to go on. */
+  /** Pauses the list when the user scrolls away from the newest frame, and resumes it at the top. */
   private scrolled(): void {
     const top = this.viewport().measureScrollOffset();
     if (top > this.rowHeight / 2) this.list.pause('scroll');
-    else if (top <= 0 && this.list.hold()?.by === 'scroll') this.list.resume();
+    else if (top <= 0 && this.list.paused()?.by === 'scroll') this.list.resume();
   }
 }

@@ -1,29 +1,29 @@
 import type { Token } from './payload';
 
-/** A part of a text: what was searched for, or what is between. */
+/** A part of a text: a match, or the text between two matches. */
 export interface Part {
   readonly text: string;
-  /** Which match it belongs to: 0, 1, …; `undefined`: to none. */
+  /** The index of the match: 0, 1, …; `undefined` between matches. */
   readonly match: number | undefined;
 }
 
-/** A token, or the part of one that a match begins or ends in. */
+/** A token, or a part of a token if a match begins or ends in it. */
 export type TokenPart = Part & Pick<Token, 'kind'>;
 
 const mostMatches = 1_000;
 
-/** Splits a text where it holds what is searched for, in lower case. */
-export const splitByMatches = (text: string, wanted: string): readonly Part[] =>
-  splitTokens([{ kind: 'plain', text }], wanted);
+/** Splits a text at the matches of a lower-case query. */
+export const splitByMatches = (text: string, query: string): readonly Part[] =>
+  splitTokens([{ kind: 'plain', text }], query);
 
-/** The same for the hex digits of bytes, which are shown with spaces between them. */
-export const splitHex = (text: string, wanted: string): readonly Part[] =>
-  splitTokens([{ kind: 'plain', text, isAdded: (letter) => letter === ' ' }], wanted.replaceAll(' ', ''));
+/** Splits hex digits, which are shown with spaces, at the matches of a query. */
+export const splitHex = (text: string, query: string): readonly Part[] =>
+  splitTokens([{ kind: 'plain', text, isAdded: (letter) => letter === ' ' }], query.replaceAll(' ', ''));
 
-/** Splits tokens where they hold what is searched for, also across several of them. Characters that only the page added are passed over. */
-export const splitTokens = (tokens: readonly Token[], wanted: string): readonly TokenPart[] => {
-  if (wanted === '') return tokens.map(({ kind, text }) => ({ kind, text, match: undefined }));
-  const matches = matchesIn(tokens, wanted);
+/** Splits tokens at the matches of a query. A match may span several tokens. Characters that the page added are ignored. */
+export const splitTokens = (tokens: readonly Token[], query: string): readonly TokenPart[] => {
+  if (query === '') return tokens.map(({ kind, text }) => ({ kind, text, match: undefined }));
+  const matches = matchesIn(tokens, query);
   let start = 0;
   let next = 0;
   return tokens.flatMap(({ kind, text }) => {
@@ -39,7 +39,7 @@ export const splitTokens = (tokens: readonly Token[], wanted: string): readonly 
       if (from >= end) break;
       part(from);
       part(Math.min(to, end), next);
-      // The rest of it is in the next token.
+      // The rest of the match is in the next token.
       if (to > end) break;
     }
     part(end);
@@ -50,7 +50,7 @@ export const splitTokens = (tokens: readonly Token[], wanted: string): readonly 
 
 type Match = readonly [from: number, to: number];
 
-const matchesIn = (tokens: readonly Token[], wanted: string): readonly Match[] => {
+const matchesIn = (tokens: readonly Token[], query: string): readonly Match[] => {
   const places: number[] = [];
   let searched = '';
   let start = 0;
@@ -58,7 +58,7 @@ const matchesIn = (tokens: readonly Token[], wanted: string): readonly Match[] =
     for (let index = 0; index < text.length; index += 1) {
       const letter = text[index] as string;
       if (isAdded?.(letter, index)) continue;
-      // A letter that has another length in lower case would move all that follow.
+      // A letter with another length in lower case would shift all following positions.
       const lower = letter.toLowerCase();
       searched += lower.length === 1 ? lower : letter;
       places.push(start + index);
@@ -66,9 +66,9 @@ const matchesIn = (tokens: readonly Token[], wanted: string): readonly Match[] =
     start += text.length;
   }
   const matches: Match[] = [];
-  for (let at = searched.indexOf(wanted); at >= 0 && matches.length < mostMatches;) {
-    matches.push([places[at] as number, (places[at + wanted.length - 1] as number) + 1]);
-    at = searched.indexOf(wanted, at + wanted.length);
+  for (let at = searched.indexOf(query); at >= 0 && matches.length < mostMatches;) {
+    matches.push([places[at] as number, (places[at + query.length - 1] as number) + 1]);
+    at = searched.indexOf(query, at + query.length);
   }
   return matches;
 };

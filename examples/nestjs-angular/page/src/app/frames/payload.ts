@@ -1,18 +1,18 @@
 import type { Row } from '../feed/row';
 import { hexOf } from '../feed/row';
 
-/** A bit of a payload as it is shown. */
+/** A part of a shown payload. */
 export interface Token {
   readonly kind: 'plain' | 'key' | 'text' | 'number';
   readonly text: string;
-  /** Returns whether a character is not in the payload, but was added to show it. */
+  /** Returns whether a character was added for display, and is not in the payload. */
   readonly isAdded?: (letter: string, index: number) => boolean;
 }
 
 const mostBytes = 64 * 1024;
 const mostTokens = 4_000;
 
-/** Shows a payload: JSON on many lines, other text as it is, bytes as a hex dump. */
+/** Formats a payload: JSON with line breaks, other text unchanged, bytes as a hex dump. */
 export const payloadTokens = ({ frame }: Row): readonly Token[] => {
   if (frame.isBinary) {
     const dump = hexDump(frame.data.subarray(0, mostBytes / 4));
@@ -24,16 +24,16 @@ export const payloadTokens = ({ frame }: Row): readonly Token[] => {
   return text.isJson ? jsonTokens(text.text) : [{ kind: 'plain', text: text.text }];
 };
 
-/** Shows the text of a payload on as many lines as it has. */
+/** Returns the text of a payload unchanged. */
 export const rawTokens = ({ frame }: Row): readonly Token[] => [
   { kind: 'plain', text: frame.text().slice(0, mostBytes) },
 ];
 
-/** Says what is left out of a large payload, if anything. */
-export const leftOut = ({ frame }: Row): number =>
+/** Returns how many bytes of a large payload are not shown. */
+export const hiddenBytes = ({ frame }: Row): number =>
   Math.max(0, frame.data.length - (frame.isBinary ? mostBytes / 4 : mostBytes));
 
-/** Shows bytes sixteen a line: where, in hex, and as text. */
+/** Formats bytes in lines of sixteen: the offset, the hex digits and the text. */
 export const hexDump = (data: Uint8Array): string => {
   const lines: string[] = [];
   for (let start = 0; start < data.length; start += 16) {
@@ -44,7 +44,7 @@ export const hexDump = (data: Uint8Array): string => {
   return lines.join('\n');
 };
 
-// `0000  00 01 … 0f  text` and the line break.
+// A line is `0000  00 01 … 0f  text` and a line break.
 const lineLength = 6 + 47 + 2 + 16 + 1;
 const isHexColumn = (column: number): boolean => column >= 6 && column < 6 + 47;
 
@@ -52,7 +52,7 @@ const prettyText = (text: string): { readonly text: string; readonly isJson: boo
   try {
     if (text.length <= mostBytes) return { text: JSON.stringify(JSON.parse(text), null, 2), isJson: true };
   } catch {
-    // It is some other text.
+    // The text is not JSON.
   }
   return { text: text.slice(0, mostBytes), isJson: false };
 };

@@ -4,7 +4,7 @@ import type { LogEntry } from '../feed/feed-log';
 import { Monitor } from '../feed/monitor';
 import { duration, moment, seconds } from '../feed/words';
 
-/** What happened, newest first: an outage is one entry. */
+/** Shows the log, newest first. An outage is one entry. */
 @Component({
   selector: 'app-event-log',
   changeDetection: ChangeDetectionStrategy.OnPush,
@@ -53,7 +53,7 @@ export class EventLog {
   protected lasted({ kind, at, until }: LogEntry): string | undefined {
     if (kind !== 'outage' && kind !== 'stop') return undefined;
     return until === undefined
-      ? `Going on for ${seconds(this.second() - at)}.`
+      ? `Ongoing for ${seconds(this.second() - at)}.`
       : `Lasted ${duration(Math.max(0, until - at))}.`;
   }
 }

@@ -3,20 +3,17 @@ import {
   ChangeDetectionStrategy,
   Component,
   computed,
-  DestroyRef,
   effect,
-  ElementRef,
+  type ElementRef,
   inject,
   input,
-  signal,
   untracked,
   viewChild,
 } from '@angular/core';
-import uPlot from 'uplot';
+import { Plot } from '../charts/plot';
 import { Clock } from '../feed/clock';
 import type { Outage } from '../feed/history';
 import { count, time } from '../feed/words';
-import { Theme } from '../shell/theme';
 import { candleOptions, columnsOf } from './candle-options';
 import type { CandleRow } from './candle-store';
 import { amountWords, completeness, priceWords, spokenCandle } from './market-words';
@@ -57,7 +54,7 @@ export interface CandleView {
       }
     </dl>
     <div
-      #plot
+      #area
       class="plot"
       tabindex="0"
       role="slider"
@@ -65,12 +62,12 @@ export interface CandleView {
       [attr.aria-label]="view().symbol + ': the last ' + minutes() + ' min, candle by candle'"
       [attr.aria-valuemin]="0"
       [attr.aria-valuemax]="last()"
-      [attr.aria-valuenow]="index() ?? last()"
+      [attr.aria-valuenow]="plot.index() ?? last()"
       [attr.aria-valuetext]="spoken()"
       [attr.data-from]="view().from"
       [attr.data-to]="view().to"
-      (keydown)="move($event)"
-      (blur)="leave()"
+      (keydown)="plot.press($event)"
+      (blur)="plot.leave()"
     ></div>
   `,
   styleUrl: './candle-chart.css',
@@ -81,17 +78,12 @@ export class CandleChart {
   /** The last price; `undefined` while the feed is not live, because it would look current. */
   readonly price = input.required<number | undefined>();
 
-  private readonly theme = inject(Theme);
   private readonly clock = inject(Clock);
-  private readonly destroyRef = inject(DestroyRef);
-  private readonly plot = viewChild.required<ElementRef<HTMLElement>>('plot');
-  private readonly pointedAt = signal<number | undefined>(undefined);
-  private chart: uPlot | undefined;
+  private readonly area = viewChild.required<ElementRef<HTMLElement>>('area');
 
-  /** The index of the candle at the crosshair. */
-  protected readonly index = this.pointedAt.asReadonly();
+  protected readonly plot = new Plot(10);
   /** The candle at the crosshair, or the newest one. */
-  private readonly row = computed(() => this.view().rows[this.pointedAt() ?? this.last()]);
+  private readonly row = computed(() => this.view().rows[this.plot.index() ?? this.last()]);
   protected readonly readout = computed(() => {
     const row = this.row();
     return (
@@ -120,46 +112,23 @@ export class CandleChart {
     afterNextRender(() => this.draw());
     effect(() => {
       const { rows } = this.view();
-      untracked(() => this.chart?.setData(columnsOf(rows)));
+      untracked(() => this.plot.setData(columnsOf(rows)));
     });
     effect(() => {
       this.price();
-      this.theme.isDark();
       // The band of a current outage grows with time.
       this.clock.now();
-      this.chart?.redraw(false);
+      this.plot.redraw();
     });
-    this.destroyRef.onDestroy(() => this.chart?.destroy());
-  }
-
-  protected move(event: KeyboardEvent): void {
-    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity }[event.key];
-    const { chart } = this;
-    if (step === undefined || chart === undefined) return;
-    event.preventDefault();
-    const at = chart.data[0][Math.min(this.last(), Math.max(0, (this.index() ?? this.last()) + step))];
-    if (at !== undefined) chart.setCursor({ left: chart.valToPos(at, 'x'), top: 1 });
-  }
-
-  protected leave(): void {
-    this.chart?.setCursor({ left: -10, top: -10 });
   }
 
   private draw(): void {
-    const element = this.plot().nativeElement;
     const options = candleOptions({
       rows: () => this.view().rows,
       outages: () => this.view().outages,
       range: () => [this.view().from, this.view().to],
       price: () => this.price(),
-      onPoint: (index) => this.pointedAt.set(index),
     });
-    const size = () => ({ width: Math.max(1, element.clientWidth), height: Math.max(1, element.clientHeight) });
-    this.chart = new uPlot({ ...options, ...size() }, columnsOf(this.view().rows), element);
-    // Screen readers use the slider, not the drawing.
-    this.chart.root.setAttribute('aria-hidden', 'true');
-    const resizes = new ResizeObserver(() => this.chart?.setSize(size()));
-    resizes.observe(element);
-    this.destroyRef.onDestroy(() => resizes.disconnect());
+    this.plot.draw(this.area().nativeElement, options, columnsOf(this.view().rows));
   }
 }

@@ -1,5 +1,5 @@
-import uPlot from 'uplot';
-import { label } from '../charts/chart-options';
+import type uPlot from 'uplot';
+import { axisStyle, timeLabel } from '../charts/axis';
 import { colour, drawOutages } from '../charts/drawing';
 import type { Outage } from '../feed/history';
 import type { CandleRow } from './candle-store';
@@ -14,11 +14,8 @@ export interface CandleParts {
   readonly range: () => readonly [from: number, to: number];
   /** The last price; `undefined` draws no line. */
   readonly price: () => number | undefined;
-  /** Called when the crosshair moves to another candle, or away. */
-  readonly onPoint: (index: number | undefined) => void;
 }
 
-const font = '11px "Inter Variable", system-ui, sans-serif';
 /** The share of the height for the volume, below the prices. */
 const volumeShare = 0.2;
 /** The free share of the height above the prices, and between prices and volume. */
@@ -27,8 +24,7 @@ const noPath = () => null;
 
 /** Creates the options of a candle chart, without its size. */
 export const candleOptions = (parts: CandleParts): Omit<uPlot.Options, 'width' | 'height'> => {
-  const { rows, outages, range, price, onPoint } = parts;
-  const axis: uPlot.Axis = { font, stroke: () => colour('--ink-soft'), ticks: { show: false }, gap: 6 };
+  const { rows, outages, range, price } = parts;
   const prices: uPlot.Series = { scale: 'y', paths: noPath, points: { show: false } };
   return {
     padding: [8, 0, 0, 0],
@@ -42,15 +38,15 @@ export const candleOptions = (parts: CandleParts): Omit<uPlot.Options, 'width' |
     series: [{}, prices, prices, prices, prices, { scale: 'volume', paths: noPath, points: { show: false } }],
     axes: [
       {
-        ...axis,
+        ...axisStyle,
         size: 24,
         grid: { show: false },
         space: 64,
         // A label that is cut off at the edge cannot be read.
-        values: (chart, splits) => splits.map((split) => (chart.valToPos(split, 'x') < 24 ? '' : label(split))),
+        values: (chart, splits) => splits.map((split) => (chart.valToPos(split, 'x') < 24 ? '' : timeLabel(split))),
       },
       {
-        ...axis,
+        ...axisStyle,
         scale: 'y',
         side: 1,
         size: 74,
@@ -72,7 +68,6 @@ export const candleOptions = (parts: CandleParts): Omit<uPlot.Options, 'width' |
           if (last !== undefined) drawLastPrice(chart, last, priceWords(last));
         },
       ],
-      setCursor: [({ cursor }) => onPoint(cursor.idx ?? undefined)],
     },
   };
 };

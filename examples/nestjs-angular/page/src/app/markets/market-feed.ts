@@ -24,8 +24,7 @@ import {
   switchMap,
   tap,
 } from 'rxjs';
-import { type Failure, isStop } from '../feed/failure';
-import type { FeedState } from '../feed/monitor';
+import { FeedStop } from '../feed/feed-stop';
 import { CandleStore } from './candle-store';
 import {
   type CandleWindow,
@@ -36,7 +35,7 @@ import {
 } from './market-stream';
 
 /** The delay before the next request when the server does not answer, in ms. */
-const askAgainMs = 2_000;
+const retryAfterMs = 2_000;
 
 /** Receives candles and prices while the view is shown. The stream closes with the view. */
 @Injectable()
@@ -46,8 +45,7 @@ export class MarketFeed {
   private readonly steps = signal(0);
   private readonly last = signal<ReadonlyMap<string, LastPrice>>(new Map());
   private readonly lag = signal(Infinity);
-  private readonly stopBy = signal<Failure | undefined>(undefined);
-  private readonly asked = signal(false);
+  private readonly feedStop = new FeedStop(this.feed);
   private readonly holes = new Subject<void>();
 
   /** The stored windows; `undefined` before the first answer of the server. */
@@ -55,14 +53,11 @@ export class MarketFeed {
   /** Changes with each new window. */
   readonly step = this.steps.asReadonly();
   readonly status = this.feed.status;
-  /** What stopped the feed of the relay; `undefined` while it runs. The stream looks again after a while. */
-  readonly stop = this.stopBy.asReadonly();
-  /** Whether a person has asked to connect again. */
-  readonly isAsked = this.asked.asReadonly();
-  readonly state = computed<FeedState>(() => {
-    const { state } = this.status();
-    return state === 'reconnecting' && this.stopBy() ? 'stopped' : state;
-  });
+  /** The failure that stopped the feed of the relay; `undefined` while it runs. The stream checks again after a while. */
+  readonly stop = this.feedStop.failure;
+  /** Whether a person has requested a restart. */
+  readonly isRestarting = this.feedStop.isRestarting;
+  readonly state = this.feedStop.state;
   /** Whether the server can read the payload; `undefined` before its first answer. */
   readonly payload = this.known.asReadonly();
   /**
@@ -84,37 +79,25 @@ export class MarketFeed {
 
   /** Connects again after a stop. */
   restart(): void {
-    this.asked.set(true);
-    // Only a person may restart the feed: a restart evicts another client of the account.
-    void fetch('/feed/restart', { method: 'POST' })
-      // The stream reports the failure.
-      .catch(() => undefined)
-      .finally(() => this.feed.restart());
+    this.feedStop.restart();
   }
 
   /** Loads the history, then opens the stream. Stores the values, and emits the events of the connection. */
   private get events$() {
     return history$().pipe(
-      retry({ delay: askAgainMs }),
+      retry({ delay: retryAfterMs }),
       tap((history) => this.begin(history)),
       switchMap(({ payload }) => (payload === 'unknown' ? NEVER : marketStream$())),
       tap((event) => {
         if (event.type === 'value') this.take(event.value);
-        else this.followStop(event);
+        else this.feedStop.follow(event);
       }),
       filter((event) => event.type !== 'value'),
     );
   }
 
-  private followStop(event: RelayedEvent): void {
-    if (event.type === 'disconnected' && isStop(event.failure)) this.stopBy.set(event.failure);
-    else if (event.type === 'opened') this.stopBy.set(undefined);
-    else return;
-    this.asked.set(false);
-  }
-
-  private begin({ payload, candleMs, keptMs, windows }: MarketsHistory): void {
-    this.store ??= new CandleStore(candleMs, keptMs);
+  private begin({ payload, candleMs, storedMs, windows }: MarketsHistory): void {
+    this.store ??= new CandleStore(candleMs, storedMs);
     this.fill(windows);
     this.known.set(payload);
   }
@@ -131,8 +114,8 @@ export class MarketFeed {
     }
     this.fill([value]);
     // A window is missing or partial: the stream has just started, or the tab was asleep. The server has it.
-    const beganInside = !value.complete && value.gaps.length === 0;
-    if (beganInside || this.store?.hasBefore(value.start) === false) this.holes.next();
+    const isPartial = !value.complete && value.gaps.length === 0;
+    if (isPartial || this.store?.hasBefore(value.start) === false) this.holes.next();
     const lag = Date.now() - value.end;
     // A delayed window does not change the clocks.
     this.lag.update((known) => Math.min(known, lag));

@@ -1,11 +1,7 @@
-import { LiveAnnouncer } from '@angular/cdk/a11y';
-import { ChangeDetectionStrategy, Component, computed, effect, inject, untracked } from '@angular/core';
-import { Title } from '@angular/platform-browser';
-import { colour } from '../charts/drawing';
+import { ChangeDetectionStrategy, Component, computed, inject } from '@angular/core';
 import { Clock } from '../feed/clock';
-import { Theme } from '../shell/theme';
-import { setIcon } from '../status/status-panel';
-import { announcement, statusWords, titles } from '../status/status-words';
+import { statusWords, titles } from '../status/status-words';
+import { showInTab } from '../status/tab-status';
 import { MarketFeed } from './market-feed';
 
 /** Shows the status of the connection in one line. */
@@ -37,26 +33,14 @@ export class MarketStatus {
     statusWords({
       status: this.feed.status(),
       stop: this.feed.stop(),
-      isAsked: this.feed.isAsked(),
+      isRestarting: this.feed.isRestarting(),
       lastOutage: '',
       now: this.clock.now(),
     }),
   );
 
   constructor() {
-    const announcer = inject(LiveAnnouncer);
-    const title = inject(Title);
-    const theme = inject(Theme);
-    const said = computed(() => announcement({ status: this.feed.status(), stop: this.feed.stop() }));
-    effect(() => {
-      const words = said();
-      untracked(() => void announcer.announce(words, 'polite'));
-    });
-    effect(() => {
-      theme.isDark();
-      const state = this.state();
-      title.setTitle(`${titles[state]} · Markets`);
-      setIcon(colour(state === 'live' ? '--accent' : state === 'stopped' ? '--stop' : '--warn'));
-    });
+    const { status, stop, state } = this.feed;
+    showInTab({ status, stop, state, title: () => `${titles[state()]} · Markets` });
   }
 }

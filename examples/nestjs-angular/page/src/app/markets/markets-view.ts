@@ -3,7 +3,6 @@ import {
   ChangeDetectionStrategy,
   Component,
   computed,
-  effect,
   type ElementRef,
   inject,
   signal,
@@ -12,6 +11,7 @@ import {
 import { Clock } from '../feed/clock';
 import { time } from '../feed/words';
 import { TryAnOutage } from '../outage/try-an-outage';
+import { MinutesChoice, storedMinutes } from '../shell/minutes-choice';
 import { remember, remembered } from '../shell/remembered';
 import { TopBar } from '../shell/top-bar';
 import { Views } from '../shell/views';
@@ -31,7 +31,7 @@ const candlesShown = 60;
 @Component({
   selector: 'app-markets-view',
   changeDetection: ChangeDetectionStrategy.OnPush,
-  imports: [CandleChart, CandleTable, MarketList, MarketStatus, TopBar, TryAnOutage, UnknownPayload],
+  imports: [CandleChart, CandleTable, MarketList, MarketStatus, MinutesChoice, TopBar, TryAnOutage, UnknownPayload],
   providers: [MarketFeed],
   templateUrl: './markets-view.html',
   styleUrl: './markets-view.css',
@@ -43,10 +43,7 @@ export class MarketsView {
   private readonly picked = signal(remembered('market'));
   private readonly narrow = matchMedia('(max-width: 560px)');
 
-  protected readonly spans = [1, 5, 15] as const;
-  protected readonly minutes = signal<number>(
-    this.spans.find((span) => String(span) === remembered('markets-minutes')) ?? 1,
-  );
+  protected readonly minutes = storedMinutes('markets-minutes', 1);
   protected readonly payload = this.feed.payload;
   protected readonly isLive = computed(() => this.feed.state() === 'live');
 
@@ -111,7 +108,6 @@ export class MarketsView {
 
   constructor() {
     const views = inject(Views);
-    effect(() => remember('markets-minutes', String(this.minutes())));
     afterNextRender(() => {
       if (views.isMoved()) this.heading().nativeElement.focus();
     });

@@ -7,8 +7,8 @@ import { ChangeDetectionStrategy, Component } from '@angular/core';
   template: `
     <h3>This view does not know the payload of this feed.</h3>
     <p>
-      The contract of the service leaves the payload open, so the server hands on frames without reading them. To see
-      candles here, tell the server how to read a frame. The view <a href="#feed">Feed</a> shows what is in one.
+      The contract of the service does not define the payload, so the server forwards frames without reading them. To
+      see candles here, add a codec for your frames. The view <a href="#feed">Feed</a> shows their contents.
     </p>
     <ol>
       <li>
@@ -17,10 +17,10 @@ import { ChangeDetectionStrategy, Component } from '@angular/core';
         <pre tabindex="0" aria-label="A codec, as an example"><code>{{ codec }}</code></pre>
       </li>
       <li>
-        Name it in <code>server/src/markets/payload.ts</code>:
-        <pre tabindex="0" aria-label="Where the codec is named"><code>{{ payload }}</code></pre>
+        Use it in <code>server/src/markets/payload.ts</code>:
+        <pre tabindex="0" aria-label="The use of the codec"><code>{{ payload }}</code></pre>
       </li>
-      <li>Start the server again.</li>
+      <li>Restart the server.</li>
     </ol>
   `,
   styleUrl: './unknown-payload.css',

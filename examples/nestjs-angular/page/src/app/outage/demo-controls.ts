@@ -1,6 +1,6 @@
 import { Injectable, signal } from '@angular/core';
 
-/** Something that can be done to the local service. */
+/** An event that a viewer can cause at the local service. */
 export interface DemoControl {
   readonly name: string;
   readonly title: string;
@@ -11,32 +11,32 @@ export interface DemoControl {
 @Injectable({ providedIn: 'root' })
 export class DemoControls {
   private readonly known = signal<readonly DemoControl[]>([]);
-  private readonly told = signal('');
-  private readonly going = signal<string | undefined>(undefined);
+  private readonly result = signal('');
+  private readonly running = signal<string | undefined>(undefined);
 
-  /** What can be done; none where the feed is a real one. */
+  /** The available events; empty with a real service. */
   readonly list = this.known.asReadonly();
-  /** What was done last, in words. */
-  readonly answer = this.told.asReadonly();
-  /** Which one is being done. */
-  readonly busy = this.going.asReadonly();
+  /** The result of the last event. */
+  readonly answer = this.result.asReadonly();
+  /** The name of the running event. */
+  readonly busy = this.running.asReadonly();
 
   constructor() {
     void this.load();
   }
 
-  /** Does it. */
+  /** Causes an event. */
   async cause(control: DemoControl): Promise<void> {
-    this.going.set(control.name);
+    this.running.set(control.name);
     try {
       const response = await fetch(`/demo/${control.name}`, { method: 'POST' });
-      this.told.set(
+      this.result.set(
         response.ok ? `Done: ${control.title.toLowerCase()}.` : `That did not work: HTTP ${response.status}.`,
       );
     } catch {
-      this.told.set('That did not work: the server of this page does not answer.');
+      this.result.set('That did not work: the server of this page does not answer.');
     }
-    this.going.set(undefined);
+    this.running.set(undefined);
   }
 
   private async load(): Promise<void> {
@@ -44,7 +44,7 @@ export class DemoControls {
       const response = await fetch('/demo');
       if (response.ok) this.known.set((await response.json()) as readonly DemoControl[]);
     } catch {
-      // Without the list there is no panel; the page says by itself that the server does not answer.
+      // Without the list the panel is hidden. The status shows that the server does not answer.
     }
   }
 }

@@ -1,7 +1,7 @@
 import { ChangeDetectionStrategy, Component, inject } from '@angular/core';
 import { DemoControls } from './demo-controls';
 
-/** Lets a viewer cause what can happen to a feed, at the local service of the demo. */
+/** Offers events that a viewer can cause at the local service of the demo. */
 @Component({
   selector: 'app-try-an-outage',
   changeDetection: ChangeDetectionStrategy.OnPush,
@@ -9,7 +9,7 @@ import { DemoControls } from './demo-controls';
     @if (controls.list().length > 0) {
       <details>
         <summary>Try an outage</summary>
-        <p>This feed comes from a local service, so anything may happen to it.</p>
+        <p>This feed comes from a local service. You can cause the events of a real one.</p>
         <ul>
           @for (control of controls.list(); track control.name) {
             <li>

@@ -1,4 +1,4 @@
-/** Reads what this browser remembers; `undefined` where it remembers nothing, or may not. */
+/** Reads a value from the storage of the browser; `undefined` if there is none, or if the browser blocks the storage. */
 export const remembered = (key: string): string | undefined => {
   try {
     return localStorage.getItem(key) ?? undefined;
@@ -7,11 +7,11 @@ export const remembered = (key: string): string | undefined => {
   }
 };
 
-/** Lets this browser remember something, if it may. */
+/** Writes a value to the storage of the browser, unless the browser blocks it. */
 export const remember = (key: string, value: string): void => {
   try {
     localStorage.setItem(key, value);
   } catch {
-    // Blocked or full: it is asked again the next time.
+    // The storage is blocked or full, so the next load uses the default.
   }
 };

@@ -1,7 +1,7 @@
 import { ChangeDetectionStrategy, Component, type ElementRef, inject, viewChild } from '@angular/core';
 import { Shortcuts } from './shortcuts';
 
-/** Says which keys there are. */
+/** Lists the keyboard shortcuts. */
 @Component({
   selector: 'app-shortcuts-dialog',
   changeDetection: ChangeDetectionStrategy.OnPush,
@@ -46,9 +46,9 @@ export class ShortcutsDialog {
     { names: ['Enter'], does: 'Open the payload of a frame' },
     { names: ['N', 'Shift N'], does: 'Go to the next or the previous match in the payload' },
     { names: ['Esc'], does: 'Close the payload, or clear the filter' },
-    { names: ['M'], does: 'The markets, and back to the feed' },
-    { names: ['T'], does: 'Light, dark, or as the system says' },
-    { names: ['?'], does: 'This list' },
+    { names: ['M'], does: 'Switch between the feed and the markets' },
+    { names: ['T'], does: 'Switch the theme: light, dark or system' },
+    { names: ['?'], does: 'Show this list' },
   ];
 
   constructor() {

@@ -1,7 +1,7 @@
 import { DestroyRef, inject, Injectable, signal } from '@angular/core';
 import { remember, remembered } from './remembered';
 
-/** Keys that do something wherever one is, except where one writes. Single letters can get in the way of speech input, so they can be turned off. */
+/** Handles single-key shortcuts on the whole page, except in text fields. They can be turned off, because they can interfere with speech input. */
 @Injectable({ providedIn: 'root' })
 export class Shortcuts {
   private readonly actions = new Map<string, () => void>();
@@ -24,7 +24,7 @@ export class Shortcuts {
     inject(DestroyRef).onDestroy(() => this.actions.get(key) === action && this.actions.delete(key));
   }
 
-  /** The key does nothing any more. */
+  /** Removes the action of a key. */
   unbind(key: string): void {
     this.actions.delete(key);
   }

@@ -2,10 +2,10 @@ import { computed, effect, inject, Injectable, signal, untracked } from '@angula
 import { Monitor } from '../feed/monitor';
 import { remember, remembered } from './remembered';
 
-/** A reconnect that is over by then makes no sound, in ms. */
+/** A reconnect that is shorter than this makes no sound, in ms. */
 const shortMs = 500;
 
-/** A tone: its pitch in Hz, and when it begins, in seconds. */
+/** A tone: its pitch in Hz, and its start in seconds. */
 type Tone = readonly [pitch: number, at: number];
 const tones: Readonly<Record<string, readonly Tone[]>> = {
   stopped: [
@@ -17,7 +17,7 @@ const tones: Readonly<Record<string, readonly Tone[]>> = {
 };
 const toneS = 0.18;
 
-/** Sounds when the feed stops, and when it is reconnecting. Off until somebody turns it on in this browser. */
+/** Plays a sound when the feed stops or reconnects. It is off until the user turns it on in this browser. */
 @Injectable({ providedIn: 'root' })
 export class Sound {
   private readonly on = signal(remembered('sound') === 'on');
@@ -25,27 +25,27 @@ export class Sound {
   private readonly isAllowed = signal(true);
 
   readonly isOn = this.on.asReadonly();
-  /** The browser waits for a click or a key before it lets this page sound. */
+  /** Whether the browser waits for a click or a key before it allows sound. */
   readonly isBlocked = computed(() => this.on() && !this.isAllowed());
 
   constructor() {
     const { state } = inject(Monitor);
     effect((onCleanup) => {
-      const wanted = tones[state()];
-      if (wanted === undefined) return;
-      const timer = setTimeout(() => untracked(() => this.play(wanted)), state() === 'stopped' ? 0 : shortMs);
+      const sound = tones[state()];
+      if (sound === undefined) return;
+      const timer = setTimeout(() => untracked(() => this.play(sound)), state() === 'stopped' ? 0 : shortMs);
       onCleanup(() => clearTimeout(timer));
     });
     if (this.on()) this.prepare();
   }
 
-  /** Turns it on or off. */
+  /** Turns the sound on or off. */
   toggle(): void {
     this.on.update((isOn) => !isOn);
     remember('sound', this.on() ? 'on' : 'off');
     if (!this.on()) return;
     this.prepare();
-    // So that one knows what it is like.
+    // Plays an example.
     this.play([[660, 0]]);
   }
 
@@ -60,14 +60,14 @@ export class Sound {
     for (const touch of ['pointerdown', 'keydown']) document.addEventListener(touch, resume);
   }
 
-  private play(wanted: readonly Tone[]): void {
+  private play(sound: readonly Tone[]): void {
     const context = this.context();
     if (!this.on() || context === undefined) return;
-    for (const [pitch, at] of wanted) {
+    for (const [pitch, at] of sound) {
       const tone = new OscillatorNode(context, { type: 'sine', frequency: pitch });
       const volume = new GainNode(context, { gain: 0 });
       const from = context.currentTime + at;
-      // A tone that begins or ends at once makes a click.
+      // An abrupt start or end would click.
       volume.gain.setTargetAtTime(0.2, from, 0.01);
       volume.gain.setTargetAtTime(0, from + toneS - 0.05, 0.02);
       tone.connect(volume).connect(context.destination);

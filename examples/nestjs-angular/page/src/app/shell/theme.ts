@@ -5,7 +5,7 @@ export type ThemeChoice = 'system' | 'light' | 'dark';
 
 const choices: readonly ThemeChoice[] = ['system', 'light', 'dark'];
 
-/** Light or dark: as the system says, until somebody chooses. */
+/** Stores the theme: the one of the system, until the user chooses another one. */
 @Injectable({ providedIn: 'root' })
 export class Theme {
   private readonly system = matchMedia('(prefers-color-scheme: dark)');
@@ -22,7 +22,7 @@ export class Theme {
     });
   }
 
-  /** Goes on to the next choice: system, light, dark. */
+  /** Selects the next choice: system, light, dark. */
   next(): void {
     const choice = choices[(choices.indexOf(this.chosen()) + 1) % choices.length] as ThemeChoice;
     document.documentElement.dataset.theme = choice;

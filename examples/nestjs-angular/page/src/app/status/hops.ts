@@ -1,16 +1,16 @@
 import { type Failure, isOfPage } from '../feed/failure';
-import type { FeedState } from '../feed/monitor';
+import type { FeedState } from '../feed/feed-stop';
 
-/** How a link stands. */
+/** The state of a link. */
 export type LinkState = 'open' | 'trying' | 'broken' | 'unknown';
 
-/** The way of a frame: from the service to the relay, from the relay to this page. */
+/** The links of a frame: from the service to the relay, and from the relay to this page. */
 export interface Hops {
   readonly service: LinkState;
   readonly page: LinkState;
 }
 
-/** Says which link has trouble: what the page itself saw of the relay has a code that begins with `relay-`. */
+/** Returns the state of both links. A failure between the relay and the page has a code that begins with `relay-`. */
 export const hopsOf = (state: FeedState, failure: Failure | undefined): Hops => {
   if (state === 'live') return { service: 'open', page: 'open' };
   if (state === 'connecting') return { service: 'unknown', page: 'trying' };

@@ -1,24 +1,12 @@
-import { LiveAnnouncer } from '@angular/cdk/a11y';
-import {
-  ChangeDetectionStrategy,
-  Component,
-  computed,
-  effect,
-  type ElementRef,
-  inject,
-  untracked,
-  viewChild,
-} from '@angular/core';
-import { Title } from '@angular/platform-browser';
+import { ChangeDetectionStrategy, Component, computed, type ElementRef, inject, viewChild } from '@angular/core';
 import { Clock } from '../feed/clock';
 import { Monitor } from '../feed/monitor';
 import { duration, moment } from '../feed/words';
-import { colour } from '../charts/drawing';
-import { Theme } from '../shell/theme';
 import { hopsOf } from './hops';
-import { announcement, pageTitle, statusWords } from './status-words';
+import { pageTitle, statusWords } from './status-words';
+import { showInTab } from './tab-status';
 
-/** How it stands with the connection: state, reason, what happens next, and on which link. */
+/** Shows the status of the connection: the state, the reason, the next step, and the affected link. */
 @Component({
   selector: 'app-status-panel',
   changeDetection: ChangeDetectionStrategy.OnPush,
@@ -44,12 +32,12 @@ export class StatusPanel {
   });
 
   protected readonly state = this.monitor.state;
-  protected readonly isAsked = this.monitor.isAsked;
+  protected readonly isRestarting = this.monitor.isRestarting;
   protected readonly words = computed(() =>
     statusWords({
       status: this.monitor.status(),
       stop: this.monitor.stop(),
-      isAsked: this.isAsked(),
+      isRestarting: this.isRestarting(),
       lastOutage: this.lastOutage(),
       now: this.clock.now(),
     }),
@@ -57,31 +45,14 @@ export class StatusPanel {
   protected readonly hops = computed(() => hopsOf(this.state(), this.failure()));
 
   constructor() {
-    const announcer = inject(LiveAnnouncer);
-    const title = inject(Title);
-    const theme = inject(Theme);
-    const said = computed(() => announcement({ status: this.monitor.status(), stop: this.monitor.stop() }));
-    effect(() => {
-      const words = said();
-      untracked(() => void announcer.announce(words, 'polite'));
-    });
-    effect(() => {
-      theme.isDark();
-      const state = this.state();
-      setIcon(colour(state === 'live' ? '--accent' : state === 'stopped' ? '--stop' : '--warn'));
-    });
-    effect(() => title.setTitle(pageTitle(this.state(), this.monitor.rates()?.framesPerSecond, this.failure())));
+    const { status, stop, state, rates } = this.monitor;
+    const title = () => pageTitle(state(), rates()?.framesPerSecond, this.failure());
+    showInTab({ status, stop, state, title });
   }
 
   protected restart(): void {
-    // The button goes, and the focus must not go with it.
+    // The button disappears, so move the focus.
     this.heading().nativeElement.focus();
     this.monitor.restart();
   }
 }
-
-/** A dot in the colour of the state: what one sees of a tab in the background. */
-export const setIcon = (fill: string): void => {
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" fill="${fill}"/></svg>`;
-  document.querySelector('link[rel=icon]')?.setAttribute('href', `data:image/svg+xml,${encodeURIComponent(svg)}`);
-};

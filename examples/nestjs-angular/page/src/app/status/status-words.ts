@@ -1,34 +1,34 @@
 import type { FeedStatus } from 'rx-trade-feed/angular';
 import type { Failure } from '../feed/failure';
 import { count, counted, headline, moment, observed, seconds, whatHappened, whatToDo } from '../feed/words';
-import type { FeedState } from '../feed/monitor';
+import type { FeedState } from '../feed/feed-stop';
 
-/** How it stands, in plain words. */
+/** The texts of the status. */
 export interface StatusWords {
   readonly title: string;
-  /** Why. */
+  /** The cause. */
   readonly reason: string | undefined;
-  /** The code or status behind the reason. */
+  /** The close code or the HTTP status of the cause. */
   readonly observed: string | undefined;
-  /** Since when, and what happens next: counted up and down. */
+  /** The start and the next step, with counters. */
   readonly next: string;
   /** What to do. */
   readonly advice: string | undefined;
 }
 
-/** What there is to say about. */
+/** The data of the status. */
 export interface StatusFacts {
   readonly status: FeedStatus;
-  /** What has stopped the feed behind the relay, while this page looks whether it goes on. */
+  /** The failure that stopped the feed of the relay, while this page checks for a restart. */
   readonly stop: Failure | undefined;
-  /** Whether a person has just asked to connect again. */
-  readonly isAsked: boolean;
-  /** The last outage that is over, or that there was none, in words. */
+  /** Whether a person has requested a restart. */
+  readonly isRestarting: boolean;
+  /** A text about the last outage. */
   readonly lastOutage: string;
   readonly now: number;
 }
 
-/** Names a state. */
+/** The titles of the states. */
 export const titles: Readonly<Record<FeedState, string>> = {
   connecting: 'Connecting',
   live: 'Live',
@@ -36,10 +36,10 @@ export const titles: Readonly<Record<FeedState, string>> = {
   stopped: 'Stopped',
 };
 
-/** Says how it stands. */
+/** Returns the texts of a status. */
 export const statusWords = (facts: StatusFacts): StatusWords => {
   const { status, stop, lastOutage, now } = facts;
-  if (status.state === 'reconnecting' && stop) return stopWords(stop, now, lookWords(facts));
+  if (status.state === 'reconnecting' && stop) return stopWords(stop, now, checkWords(facts));
   switch (status.state) {
     case 'connecting':
       return {
@@ -72,31 +72,31 @@ export const statusWords = (facts: StatusFacts): StatusWords => {
   }
 };
 
-const stopWords = (failure: Failure, now: number, look: string): StatusWords => {
+const stopWords = (failure: Failure, now: number, check: string): StatusWords => {
   const since = failure.endedAt;
   return {
     title: titles.stopped,
     reason: stopReason(failure),
     observed: observed(failure),
-    next: `It does not try again by itself. Stopped at ${moment(since, now)}, ${seconds(now - since)} ago. ${look}`.trim(),
+    next: `It does not reconnect automatically. Stopped at ${moment(since, now)}, ${seconds(now - since)} ago. ${check}`.trim(),
     advice: whatToDo(failure),
   };
 };
 
 const stopReason = (failure: Failure): string => {
-  // A connection that was open needs no other failure to explain its end; a refused ticket does.
+  // A refused ticket needs the failure before it as an explanation.
   const before = failure.status === undefined ? undefined : failure.previous;
   return before && before.code !== failure.code ? `${headline(before)} ${headline(failure)}` : headline(failure);
 };
 
-// The page comes back when somebody has connected again, here or elsewhere.
-const lookWords = ({ status, isAsked, now }: StatusFacts): string => {
+// The page reconnects after a restart, on this page or on another one.
+const checkWords = ({ status, isRestarting, now }: StatusFacts): string => {
   const nextAt = status.state === 'reconnecting' ? status.nextAttemptAt : undefined;
   const when = nextAt === undefined || nextAt <= now ? 'now' : `in ${Math.ceil((nextAt - now) / 1_000)} s`;
-  return isAsked ? `Asked to connect again: this page goes on ${when}.` : `This page looks again ${when}.`;
+  return isRestarting ? `Restart requested: this page connects ${when}.` : `This page checks again ${when}.`;
 };
 
-/** Says a change of state once, for a screen reader: without what is counted. */
+/** Returns the text of a change for screen readers, without counters. */
 export const announcement = ({ status, stop }: Pick<StatusFacts, 'status' | 'stop'>): string => {
   if (status.state === 'reconnecting' && stop) return stopAnnouncement(stop);
   switch (status.state) {
@@ -116,7 +116,7 @@ const stopAnnouncement = (failure: Failure): string =>
 
 const marks: Readonly<Record<FeedState, string>> = { connecting: '○', live: '●', reconnecting: '◌', stopped: '■' };
 
-/** Says it in the title of the page, which is all that one sees of a tab in the background. */
+/** Returns the title of the tab, which is visible when the tab is in the background. */
 export const pageTitle = (
   state: FeedState,
   framesPerSecond: number | undefined,
@@ -130,6 +130,6 @@ export const pageTitle = (
 
 const attemptWords = (status: Extract<FeedStatus, { state: 'reconnecting' }>, now: number): string => {
   const { nextAttemptAt, attempt } = status;
-  if (nextAttemptAt === undefined || nextAttemptAt <= now) return `Attempt ${attempt} is going on.`;
+  if (nextAttemptAt === undefined || nextAttemptAt <= now) return `Attempt ${attempt} is running.`;
   return `Next attempt in ${counted(Math.ceil((nextAttemptAt - now) / 1_000), 'second')} (attempt ${attempt}).`;
 };

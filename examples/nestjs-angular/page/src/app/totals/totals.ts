@@ -3,7 +3,7 @@ import { Clock } from '../feed/clock';
 import { Monitor } from '../feed/monitor';
 import { bytesParts, count, duration, moment } from '../feed/words';
 
-/** What has come and what has been lost since the server was started. */
+/** Shows the totals since the start of the server. */
 @Component({
   selector: 'app-totals',
   changeDetection: ChangeDetectionStrategy.OnPush,
@@ -38,7 +38,7 @@ export class Totals {
   protected readonly totals = computed((): readonly Total[] => {
     const { frames, bytes: amount, gaps, lostMs, downSince, dropped, reconnects } = this.monitor.totals();
     const [figure, unit] = bytesParts(amount);
-    // An outage that goes on counts as far as it has lasted.
+    // The current outage counts up to now.
     const lost = lostMs + (downSince === undefined ? 0 : Math.max(0, this.second() - downSince));
     const all = gaps + (downSince === undefined ? 0 : 1);
     const causes = Object.entries(reconnects);

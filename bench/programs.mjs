@@ -1,0 +1,19 @@
+/** The benchmarks that measure something for docs/performance.md, in the order in which `all` runs them. */
+export const benchmarks = {
+  replay: 'receiving frames that are replayed from memory, compared with other packages',
+  e2e: 'receiving frames over loopback, with and without TLS, compared with other packages',
+  micro: 'single steps: a Frame, an operator, a decoder',
+  memory: 'the memory of frames that operators hold',
+  stall: 'a blocked main thread, with and without a worker',
+  reconnect: 'the time from a close frame to the next frame',
+  growth: 'the cost of one unit as the number of units grows',
+};
+
+const program = (what, file) => ({ what, node: ['--expose-gc', `bench/${file}`], needsBuild: true });
+
+/** All programs of `npm run bench`. */
+export const programs = {
+  ...Object.fromEntries(Object.entries(benchmarks).map(([name, what]) => [name, program(what, `${name}/index.mjs`)])),
+  check: program('what CI runs: fails if receiving or decoding became slower (1 minute)', 'check/index.mjs'),
+  all: program('all of the above except check; then updates docs/performance.md', 'all.mjs'),
+};

@@ -1,0 +1,37 @@
+// Runs one of the long checks. Without a name it lists them.
+//
+//   npm run reliability
+//   npm run reliability -- soak --minutes 60
+import { runProgram } from '../scripts/run-program.mjs';
+
+const built = (what, ...node) => ({ what, node, needsBuild: true });
+const unbuilt = (what, ...node) => ({ what, node, needsBuild: false });
+
+runProgram('reliability', {
+  chaos: built(
+    'random faults of the service, the network and the subscriber [--seed 7] [--minutes 10] [--episode 3] [--report]',
+    ...['scripts/run-ts.mjs', 'reliability/chaos/main.ts'],
+  ),
+  model: unbuilt(
+    'random sequences of steps, compared with a model [--runs 2000] [--seed 1]',
+    'reliability/model/index.mjs',
+  ),
+  fuzz: unbuilt(
+    'random bytes from the service and from clients [--runs 5000] [--seed 1]',
+    'reliability/fuzz/index.mjs',
+  ),
+  soak: built(
+    'full rate for a long time: every frame, and memory [--minutes 2] [--rate 50000] [--reconnect-every 5]',
+    ...['--expose-gc', 'reliability/soak/index.mjs'],
+  ),
+  windows: built(
+    'windows compared with a separate count [--seconds 60] [--rate 5000] [--block 20]',
+    'reliability/windows/index.mjs',
+  ),
+  storm: built('2,000 clients that reconnect at once [--clients 2000] [--seed 1]', 'reliability/storm/index.mjs'),
+  peers: unbuilt('nginx, haproxy and python3-websockets; writes the report', 'scripts/test-peers.mjs', '--report'),
+  mutation: unbuilt(
+    'changes the sources and counts the changes that no test detects [FOLDER…] [--keep]',
+    'reliability/mutation/index.mjs',
+  ),
+});

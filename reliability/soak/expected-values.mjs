@@ -1,0 +1,56 @@
+// @ts-check
+import { FrameAccount } from './accounting.mjs';
+
+/** What the operators must report, counted from the events without them: frames, windows and outages. */
+export class ExpectedValues {
+  account = new FrameAccount();
+  /** Frames that contain the needle, by the start of the window in which they were received. @type {Map<number, number>} */
+  perWindow = new Map();
+  /** When the feed opened for the first time, in epoch ms. */
+  openedAt = Infinity;
+  isOpen = false;
+  /** The times without a connection, in epoch ms, and the code of the failure. @type {{ from: number, to: number, code: string }[]} */
+  outages = [];
+  /** How often each failure code ended an attempt. @type {Map<string, number>} */
+  disconnects = new Map();
+
+  /**
+   * @param {string} needle
+   * @param {number} windowMs
+   */
+  constructor(needle, windowMs) {
+    this.needle = Buffer.from(needle);
+    this.windowMs = windowMs;
+  }
+
+  /** @param {import('rx-trade-feed').FeedEvent} event */
+  event(event) {
+    this.account.event(event);
+    if (event.type === 'frame') this.#count(event);
+    if (event.type === 'opened') this.#open(event.at);
+    if (event.type === 'disconnected') this.#close(event.failure);
+  }
+
+  /** @param {number} at */
+  #open(at) {
+    this.isOpen = true;
+    this.openedAt = Math.min(this.openedAt, at);
+    const outage = this.outages.at(-1);
+    if (outage) outage.to = at;
+  }
+
+  /** @param {import('rx-trade-feed').TradeFeedError} failure */
+  #close({ code, stage, endedAt }) {
+    this.disconnects.set(code, (this.disconnects.get(code) ?? 0) + 1);
+    if (stage !== 'stream') return;
+    this.isOpen = false;
+    this.outages.push({ from: endedAt, to: Infinity, code });
+  }
+
+  /** @param {import('rx-trade-feed').Frame} frame */
+  #count({ data, receivedAt }) {
+    if (!data.includes(this.needle)) return;
+    const start = receivedAt - (receivedAt % this.windowMs);
+    this.perWindow.set(start, (this.perWindow.get(start) ?? 0) + 1);
+  }
+}

@@ -1,0 +1,63 @@
+// What happened to the clients of a storm, and to the limits of its service.
+import { atLeast, atMost, exactly, holds } from '../lib/goal.mjs';
+import { seeded } from '../lib/random.mjs';
+import { comeBack } from './full-jitter.mjs';
+import { mostInWindow, ticketsOf, waitsOf } from './service-limits.mjs';
+
+const PREDICTIONS = 200;
+
+/** Returns when each client first reached the new service, in ms since the end of the old one, and the predicted times. */
+export const arrivalsOf = ({ at, upAt, ending, clients }, policy, seed) => {
+  const reached = clients.flatMap(
+    ({ returns }) => returns.find(({ code }) => code !== 'ticket-endpoint-unreachable') ?? [],
+  );
+  const failed = clients.flatMap(({ returns }) => returns.filter(({ code }) => code === 'ticket-endpoint-unreachable'));
+  const durations = failed.map(({ at: from, endedAt }) => endedAt - from).sort((a, b) => a - b);
+  const random = seeded(seed);
+  const predict = () =>
+    comeBack({
+      lostAt: clients.map(({ lostAt }) => lostAt - at),
+      upAt: upAt - at,
+      policy,
+      isFirstImmediate: ending === 'killed',
+      attemptMs: durations[durations.length >> 1] ?? 0,
+      random,
+    });
+  return {
+    arrivals: reached.map(({ at: time }) => time - at),
+    predicted: Array.from({ length: PREDICTIONS }, predict),
+    failedAttempts: failed.length,
+  };
+};
+
+/** Returns the rules of a storm, except those about how evenly the attempts are spread. */
+export const timelineRules = ({ clients, events, isControl }, { ticketsPerWindow, windowMs }) => {
+  const { refused, early } = waitsOf(events);
+  const tickets = ticketsOf(events);
+  const recovered = clients.filter(({ backAt }) => backAt !== undefined);
+  return [
+    exactly('clients that received a frame again', recovered.length, clients.length),
+    exactly('clients that stopped', clients.filter(({ stoppedBy }) => stoppedBy).length, 0),
+    exactly('attempts before their wait was over', clients.flatMap(earlyAttempts).length, 0),
+    ...(isControl ? [] : [atLeast('ticket requests that were refused with 429', refused, 1)]),
+    exactly('next requests before Retry-After was over', early.length, 0),
+    atMost('tickets for an account in a window', mostInWindow(events, windowMs), ticketsPerWindow),
+    exactly('handshakes without a valid ticket', tickets.withoutTicket + tickets.refused, 0),
+    holds(
+      'no ticket used twice',
+      tickets.handshakes <= tickets.issued,
+      `${tickets.handshakes} handshakes, ${tickets.issued} tickets`,
+    ),
+    exactly('violations of the contract', tickets.violations, 0),
+  ];
+};
+
+/** Returns the attempts that began before their wait was over. The clock has a resolution of 1 ms. */
+const earlyAttempts = ({ waits, returns }) =>
+  waits.slice(-returns.length).filter(({ at, delayMs }, n) => returns[n].at < at + delayMs - 1);
+
+/** Returns after how many ms a share of the clients had received a frame again. */
+export const backAfter = ({ clients, at }, share) => {
+  const times = clients.flatMap(({ backAt }) => (backAt === undefined ? [] : [backAt - at])).sort((a, b) => a - b);
+  return times[Math.ceil(share * clients.length) - 1] ?? NaN;
+};

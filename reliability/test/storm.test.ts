@@ -1,0 +1,10 @@
+import { expect, it } from '@jest/globals';
+import { runProgram } from '../../test/support/run-program.js';
+
+it('100 clients reconnect without waves and within the limits of the service; without jitter the rule is broken', async () => {
+  const { code, stdout, stderr } = await runProgram('../../../reliability/storm/index.mjs', ['--clients', '100'], {});
+  const rules = [...stdout.matchAll(/^\| (.+?) +\| .*\| (met|\*\*broken\*\*) +\|$/gm)];
+  const broken = rules.filter(([line]) => line.includes('broken**'));
+  expect({ stderr, broken: broken.map(([line]) => line) }).toEqual({ stderr: '', broken: [] });
+  expect([code, rules.length]).toEqual([0, 21]);
+}, 60_000);

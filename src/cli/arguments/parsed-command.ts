@@ -1,0 +1,88 @@
+import type { Feed } from '../../index.js';
+
+/** The options of a connection to a service. */
+export interface ConnectionArguments {
+  readonly baseUrl?: string;
+  readonly keyFile?: string;
+  readonly ca?: string;
+  readonly retries?: number;
+  /** In ms. */
+  readonly duration?: number;
+}
+
+/** The options of the output to stderr. */
+export interface StatusArguments {
+  /** `false` for `--no-status`. */
+  readonly status: boolean;
+  readonly quiet?: true;
+}
+
+/** The command `demo`. */
+export interface DemoCommand {
+  readonly command: 'demo';
+  readonly feed: Feed;
+  readonly options: ConnectionArguments & {
+    readonly rate?: number;
+    /** In ms. */
+    readonly outageEvery?: number;
+  };
+}
+
+/** The command `listen`. */
+export interface ListenCommand {
+  readonly command: 'listen';
+  readonly feed: Feed;
+  readonly options: ConnectionArguments & StatusArguments & { readonly count?: number; readonly json?: true };
+}
+
+/** The command `record`. */
+export interface RecordCommand {
+  readonly command: 'record';
+  readonly feed: Feed;
+  readonly options: ConnectionArguments &
+    StatusArguments & {
+      readonly output?: string;
+      /** In bytes. */
+      readonly maxFileSize?: number;
+      readonly count?: number;
+    };
+}
+
+/** The command `replay`. */
+export interface ReplayCommand {
+  readonly command: 'replay';
+  readonly file: string;
+  readonly options: StatusArguments & {
+    readonly speed?: number;
+    readonly offset?: number;
+    readonly count?: number;
+    readonly json?: true;
+  };
+}
+
+/** The command `serve`. */
+export interface ServeCommand {
+  readonly command: 'serve';
+  readonly options: {
+    readonly plan?: 'free' | 'developer';
+    readonly port?: number;
+    readonly rate?: number;
+    readonly seed?: number;
+    readonly source?: string;
+    readonly feed?: Feed;
+    readonly replay?: string;
+    readonly speed?: number;
+    readonly tls?: true;
+    readonly cert?: string;
+    readonly key?: string;
+  };
+}
+
+/** A command with its arguments, or a text to print: a help text or the version. */
+export type ParsedCommand =
+  | DemoCommand
+  | ListenCommand
+  | RecordCommand
+  | ReplayCommand
+  | ServeCommand
+  | { readonly command: 'print'; readonly text: string };

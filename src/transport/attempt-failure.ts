@@ -1,0 +1,82 @@
+import { createTradeFeedError } from '../protocol/failures/classify.js';
+import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
+import { type ClassifyOption, applyClassify } from '../protocol/failures/apply-classify.js';
+
+/** Creates the error of an attempt. The option `classify`, if set, decides its verdict. */
+export const attemptFailure = (settings: ClassifyOption, facts: FailureFacts): unknown =>
+  applyClassify(settings, createTradeFeedError(facts));
+
+/** Returns what a network error means: the certificate is not trusted, or the endpoint is unreachable. */
+export const networkFailure = (
+  stage: 'ticket' | 'handshake',
+  error: unknown,
+  redact: (text: string) => string,
+): FailureFacts => {
+  const cause = safeCause(error, redact) as Error & { code?: string };
+  const code =
+    cause.code !== undefined && certificateErrors.has(cause.code) ? 'untrusted-certificate' : unreachable[stage];
+  return { stage, code, detail: cause.message, cause };
+};
+
+/**
+ * Copies an error without secrets. Parsers put the bytes that they could not parse into their errors, and these bytes may contain a
+ * ticket. Accepts any value: a user's dispatcher or agent may reject with anything.
+ */
+export const safeCause = (error: unknown, redact: (text: string) => string): Error => {
+  const first = firstOf(error);
+  const { message, stack, code } = Object(first) as MaybeError;
+  const text = redact(typeof message === 'string' ? message : String(first));
+  return Object.assign(new Error(text), {
+    stack: typeof stack === 'string' ? redact(stack) : text,
+    ...(typeof code === 'string' && { code }),
+  });
+};
+
+interface MaybeError {
+  readonly message?: unknown;
+  readonly stack?: unknown;
+  readonly code?: unknown;
+  readonly errors?: unknown;
+}
+
+// A connection attempt to several addresses fails with one error per address. The outer error has no useful message.
+const firstOf = (error: unknown): unknown => {
+  const { errors } = Object(error) as MaybeError;
+  return (Array.isArray(errors) && (errors[0] as unknown)) || error;
+};
+
+const unreachable = { ticket: 'ticket-endpoint-unreachable', handshake: 'handshake-unreachable' } as const;
+
+// The verification errors of OpenSSL, as Node names them, and the errors of Node's own check of the host name.
+const certificateErrors = new Set([
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_CRL',
+  'UNABLE_TO_DECRYPT_CERT_SIGNATURE',
+  'UNABLE_TO_DECRYPT_CRL_SIGNATURE',
+  'UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY',
+  'CERT_SIGNATURE_FAILURE',
+  'CRL_SIGNATURE_FAILURE',
+  'CERT_NOT_YET_VALID',
+  'CERT_HAS_EXPIRED',
+  'CRL_NOT_YET_VALID',
+  'CRL_HAS_EXPIRED',
+  'ERROR_IN_CERT_NOT_BEFORE_FIELD',
+  'ERROR_IN_CERT_NOT_AFTER_FIELD',
+  'ERROR_IN_CRL_LAST_UPDATE_FIELD',
+  'ERROR_IN_CRL_NEXT_UPDATE_FIELD',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'CERT_CHAIN_TOO_LONG',
+  'CERT_REVOKED',
+  'INVALID_CA',
+  'INVALID_PURPOSE',
+  'PATH_LENGTH_EXCEEDED',
+  'CERT_UNTRUSTED',
+  'CERT_REJECTED',
+  'HOSTNAME_MISMATCH',
+  'UNSPECIFIED',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'ERR_TLS_CERT_ALTNAME_FORMAT',
+]);

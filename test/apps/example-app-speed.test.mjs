@@ -1,0 +1,80 @@
+// How smooth the page of the example app is at 5,000 frames a second. It measures, so no other test may run at the same time.
+import { after, before, describe, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { tap } from 'rxjs';
+import { browser, built, screenshot } from './example-app/fixture.mjs';
+import { recordTasks } from './example-app/long-tasks.mjs';
+import { openPage } from './example-app/page.mjs';
+import { startApp } from './example-app/running-app.mjs';
+import { startTestService } from './example-app/test-service.mjs';
+
+describe('at 5,000 frames a second', () => {
+  let local;
+  let app;
+  let pushed = 0;
+  before(async () => {
+    const { marketBatches$ } = await import(join(built.folder, 'node_modules/rx-trade-feed/dist/testing/index.js'));
+    local = await startTestService(built, { source: marketBatches$({ rate: 5_000 }).pipe(tap(() => (pushed += 1))) });
+    app = await startApp(built, { variables: local.variables });
+  });
+  after(async () => {
+    await app?.stop();
+    await local?.stop();
+  });
+
+  test('no task takes more than 200 ms in 30 s, with a filter', { timeout: 90_000 }, async (t) => {
+    const view = await openPage(browser, app.url, {
+      before: (page) =>
+        page.addInitScript(() => {
+          window.longTasks = [];
+          const record = (list) =>
+            window.longTasks.push(...list.getEntries().map(({ duration }) => Math.round(duration)));
+          new PerformanceObserver(record).observe({ type: 'longtask', buffered: true });
+        }),
+    });
+    const { page } = view;
+    await view.state(/^Live/);
+    await view.rows.nth(5).waitFor();
+    const atLoad = await page.evaluate(() => window.longTasks.splice(0));
+    const recording = await recordTasks(browser, page);
+    const total = () => view.total('Frames');
+    const [from, pushedBefore, startedAt] = [await total(), pushed, performance.now()];
+    const until = (frames) =>
+      page.waitForFunction(
+        (expected) => Number(document.querySelector('app-totals dd').innerText.replaceAll(',', '')) >= expected,
+        from + frames,
+        { timeout: 60_000 },
+      );
+    await until(50_000);
+    await page.fill('#filter', 'btc-usd');
+    await until(100_000);
+    await page.fill('#filter', '');
+    await until(150_000);
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const ofService = pushed - pushedBefore;
+    const frames = (await total()) - from;
+    const longTasks = await page.evaluate(() => window.longTasks);
+    const [p95, p50] = await page.locator('[data-figure=latency] .figure').allInnerTexts();
+    const tasks = await recording.stop();
+    t.diagnostic(
+      `${frames} frames in ${seconds.toFixed(1)} s (${Math.round(frames / seconds)} a second), ` +
+        `long tasks: ${JSON.stringify(longTasks)} ms (at load: ${JSON.stringify(atLoad)}), latency p50 ${p50} ms, p95 ${p95} ms`,
+    );
+    await screenshot(view, 'fast');
+    assert.ok(frames > ofService - 5_000, `the page received ${frames} of ${ofService} frames`);
+    // A task also takes long if other processes use the processor. That time does not count.
+    const waited = Math.max(0, ...tasks.map(({ ms, busyMs }) => ms - busyMs));
+    const longest = Math.max(0, ...longTasks);
+    if (longest > 200) t.diagnostic(`the machine is busy: ${JSON.stringify(tasks.slice(0, 5))}`);
+    assert.ok(
+      Math.max(0, ...tasks.map(({ busyMs }) => busyMs)) <= 200,
+      `a task kept the page busy: ${JSON.stringify(tasks)}`,
+    );
+    assert.ok(longest <= 200 + waited, `the longest task took ${longest} ms`);
+    assert.equal(await view.total('Dropped frames'), 0);
+    assert.equal(await view.total('Gaps'), 0);
+    assert.deepEqual(view.errors, []);
+    await view.close();
+  });
+});

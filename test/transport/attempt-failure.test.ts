@@ -1,0 +1,246 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { inspect } from 'node:util';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import type { Verdict } from '../../src/protocol/failures/failure-code.js';
+import { type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { redactor, Secret } from '../../src/protocol/secret.js';
+import { attemptFailure, networkFailure, safeCause } from '../../src/transport/attempt-failure.js';
+
+const asIs = (text: string) => text;
+const errorOf = (message: string, code?: unknown): Error =>
+  Object.assign(new Error(message), code !== undefined && { code });
+
+// Every verification error that Node names (`openssl verify`, and Node's own check of the host name).
+const ofTheCertificate = [
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_CRL',
+  'UNABLE_TO_DECRYPT_CERT_SIGNATURE',
+  'UNABLE_TO_DECRYPT_CRL_SIGNATURE',
+  'UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY',
+  'CERT_SIGNATURE_FAILURE',
+  'CRL_SIGNATURE_FAILURE',
+  'CERT_NOT_YET_VALID',
+  'CERT_HAS_EXPIRED',
+  'CRL_NOT_YET_VALID',
+  'CRL_HAS_EXPIRED',
+  'ERROR_IN_CERT_NOT_BEFORE_FIELD',
+  'ERROR_IN_CERT_NOT_AFTER_FIELD',
+  'ERROR_IN_CRL_LAST_UPDATE_FIELD',
+  'ERROR_IN_CRL_NEXT_UPDATE_FIELD',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'CERT_CHAIN_TOO_LONG',
+  'CERT_REVOKED',
+  'INVALID_CA',
+  'INVALID_PURPOSE',
+  'PATH_LENGTH_EXCEEDED',
+  'CERT_UNTRUSTED',
+  'CERT_REJECTED',
+  'HOSTNAME_MISMATCH',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+];
+
+const ofTheNetwork = [
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'EPIPE',
+  'EPROTO',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
+  'UND_ERR_SOCKET',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'OUT_OF_MEM',
+  'toString',
+  '',
+];
+
+describe('networkFailure', () => {
+  it.each(ofTheCertificate)('reports %s as an untrusted certificate, in both stages', (code) => {
+    for (const stage of ['ticket', 'handshake'] as const) {
+      expect(networkFailure(stage, errorOf('why', code), asIs)).toEqual({
+        stage,
+        code: 'untrusted-certificate',
+        detail: 'why',
+        cause: errorOf('why', code),
+      });
+    }
+  });
+
+  it.each(ofTheNetwork)('reports %j as an unreachable endpoint', (code) => {
+    expect(networkFailure('ticket', errorOf('why', code), asIs).code).toBe('ticket-endpoint-unreachable');
+    expect(networkFailure('handshake', errorOf('why', code), asIs).code).toBe('handshake-unreachable');
+  });
+
+  it('reports an error without a code as an unreachable endpoint', () => {
+    expect(networkFailure('ticket', new Error('no answer in 5 ms'), asIs)).toEqual({
+      stage: 'ticket',
+      code: 'ticket-endpoint-unreachable',
+      detail: 'no answer in 5 ms',
+      cause: new Error('no answer in 5 ms'),
+    });
+  });
+
+  it('does not branch on the message', () => {
+    expect(networkFailure('ticket', errorOf('self signed certificate: CERT_HAS_EXPIRED'), asIs).code).toBe(
+      'ticket-endpoint-unreachable',
+    );
+  });
+
+  it('uses the first of several errors, for a connection attempt to several addresses', () => {
+    const many = new AggregateError(
+      [errorOf('refused at ::1', 'ECONNREFUSED'), errorOf('refused at 127.0.0.1', 'X')],
+      '',
+    );
+    const facts = networkFailure('handshake', many, asIs);
+    expect(facts).toMatchObject({ code: 'handshake-unreachable', detail: 'refused at ::1' });
+    expect(facts.cause).toMatchObject({ message: 'refused at ::1', code: 'ECONNREFUSED' });
+    const untrusted = new AggregateError([errorOf('why', 'CERT_REVOKED')]);
+    expect(networkFailure('ticket', untrusted, asIs).code).toBe('untrusted-certificate');
+  });
+
+  it('uses the outer error if an AggregateError is empty', () => {
+    expect(networkFailure('ticket', new AggregateError([], 'none'), asIs).detail).toBe('none');
+  });
+
+  it('shows no secret, wherever the original error contains it', () => {
+    const secret = new Secret('tkt-planted-0815');
+    const below = Object.assign(errorOf('bad bytes: tkt-planted-0815', 'HPE_INVALID'), {
+      rawPacket: Buffer.from('tkt-planted-0815'),
+      data: 'tkt-planted-0815',
+      cause: new Error('tkt-planted-0815'),
+    });
+    for (const error of [below, new AggregateError([below], 'tkt-planted-0815')]) {
+      const facts = networkFailure('handshake', error, redactor(secret));
+      const shown = [
+        inspect(facts, { showHidden: true, depth: null }),
+        inspect(createTradeFeedError(facts), { depth: null }),
+      ];
+      expect(shown.join()).not.toContain('planted');
+      expect(facts.detail).toBe('bad bytes: [secret]');
+    }
+  });
+
+  it('reports an invalid subject name as an untrusted certificate', () => {
+    expect(networkFailure('ticket', errorOf('why', 'ERR_TLS_CERT_ALTNAME_FORMAT'), asIs).code).toBe(
+      'untrusted-certificate',
+    );
+  });
+
+  it('reports a verification error without a name in Node as an untrusted certificate', () => {
+    expect(networkFailure('ticket', errorOf('EE certificate key too weak', 'UNSPECIFIED'), asIs).code).toBe(
+      'untrusted-certificate',
+    );
+  });
+
+  it.each([['text'], [undefined], [null], [{}], [{ message: 5 }]])(
+    'creates a failure for any value that a dispatcher of the user rejects with: %p',
+    (error) => {
+      const facts = networkFailure('ticket', error, redactor(new Secret('k')));
+      expect(facts.code).toBe('ticket-endpoint-unreachable');
+    },
+  );
+});
+
+describe('safeCause', () => {
+  it('copies the message and the code, and nothing else', () => {
+    const cause = safeCause(Object.assign(errorOf('why', 'ECONNRESET'), { errno: -104, address: '192.0.2.1' }), asIs);
+    expect(cause).toBeInstanceOf(Error);
+    expect(cause.message).toBe('why');
+    expect({ ...cause }).toEqual({ code: 'ECONNRESET' });
+  });
+
+  it('copies the stack without secrets', () => {
+    const secret = 'tkt-planted-0815';
+    const below = Object.assign(new Error(secret), { stack: `Error: ${secret}\n    at ${secret}` });
+    expect(safeCause(below, redactor(new Secret(secret))).stack).toBe('Error: [secret]\n    at [secret]');
+    expect(safeCause({ message: `no stack: ${secret}` }, redactor(new Secret(secret))).stack).toBe(
+      'no stack: [secret]',
+    );
+  });
+
+  it('has no code if the error has none', () => {
+    expect({ ...safeCause(new Error('why'), asIs) }).toEqual({});
+  });
+
+  it('contains only text that was passed through the redactor', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (message, other) => {
+        const below = Object.assign(new Error(message, { cause: other }), { other });
+        expect(safeCause(below, () => 'clean').message).toBe('clean');
+        expect(Object.keys(safeCause(below, () => 'clean'))).toEqual([]);
+      }),
+    );
+  });
+});
+
+const facts: FailureFacts = { stage: 'ticket', status: 503, retryAfterMs: 5, endedAt: 1, cause: new Error('below') };
+
+describe('attemptFailure', () => {
+  it('stops with a failure that `classify` throws, although its verdict was different', () => {
+    const thrower = (error: TradeFeedError): never => {
+      throw error;
+    };
+    expect(attemptFailure({ classify: thrower }, facts)).toMatchObject({
+      code: 'credential-service-unavailable',
+      verdict: 'stop',
+      advice: 'Your option `classify` threw this.',
+    });
+  });
+
+  it.each([[{}], [{ classify: undefined }]])('uses the verdict of the table without `classify`: %j', (settings) => {
+    const error = attemptFailure(settings, facts);
+    expect(error).toBeInstanceOf(TradeFeedError);
+    expect({ ...(error as object) }).toEqual({ ...createTradeFeedError(facts) });
+  });
+
+  it.each<Verdict>(['stop', 'renew', 'wait', 'backoff'])('uses the verdict that `classify` returns: %s', (verdict) => {
+    const error = attemptFailure({ classify: () => verdict }, facts) as TradeFeedError;
+    const usual = createTradeFeedError(facts);
+    const advice =
+      verdict === usual.verdict ? usual.advice : `Your option \`classify\` changed the verdict from ${usual.verdict} to ${verdict}.`;
+    const message = usual.message.replace(usual.advice, advice);
+    expect(error.toJSON()).toEqual({ ...usual.toJSON(), verdict, advice, message });
+    expect(error.cause).toBe(facts.cause);
+  });
+
+  it('creates no second error if `classify` returns the verdict of the table', () => {
+    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
+    expect(attemptFailure({ classify }, facts)).toBe(classify.mock.calls[0]?.[0]);
+  });
+
+  it('calls `classify` once, with the failure and the verdict of the table', () => {
+    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
+    attemptFailure({ classify }, facts);
+    expect(classify).toHaveBeenCalledTimes(1);
+    const [error, verdict] = classify.mock.calls[0]!;
+    expect(error.toJSON()).toEqual(createTradeFeedError(facts).toJSON());
+    expect(verdict).toBe('backoff');
+  });
+
+  it.each([[new Error('mine')], ['text'], [undefined], [null]])(
+    'returns an exception of `classify` unchanged: %p',
+    (thrown) => {
+      const classify = () => {
+        // eslint-disable-next-line @typescript-eslint/only-throw-error -- as a user's function may
+        throw thrown;
+      };
+      expect(attemptFailure({ classify }, facts)).toBe(thrown);
+    },
+  );
+
+  it.each(['retry', '', undefined, null, true, Promise.resolve('stop'), 'toString'])(
+    'stops if `classify` returns %p, which is not a verdict',
+    (given) => {
+      const error = attemptFailure({ classify: () => given as Verdict }, facts) as TradeFeedError;
+      expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
+      expect(error.message).toContain('`classify` must be a function that returns stop, renew, wait, backoff)');
+    },
+  );
+});
