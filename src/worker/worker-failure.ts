@@ -12,7 +12,8 @@ import type { OpenFeed } from './receiver.js';
 export const workerLost = (settings: TicketSettings, open: OpenFeed | undefined, thrown: unknown): unknown => {
   const cause = withoutKey(settings, thrown);
   const detail = cause.message;
-  if (open === undefined) return applyClassify(settings, createFailure(workerMeanings.lost, { stage: 'ticket', detail, cause }));
+  if (open === undefined)
+    return applyClassify(settings, createFailure(workerMeanings.lost, { stage: 'ticket', detail, cause }));
   const { openedAt, framesReceived, lastReadAt: endedAt } = open;
   const uptimeMs = Math.max(0, Date.now() - openedAt);
   return applyClassify(
@@ -24,7 +25,10 @@ export const workerLost = (settings: TicketSettings, open: OpenFeed | undefined,
 /** Creates the failure of a worker that could not be started. */
 export const workerNotStarted = (settings: TicketSettings, thrown: unknown): unknown => {
   const cause = withoutKey(settings, thrown);
-  return applyClassify(settings, createFailure(workerMeanings.notStarted, { stage: 'ticket', detail: cause.message, cause }));
+  return applyClassify(
+    settings,
+    createFailure(workerMeanings.notStarted, { stage: 'ticket', detail: cause.message, cause }),
+  );
 };
 
 const withoutKey = ({ apiKey }: TicketSettings, thrown: unknown): Error => {

@@ -26,7 +26,9 @@ const observationOf = ({ status, closeCode, reason, code }: Meaning): string => 
   if (status !== undefined) return status === 'other' ? 'HTTP, any other' : `HTTP ${status}`;
   if (closeCode === undefined) return '–';
   if (closeCode === 'other') return 'close, any other';
-  const other = serviceMeanings.some((row) => row.closeCode === closeCode && row.code !== code && row.reason !== undefined);
+  const other = serviceMeanings.some(
+    (row) => row.closeCode === closeCode && row.code !== code && row.reason !== undefined,
+  );
   return `close ${closeCode}${reason === undefined ? (other ? ', any other reason' : '') : ` \`${reason}\``}`;
 };
 

@@ -26,7 +26,10 @@ interface Ended {
 let created = 0;
 const failureOf = ({ stage, verdict, uptimeMs = 0, retryAfterMs }: Ended): TradeFeedError => {
   created += 1;
-  return copyFailure(createTradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: created }), { verdict });
+  return copyFailure(
+    createTradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: created }),
+    { verdict },
+  );
 };
 
 // The failures of the rows below; a stable connection lived for 5 s.
@@ -260,7 +263,9 @@ describe('nextReconnect', () => {
         previous: before,
       });
       // The cause is not public: in the public failure, the last failure is `previous`.
-      expect(error.toPublic().previous?.toJSON()).toEqual(copyFailure(last, { previous: undefined }).toPublic().toJSON());
+      expect(error.toPublic().previous?.toJSON()).toEqual(
+        copyFailure(last, { previous: undefined }).toPublic().toJSON(),
+      );
       expect(error.message).toContain('(maxAttempts is 1; the last failure was invalid-options).');
       expect((error.cause as TradeFeedError).toJSON()).toEqual({ ...last.toJSON(), previous: before });
     });

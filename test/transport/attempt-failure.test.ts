@@ -204,7 +204,9 @@ describe('attemptFailure', () => {
     const error = attemptFailure({ classify: () => verdict }, facts) as TradeFeedError;
     const usual = createTradeFeedError(facts);
     const advice =
-      verdict === usual.verdict ? usual.advice : `Your option \`classify\` changed the verdict from ${usual.verdict} to ${verdict}.`;
+      verdict === usual.verdict
+        ? usual.advice
+        : `Your option \`classify\` changed the verdict from ${usual.verdict} to ${verdict}.`;
     const message = usual.message.replace(usual.advice, advice);
     expect(error.toJSON()).toEqual({ ...usual.toJSON(), verdict, advice, message });
     expect(error.cause).toBe(facts.cause);

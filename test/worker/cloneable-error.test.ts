@@ -11,9 +11,12 @@ describe('an error that is sent to another thread', () => {
   it('keeps all fields of a failure, its cause, its previous failure and its stack', () => {
     const cause = Object.assign(new Error('no route'), { code: 'EHOSTUNREACH' });
     const previous = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 7 });
-    const failure = copyFailure(createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5, endedAt: 1, cause }), {
-      previous,
-    });
+    const failure = copyFailure(
+      createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5, endedAt: 1, cause }),
+      {
+        previous,
+      },
+    );
     const arrived = across(failure, placeholders, storedValues()) as typeof failure;
     expect(arrived).toBeInstanceOf(Error);
     expect(arrived.toJSON()).toEqual(failure.toJSON());

@@ -112,7 +112,11 @@ describe('the ten rules', () => {
     ['7', 'waits 1001 ms, but the maximum is 1000', again(refused, 1_001)],
     ['7', 'an attempt 40 ms too early', [...again(refused, 100), emits({ type: 'ticket-requested' }, 60)]],
     ['7', 'a second zero delay', [...again(), emits({ type: 'ticket-requested' }), ...again(refused, 0)]],
-    ['8', 'an exception of the consumer was reported as', again(copyFailure(expired, {}), 0).map((seen) => ownCause(seen))],
+    [
+      '8',
+      'an exception of the consumer was reported as',
+      again(copyFailure(expired, {}), 0).map((seen) => ownCause(seen)),
+    ],
     [
       'the failure table',
       'reconnected after connection-replaced',
