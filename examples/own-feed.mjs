@@ -5,7 +5,7 @@
 //
 //   node examples/own-feed.mjs
 import { defer, filter, lastValueFrom, of, retryWhen, take, tap, throwError, timeout } from 'rxjs';
-import { backoff, openConnection, requestTicket, tradeFeedError } from 'rx-trade-feed';
+import { backoff, openConnection, requestTicket, createTradeFeedError } from 'rx-trade-feed';
 import { withService } from './support/with-service.mjs';
 
 const quietMs = 300;
@@ -19,7 +19,7 @@ const livelyFeed$ = (options) =>
     timeout({
       first: 10_000, // the ticket, the handshake and the first frame
       each: quietMs,
-      with: () => throwError(() => tradeFeedError({ stage: 'stream', code: 'connection-stalled' })),
+      with: () => throwError(() => createTradeFeedError({ stage: 'stream', code: 'connection-stalled' })),
     }),
     retryWhen(backoff({ initialDelayMs: 50 }, ({ failure }) => console.log(`${failure.code}: reconnecting`))),
   );

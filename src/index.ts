@@ -5,7 +5,7 @@ export { tradeFeed$, tradeFeedEvents$ } from './trade-feed.js';
 export { requestTicket } from './transport/request-ticket.js';
 export { openConnection } from './transport/open-connection.js';
 export { backoff, retryDelay } from './reconnect/backoff.js';
-export { classify, tradeFeedError } from './protocol/classify.js';
+export { classify, createTradeFeedError } from './protocol/failures/classify.js';
 
 // Operators: decode and filter
 export { decodeWith, type DecodeOptions } from './operators/decode-with.js';
@@ -72,17 +72,15 @@ export { Ticket, type WireTicket } from './protocol/ticket.js';
 export { Frame } from './protocol/frame.js';
 export { Secret } from './protocol/secret.js';
 export { CloseCode, CloseReason } from './protocol/close-code.js';
-export {
-  type FailureCode,
-  type FailureFacts,
-  type FailureFields,
-  type ReceiverFailureCode,
-  type RelayFailureCode,
-  type ServiceFailureCode,
-  type Stage,
-  TradeFeedError,
-  type Verdict,
-} from './protocol/failure.js';
+export type {
+  FailureCode,
+  ReceiverFailureCode,
+  RelayFailureCode,
+  ServiceFailureCode,
+  Stage,
+  Verdict,
+} from './protocol/failures/failure-code.js';
+export { type FailureFacts, type FailureFields, TradeFeedError } from './protocol/failures/trade-feed-error.js';
 export type {
   Disconnected,
   FeedEvent,

@@ -3,7 +3,8 @@ import type { Agent as HttpAgent } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
 import { type ConnectionOptions, createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { Dispatcher } from 'undici';
-import type { TradeFeedError, Verdict } from './protocol/failure.js';
+import type { Verdict } from './protocol/failures/failure-code.js';
+import type { TradeFeedError } from './protocol/failures/trade-feed-error.js';
 import { isLoopback } from './protocol/loopback.js';
 import {
   aBoolean,

@@ -6,7 +6,7 @@ import { asyncScheduler, VirtualTimeScheduler } from 'rxjs';
 import { Agent as Dispatcher } from 'undici';
 import { tradeFeed$, tradeFeedEvents$ } from '../src/index.js';
 import { resolveOptions, resolveTicketOptions, type TlsOptions, type TradeFeedOptions } from '../src/options.js';
-import { TradeFeedError } from '../src/protocol/failure.js';
+import { TradeFeedError } from '../src/protocol/failures/trade-feed-error.js';
 import { Secret } from '../src/protocol/secret.js';
 import { certificateFor } from './support/certificate.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { nextReconnect, type Reconnect, resolveBackoff } from '../../src/reconnect/policy.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { type Goal, reliabilityModule } from './library.js';
 
 interface Wait {
@@ -22,7 +22,7 @@ const { attemptsOf, spreadRules, floorRule } = await reliabilityModule<{
 const { seeded } = await reliabilityModule<{ seeded: (seed: number) => () => number }>('lib/random.mjs');
 
 const shipped = resolveBackoff();
-const failure = tradeFeedError({ stage: 'ticket', code: 'ticket-endpoint-unreachable', endedAt: 0 });
+const failure = createTradeFeedError({ stage: 'ticket', code: 'ticket-endpoint-unreachable', endedAt: 0 });
 
 /** Returns clients that lost their connections within 20 ms and failed three times each. */
 const stormOf = (jitter: Policy['jitter'], count = 300): { clients: readonly Client[] } => ({
@@ -63,7 +63,7 @@ describe('the rules of the spread', () => {
 });
 
 describe('the rule for clients with a Retry-After', () => {
-  const limited = tradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5_000, endedAt: 0 });
+  const limited = createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5_000, endedAt: 0 });
   const holdsFor = (jitter: Policy['jitter'], count = 300): boolean => {
     const clients = Array.from({ length: count }, (_, n) => {
       const next = nextReconnect({ ...shipped, jitter, random: seeded(n + 1) }, undefined, limited);

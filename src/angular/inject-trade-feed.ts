@@ -4,7 +4,7 @@ import type { FeedStats } from '../operators/items/feed-tally.js';
 import type { ConnectionStatus } from '../operators/connection-status.js';
 import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Frame } from '../protocol/frame.js';
 import { SHARED_FEED } from './shared-feed.js';
 import { whenDestroyed$ } from './when-destroyed.js';

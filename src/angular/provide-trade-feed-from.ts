@@ -1,7 +1,7 @@
 import type { EnvironmentProviders } from '@angular/core';
 import type { Observable } from 'rxjs';
 import type { RelayedEvent } from '../protocol/event.js';
-import { checkGiven, objectWith } from '../protocol/rules.js';
+import { checkRequired, objectWith } from '../protocol/rules.js';
 import { provideFeed } from './provide-feed.js';
 import type { FeedSignalOptions } from './signal-options.js';
 
@@ -28,6 +28,6 @@ export const provideTradeFeedFrom = (
   events$: Observable<RelayedEvent>,
   options: FeedSignalOptions = {},
 ): EnvironmentProviders => {
-  checkGiven({ events$ }, { events$: objectWith('subscribe', 'an Observable of events') });
+  checkRequired({ events$ }, { events$: objectWith('subscribe', 'an Observable of events') });
   return provideFeed(() => events$, options);
 };

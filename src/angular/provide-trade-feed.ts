@@ -1,7 +1,7 @@
 import { type EnvironmentProviders, type Injector, runInInjectionContext } from '@angular/core';
 import { relayFeed$, type RelayFeedOptions } from '../browser/index.js';
-import { aBoolean, anObject, checkGiven, type Rule, validated } from '../protocol/rules.js';
-import { tried } from '../protocol/tried.js';
+import { aBoolean, anObject, checkRequired, type Rule, validated } from '../protocol/rules.js';
+import { tryCall } from '../protocol/try-call.js';
 import { provideFeed } from './provide-feed.js';
 import { resumeStore } from './resume-store.js';
 import { feedSignalRules, type FeedSignalOptions } from './signal-options.js';
@@ -38,9 +38,9 @@ export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeI
  * ```
  */
 export const provideTradeFeed = (options: ProvideTradeFeedOptions): EnvironmentProviders => {
-  checkGiven({ options }, { options: withUrl });
+  checkRequired({ options }, { options: withUrl });
   const { url, headers, resume = true, stats, window, lingerMs, ...relay } = validated(options, rules);
-  checkGiven({ url }, { url: anAddress });
+  checkRequired({ url }, { url: anAddress });
   const address = addressOf(url);
   const open = (injector?: Injector) =>
     relayFeed$(address, { ...relay, headers: headersIn(injector, headers), resumeIn: resumeStore(resume) });
@@ -81,5 +81,5 @@ const addressOf = (url: string | URL): string | URL => {
   const { document } = globalThis as { readonly document?: { readonly baseURI?: string } };
   const page = document?.baseURI ?? 'http://localhost/';
   // `relayFeed$` rejects a text that is not an address.
-  return tried(() => new URL(url, page)) ?? url;
+  return tryCall(() => new URL(url, page)) ?? url;
 };

@@ -8,9 +8,10 @@ import type { FeedStats } from '../operators/items/feed-tally.js';
 import { tumblingWindow } from '../operators/tumbling-window.js';
 import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';
-import { TradeFeedError } from '../protocol/failure.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { AnyFrame } from '../protocol/frame.js';
-import { errorBy } from '../protocol/meaning.js';
+import { sourceCompleted, sourceFailed } from '../protocol/failures/client-meanings.js';
+import { createFailure } from '../protocol/failures/meaning.js';
 import { isRelayedValue } from '../protocol/relayed-value.js';
 import type { FeedSignalSettings } from './signal-options.js';
 import { whenDestroyed$ } from './when-destroyed.js';
@@ -139,16 +140,8 @@ const orNothing = <T>(source: Observable<T>): Observable<T> => source.pipe(catch
 
 const stopBy = (error: unknown): TradeFeedError => {
   if (error instanceof TradeFeedError) return error;
-  return sourceFailed(
-    'The source of the feed failed with an error that is not a TradeFeedError.',
-    'See the cause.',
-    error,
-  );
+  return createFailure(sourceFailed, { stage: 'stream', cause: error });
 };
 
 // A feed never completes. Without this error, the page would show a feed that is live but silent.
-const isOver = (): TradeFeedError =>
-  sourceFailed('The feed is over: its source completed.', 'Restart the feed to receive more.');
-
-const sourceFailed = (meaning: string, advice: string, cause?: unknown): TradeFeedError =>
-  errorBy({ code: 'relay-source-failed', verdict: 'stop', meaning, advice }, { stage: 'stream', cause });
+const isOver = (): TradeFeedError => createFailure(sourceCompleted, { stage: 'stream' });

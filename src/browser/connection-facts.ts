@@ -1,6 +1,6 @@
 import type { Received } from '../protocol/event-line.js';
-import { TradeFeedError } from '../protocol/failure.js';
-import { relayError } from '../protocol/relay-failure.js';
+import { copyFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { relayError } from '../protocol/failures/relay-error.js';
 import { clockShiftMs } from './clock-shift.js';
 
 /** The failures of a connection that the client detects. */
@@ -65,12 +65,7 @@ export class ConnectionFacts {
 
   /** Returns a failure that the relay sent, with the stage, the uptime and the frames of this connection. */
   relayFailure(sent: TradeFeedError): TradeFeedError {
-    return (this.#relayFailure = new TradeFeedError({
-      ...sent,
-      message: sent.message,
-      stage: 'stream',
-      ...this.#figures(this.#now()),
-    }));
+    return (this.#relayFailure = copyFailure(sent, { stage: 'stream', ...this.#figures(this.#now()) }));
   }
 
   /** Creates the end of this connection. */

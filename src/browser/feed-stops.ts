@@ -1,5 +1,5 @@
 import { map, type OperatorFunction, pipe, scan } from 'rxjs';
-import type { TradeFeedError } from '../protocol/failure.js';
+import { copyFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { ConnectionEnd } from './connection-facts.js';
 
 /** The failure of an end, and the number of stops of the feed in a row. */
@@ -24,7 +24,7 @@ export const afterEnd = (
   const inRow = hasOpened ? 0 : before;
   if (!isOfFeed || failure.verdict !== 'stop') return { stops: inRow, failure };
   const stops = inRow + 1;
-  return { stops, failure: stops < maxFeedStops ? failure.with({ verdict: 'backoff' }) : failure };
+  return { stops, failure: stops < maxFeedStops ? copyFailure(failure, { verdict: 'backoff' }) : failure };
 };
 
 /** Emits the failure of each end of a connection. A stop of the feed has the verdict `stop` only after `maxFeedStops` in a row. */

@@ -16,13 +16,14 @@ export type {
   Watermark,
 } from '../protocol/event.js';
 export type { RelayedValue } from '../protocol/relayed-value.js';
-export {
-  type FailureCode,
-  type RelayFailureCode,
-  type ServiceFailureCode,
-  type Stage,
-  TradeFeedError,
-  type Verdict,
-} from '../protocol/failure.js';
-export { relayError, type RelayFailureFacts } from '../protocol/relay-failure.js';
+export type {
+  FailureCode,
+  ReceiverFailureCode,
+  RelayFailureCode,
+  ServiceFailureCode,
+  Stage,
+  Verdict,
+} from '../protocol/failures/failure-code.js';
+export { type FailureFacts, type FailureFields, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+export { relayError, type RelayFailureFacts } from '../protocol/failures/relay-error.js';
 export type { BackoffOptions, BackoffPolicy } from '../reconnect/policy.js';

@@ -1,6 +1,6 @@
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { type Received, readEventLine } from '../protocol/event-line.js';
-import { readFailure } from '../protocol/read-failure.js';
+import { readFailure } from '../protocol/failures/read-failure.js';
 import type { ServerSentEvent } from './server-sent-events.js';
 
 /** The content of a message of a relay. */

@@ -1,6 +1,6 @@
 import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
 import type { Received } from '../protocol/event-line.js';
-import { relayError } from '../protocol/relay-failure.js';
+import { relayError } from '../protocol/failures/relay-error.js';
 import { ConnectionFacts } from './connection-facts.js';
 import { readMessage } from './read-message.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';

@@ -11,8 +11,9 @@ import {
   type Rule,
   validated,
 } from '../protocol/rules.js';
-import type { TradeFeedError, Verdict } from '../protocol/failure.js';
-import { tried } from '../protocol/tried.js';
+import type { Verdict } from '../protocol/failures/failure-code.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { tryCall } from '../protocol/try-call.js';
 import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reconnect/policy.js';
 import { pageGlobals } from './page-globals.js';
 
@@ -94,7 +95,7 @@ const defaults = Object.freeze({
  * @throws TypeError for a name or a value that `fetch` refuses. Its message shows neither, since a value may be a token
  */
 export const requestHeaders = (fields: RequestHeaders): Headers => {
-  const headers = tried(() => new Headers(fields));
+  const headers = tryCall(() => new Headers(fields));
   if (headers === undefined) throw new TypeError('A header is not valid.');
   return headers;
 };
@@ -103,7 +104,7 @@ export const requestHeaders = (fields: RequestHeaders): Headers => {
 const areHeaders = (value: unknown): boolean =>
   anObject.is(value) &&
   Object.values(value as RequestHeaders).every((text) => typeof text === 'string') &&
-  tried(() => requestHeaders(value as RequestHeaders)) !== undefined;
+  tryCall(() => requestHeaders(value as RequestHeaders)) !== undefined;
 
 const rules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
   headers: {
@@ -133,7 +134,7 @@ export const resolveRelayFeed = (url: string | URL, options: RelayFeedOptions = 
 };
 
 const addressOf = (url: string | URL): string => {
-  const address = tried(() => new URL(url, pageGlobals.location?.href));
+  const address = tryCall(() => new URL(url, pageGlobals.location?.href));
   if (!/^https?:\/\/[^/@]+\//.test(String(address)))
     throw invalidOption('url', 'an http: or https: address without credentials');
   return String(address);

@@ -1,6 +1,6 @@
 import { defer, map, mergeAll, type Observable, retryWhen } from 'rxjs';
 import type { RelayedEvent } from '../protocol/event.js';
-import { judged } from '../protocol/judged.js';
+import { applyClassify } from '../protocol/failures/apply-classify.js';
 import { backoff } from '../reconnect/backoff.js';
 import type { RelayedValue } from '../protocol/relayed-value.js';
 import { reconnecting, withLifecycle } from '../reconnect/lifecycle.js';
@@ -66,7 +66,7 @@ const ownFeed$ = (settings: RelayFeedSettings, point?: ResumePoint): Observable<
       retryWhen((ends: Observable<ConnectionEnd>) =>
         ends.pipe(
           feedStops(settings.maxFeedStops),
-          map((failure) => judged(settings, failure)),
+          map((failure) => applyClassify(settings, failure)),
           backoff(settings.backoff, reconnecting(emit), pageWakes$),
         ),
       ),

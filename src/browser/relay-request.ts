@@ -1,6 +1,6 @@
 import { catchError, defer, from, noop, type Observable, switchMap, throwError, timeout } from 'rxjs';
 import { fromFetch } from 'rxjs/fetch';
-import { relayError } from '../protocol/relay-failure.js';
+import { relayError } from '../protocol/failures/relay-error.js';
 import { pageGlobals } from './page-globals.js';
 import { type RelayFeedSettings, requestHeaders } from './relay-feed-options.js';
 

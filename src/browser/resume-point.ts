@@ -1,4 +1,4 @@
-import { tried } from '../protocol/tried.js';
+import { tryCall } from '../protocol/try-call.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 
 /** The point in the feed at which a client resumes. */
@@ -15,7 +15,7 @@ export interface ResumePoint {
 export const resumePoint = ({ url, resumeIn }: RelayFeedSettings): ResumePoint => {
   const key = `rx-trade-feed:${url}`;
   // Without a store that works, only resuming after a reload is lost.
-  const stored = tried(() => resumeIn?.getItem(key));
+  const stored = tryCall(() => resumeIn?.getItem(key));
   // An invalid id would make every request fail.
   let id = /^[\w.-]{1,120}$/.exec(stored ?? '')?.[0];
   return {
@@ -24,7 +24,7 @@ export const resumePoint = ({ url, resumeIn }: RelayFeedSettings): ResumePoint =
     reached: (next) => {
       if (next === '') return;
       id = next;
-      tried(() => resumeIn?.setItem(key, next));
+      tryCall(() => resumeIn?.setItem(key, next));
     },
   };
 };

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { type MonoTypeOperatorFunction, tap } from 'rxjs';
 import type { FeedEvent } from '../protocol/event.js';
-import { TradeFeedError } from '../protocol/failure.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { RelayActivity, RelayRefusal } from '../relay/index.js';
 
 /** Creates the logger of a feed. The context is `TradeFeed`, followed by the name of the feed if it has one. */

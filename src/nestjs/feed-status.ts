@@ -1,6 +1,6 @@
 import type { ConnectionStatus, StoppedStatus } from '../operators/connection-status.js';
-import { TradeFeedError } from '../protocol/failure.js';
-import { errorBy } from '../protocol/meaning.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { createFailure } from '../protocol/failures/meaning.js';
 
 /** The feed has no subscriber, so there is no connection. */
 export interface Idle {
@@ -23,7 +23,7 @@ export const idleNow = (): Idle => ({ state: 'idle', since: Date.now() });
 export const stoppedBy = (error: unknown): StoppedStatus => ({
   state: 'stopped',
   since: Date.now(),
-  failure: error instanceof TradeFeedError ? error : errorBy(applicationError, { stage: 'stream', cause: error }),
+  failure: error instanceof TradeFeedError ? error : createFailure(applicationError, { stage: 'stream', cause: error }),
 });
 
 const applicationError = {

@@ -1,4 +1,5 @@
-import type { FailureCode, TradeFeedError } from '../protocol/failure.js';
+import type { FailureCode } from '../protocol/failures/failure-code.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { durationMs, validated } from '../protocol/rules.js';
 import type { FeedStatus } from './feed-status.js';
 import type { TradeFeed } from './trade-feed.js';

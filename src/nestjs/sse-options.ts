@@ -1,5 +1,5 @@
 import { BadRequestException, ForbiddenException } from '@nestjs/common';
-import { aFunction, checkGiven, oneOf, type Rule, validated } from '../protocol/rules.js';
+import { aFunction, checkRequired, oneOf, type Rule, validated } from '../protocol/rules.js';
 import { type AllowedOrigins, checkCors, originsRule } from '../relay/cors.js';
 import type { RelayTopic } from '../relay/index.js';
 import { isPipelined, type SseRequest } from './sse-request.js';
@@ -40,7 +40,7 @@ export interface SseOptions {
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  */
 export const admission = (request: SseRequest, options: SseOptions): (() => void) => {
-  checkGiven(Object(options) as object, { authorize: rules.authorize });
+  checkRequired(Object(options) as object, { authorize: rules.authorize });
   const { allowOrigins = [] } = validated(options, rules);
   return () => {
     if (!checkCors(request, allowOrigins).isAllowed)

@@ -3,7 +3,7 @@ import type { LifecycleEvent } from '../protocol/event.js';
 import {
   aFunction,
   aScheduler,
-  checkGiven,
+  checkRequired,
   MAX_TIMER_MS,
   positiveCount,
   type Rule,
@@ -62,7 +62,7 @@ export const conflate = <E, K>(
   everyMs: number,
   options: ConflateOptions = {},
 ): OperatorFunction<E, Extract<NotInferred<E>, LifecycleEvent> | Conflated<ItemOf<NotInferred<E>>, K>> => {
-  checkGiven({ key, everyMs }, { key: aFunction, everyMs: aPeriod });
+  checkRequired({ key, everyMs }, { key: aFunction, everyMs: aPeriod });
   const { maxKeys, scheduler } = {
     ...defaults,
     ...validated(options, { maxKeys: positiveCount, scheduler: aScheduler }),

@@ -1,6 +1,6 @@
 import { distinctUntilChanged, filter, map, type Observable, scan } from 'rxjs';
 import type { LifecycleEvent } from '../protocol/event.js';
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { afterEvent, afterItem, noOutages, type Outages } from '../protocol/outage.js';
 import { frameOf, isLifecycle, timeOf } from './items/item.js';
 

@@ -1,5 +1,5 @@
 import { defer, type OperatorFunction, type SchedulerLike } from 'rxjs';
-import { aScheduler, checkGiven, positiveCount } from '../protocol/rules.js';
+import { aScheduler, checkRequired, positiveCount } from '../protocol/rules.js';
 import { CountWindowCollector } from './window/count-window-collector.js';
 import type { AccumulatedWindow, Accumulator, FeedWindow, WindowSource } from './window/feed-window.js';
 import { collect$ } from './timing/collect.js';
@@ -50,7 +50,7 @@ export function countWindow<E>(
   options?: CountWindowOptions,
 ): OperatorFunction<WindowSource<E>, FeedWindow<ItemOf<NotInferred<E>>>>;
 export function countWindow(n: number, options: CountWindowOptions = {}): OperatorFunction<unknown, unknown> {
-  checkGiven({ n }, { n: positiveCount });
+  checkRequired({ n }, { n: positiveCount });
   const { scheduler, contents } = resolveWindow(options, {}, { scheduler: aScheduler });
   return (source) =>
     defer(() =>

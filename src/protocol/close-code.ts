@@ -17,12 +17,12 @@ export const CloseCode = {
   clientTooSlow: 1013,
   /** Another valid connection of the user replaced this one: do not reconnect. */
   connectionReplaced: 4001,
-  /** Access expired or was revoked; the reason tells which. */
+  /** Access expired or was revoked: see the reason. */
   accessLost: 4003,
 } as const;
 export type CloseCode = (typeof CloseCode)[keyof typeof CloseCode];
 
-/** Names the close reasons of the service, word for word (contract, section 7.3). */
+/** Names the close reasons of the service, exactly as sent (contract, section 7.3). */
 export const CloseReason = {
   serverShutdown: 'server shutdown',
   serverPushOnly: 'server push only',
@@ -33,6 +33,6 @@ export const CloseReason = {
 } as const;
 export type CloseReason = (typeof CloseReason)[keyof typeof CloseReason];
 
-/** Tells whether a close reason is one of the service's own words. */
+/** Returns whether a close reason is one of the contract. */
 export const isCloseReason = (reason: string): reason is CloseReason =>
   (Object.values(CloseReason) as string[]).includes(reason);

@@ -1,8 +1,8 @@
 import type { Gap, LifecycleEvent, RelayedEvent } from './event.js';
 import type { Feed } from './feed.js';
 import { type AnyFrame, Frame } from './frame.js';
-import type { LoggedValue } from './present.js';
-import { readFailure } from './read-failure.js';
+import type { LoggedValue } from './snapshot.js';
+import { checkFields, readFailure } from './failures/read-failure.js';
 import type { RelayedValue } from './relayed-value.js';
 
 /**
@@ -44,7 +44,7 @@ export type LineFields = Readonly<Record<string, unknown>>;
 /**
  * Parses a line as JSON.
  *
- * @throws TypeError that does not show the line, as the message of a SyntaxError does: the line may hold a payload
+ * @throws TypeError that does not show the line, as the message of a SyntaxError does: the line may contain a payload
  */
 export const parseLine = (line: string): unknown => {
   try {
@@ -59,37 +59,32 @@ export const parseLine = (line: string): unknown => {
  *
  * @param shiftMs - how far the clock of this machine is ahead of the writer's: it is added to all times
  * @returns `undefined` for a type that this version does not know
- * @throws TypeError that says what is wrong, and never shows the payload
+ * @throws SyntaxError for a line that is not JSON, TypeError for a line that is not an event
  */
 export const readEventLine = (line: string, shiftMs: number): Received | undefined => {
-  const fields = parseLine(line) as LineFields & { readonly type: unknown };
-  switch (fields.type) {
-    case 'frame':
-      return readFrame(fields, bytesReader, shiftMs);
-    case 'gap':
-      return readGap(fields, shiftMs);
-    case 'disconnected':
-    case 'stopped':
-      return { ...shifted(fields, shiftMs), failure: readFailure(fields['failure'], shiftMs) } as Received;
-    case 'value':
-      check('value' in fields, 'it has no `value`');
-      return shifted(fields, shiftMs) as unknown as Received;
-    case 'opened':
-    case 'reconnecting':
-    case 'ticket-requested':
-    case 'ticket-issued':
-    case 'watermark':
-      return shifted(fields, shiftMs) as unknown as Received;
-    default:
-      return undefined;
-  }
+  const fields = JSON.parse(line) as LineFields & { readonly type: Received['type'] };
+  const { type, at, failure } = fields;
+  if (type === 'frame') return readFrame(fields, bytesReader, shiftMs);
+  if (type === 'gap') return readGap(fields, shiftMs);
+  if (!timedTypes.includes(type)) return undefined;
+  checkFields(isNumber(at) && (type !== 'value' || 'value' in fields), type);
+  const event = { ...fields, at: at + shiftMs } as unknown as Received;
+  return type === 'disconnected' || type === 'stopped'
+    ? ({ ...event, failure: readFailure(failure, shiftMs) } as Received)
+    : event;
 };
+
+/** The types of lines with an `at`. */
+const timedTypes: readonly Received['type'][] = [
+  ...(['opened', 'disconnected', 'stopped', 'reconnecting'] as const),
+  ...(['ticket-requested', 'ticket-issued', 'watermark', 'value'] as const),
+];
 
 /**
  * Reads the fields of a frame's line.
  *
  * @param shiftMs - see {@link readEventLine}
- * @throws TypeError that says what is wrong
+ * @throws TypeError if a field is missing or wrong
  */
 export const readFrame = <Data extends Uint8Array>(
   { feed, connection, receivedAt, isBinary, encoding, data }: LineFields,
@@ -103,7 +98,7 @@ export const readFrame = <Data extends Uint8Array>(
     typeof isBinary === 'boolean' &&
     (encoding === 'utf8' || encoding === 'base64') &&
     typeof data === 'string';
-  check(isValid, 'a field of the frame is missing or wrong');
+  checkFields(isValid, 'frame');
   return new Frame(feed as Feed, payload[encoding](data), isBinary, receivedAt + shiftMs, connection);
 };
 
@@ -111,30 +106,20 @@ export const readFrame = <Data extends Uint8Array>(
  * Reads the fields of a gap's line.
  *
  * @param shiftMs - see {@link readEventLine}
- * @throws TypeError that says what is wrong
+ * @throws TypeError if a field is missing or wrong
  */
 export const readGap = (fields: LineFields, shiftMs = 0): Gap => {
   const { from, to, durationMs, failure } = fields;
-  check(isNumber(from) && isNumber(to) && isNumber(durationMs), 'a time of the gap is missing or wrong');
-  const read = { ...fields, type: 'gap', from: from + shiftMs, to: to + shiftMs, durationMs } as const;
-  return { ...read, failure: readFailure(failure, shiftMs) };
-};
-
-const shifted = <F extends LineFields>(fields: F, shiftMs: number): F => {
-  const { at } = fields;
-  check(isNumber(at), 'the time of the event is missing or wrong');
-  return { ...fields, at: at + shiftMs };
+  checkFields(isNumber(from) && isNumber(to) && isNumber(durationMs), 'gap');
+  const times = { from: from + shiftMs, to: to + shiftMs, durationMs };
+  return { ...fields, type: 'gap', ...times, failure: readFailure(failure, shiftMs) };
 };
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 
-const check: (isValid: boolean, otherwise: string) => asserts isValid = (isValid, otherwise) => {
-  if (!isValid) throw new TypeError(otherwise);
-};
-
 const encoder = new TextEncoder();
 
-/** Reads payloads with what every runtime has. Each payload has a separate buffer. */
+/** Reads payloads with the functions of every runtime. Each payload has a separate buffer. */
 export const bytesReader: PayloadReader<Uint8Array> = {
   utf8: (text) => encoder.encode(text),
   base64: (text) => {

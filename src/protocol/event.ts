@@ -1,4 +1,5 @@
-import type { TradeFeedError, Verdict } from './failure.js';
+import type { Verdict } from './failures/failure-code.js';
+import type { TradeFeedError } from './failures/trade-feed-error.js';
 import type { Feed } from './feed.js';
 import type { AnyFrame, Frame } from './frame.js';
 
@@ -7,7 +8,7 @@ export interface TicketRequested {
   readonly type: 'ticket-requested';
   /** When, in epoch ms. */
   readonly at: number;
-  /** The feed that is asked for. */
+  /** The requested feed. */
   readonly feed: Feed;
 }
 
@@ -28,16 +29,16 @@ export interface Opened {
   /** When, in epoch ms. */
   readonly at: number;
   readonly feed: Feed;
-  /** Which connection of this subscription: 1, 2, … */
+  /** The number of the connection within this subscription: 1, 2, … */
   readonly connection: number;
 }
 
-/** An attempt ended, whether or not it had opened a connection, and another one follows. */
+/** An attempt ended, with or without an open connection, and another one follows. */
 export interface Disconnected {
   readonly type: 'disconnected';
   /** When, in epoch ms. */
   readonly at: number;
-  /** What ended it; `failure.stage` is `stream` when a connection was open. */
+  /** The failure that ended it. `failure.stage` is `stream` if a connection was open. */
   readonly failure: TradeFeedError;
 }
 
@@ -48,19 +49,19 @@ export interface Reconnecting {
   readonly at: number;
   /** How long the wait is, in ms. */
   readonly delayMs: number;
-  /** Which reconnect this is since the last stable connection: 1, 2, … */
+  /** The number of this reconnect since the last stable connection: 1, 2, … */
   readonly attempt: number;
-  /** What the failure asked for. */
+  /** The verdict of the failure. */
   readonly verdict: Verdict;
 }
 
 /**
  * Frames may be missing here: the service replays nothing (contract, section 6). Emitted after `opened` and before the first
- * frame of the new connection, never before the first connection. Over a relay, and out of a worker, also where frames had to go by.
+ * frame of the new connection, never before the first connection. A relay and a worker also emit it where they had to drop frames.
  */
 export interface Gap {
   readonly type: 'gap';
-  /** The end of the last open connection, in epoch ms; for a stalled one, when it was last heard. */
+  /** The end of the last open connection, in epoch ms; for a stalled one, when the last bytes arrived. */
   readonly from: number;
   /** The opening of this connection, in epoch ms. */
   readonly to: number;
@@ -68,7 +69,7 @@ export interface Gap {
   readonly durationMs: number;
   /** The failure that began the outage. */
   readonly failure: TradeFeedError;
-  /** How many frames are missing, where that is known: of what a relay or a worker let go by, never of an outage of the service. */
+  /** How many frames are missing. Known for frames that a relay or a worker dropped, never for an outage of the service. */
   readonly missed?: number;
 }
 
@@ -86,8 +87,8 @@ export interface Stopped {
 
 /**
  * All events before `at` were emitted. Sources that delay frames emit it: a relay and a worker send it with each batch, and at least every
- * quarter of a second on a quiet feed. Only watermarks close the windows over such a source. A feed that is received directly emits
- * none, and `tradeFeed$` and `frames()` never show it.
+ * quarter of a second on a quiet feed. Only watermarks close the windows over such a source. A direct feed emits no watermarks, and
+ * `tradeFeed$` and `frames()` never emit them.
  *
  * A custom source that delays frames should emit it as well.
  */
@@ -97,7 +98,7 @@ export interface Watermark {
   readonly at: number;
 }
 
-/** Everything but the frames. */
+/** Every event except frames. */
 export type LifecycleEvent =
   TicketRequested | TicketIssued | Opened | Disconnected | Reconnecting | Gap | Stopped | Watermark;
 

@@ -1,9 +1,10 @@
 import * as t from 'io-ts';
+import { oneOf, validated } from './rules.js';
 
 /**
  * Names a feed of the service: `market` (the default) or `raw` (contract, section 2.2).
  *
- * The value is an io-ts codec, the type is the union of its two words.
+ * The value is an io-ts codec. The type is the union of both names.
  *
  * @example
  * ```ts
@@ -17,3 +18,8 @@ export type Feed = t.TypeOf<typeof Feed>;
 
 /** Lists the feeds, the default first. */
 export const feeds = Object.keys(Feed.keys) as readonly Feed[];
+
+/** Throws a `TradeFeedError` with code `invalid-options` for a value that is not a feed. */
+export const checkFeed = (feed: unknown): void => {
+  validated({ feed }, { feed: oneOf(...feeds) });
+};

@@ -3,8 +3,8 @@ import type { Feed } from './feed.js';
 /**
  * One frame of the feed, exactly as the service pushed it (contract, section 6).
  *
- * The payload is opaque: nothing is parsed before `text()` or `json()` is called, and neither result is kept.
- * `data` is a view of the buffer that it was read into: copy it (`Buffer.from(frame.data)`) before you store frames. An operator that holds a
+ * The payload is opaque: nothing is parsed before `text()` or `json()` is called, and their results are not cached.
+ * `data` is a view of the read buffer: copy it (`Buffer.from(frame.data)`) before you store frames. An operator that holds a
  * frame after its event-loop turn does this for you: it sets `data` to a Buffer of the same bytes that no other frame shares.
  *
  * @example
@@ -24,11 +24,11 @@ export class Frame<Data extends Uint8Array = Buffer> {
   declare readonly isBinary: boolean;
   /** When its bytes were read, in epoch ms. */
   declare readonly receivedAt: number;
-  /** Which connection of this subscription it came over: 1, 2, … */
+  /** The number of its connection within this subscription: 1, 2, … */
   declare readonly connection: number;
   readonly #isAscii: boolean | undefined;
 
-  /** @param isAscii - whether `data` is known to hold ASCII alone: it is read faster then */
+  /** @param isAscii - whether all bytes of `data` are known to be ASCII, which makes `text()` faster */
   constructor(feed: Feed, data: Data, isBinary: boolean, receivedAt: number, connection: number, isAscii?: boolean) {
     this.#isAscii = isAscii;
     this.feed = feed;
@@ -38,25 +38,25 @@ export class Frame<Data extends Uint8Array = Buffer> {
     this.connection = connection;
   }
 
-  /** Reads the payload as UTF-8. */
+  /** Decodes the payload as UTF-8. */
   text(): string {
     const data: Uint8Array = this.data;
-    // What is no Buffer would list its numbers.
-    return data.toString === listed
+    // `Uint8Array.toString()` prints numbers, so decode instead.
+    return data.toString === printNumbers
       ? decoder.decode(data)
       : (data as Buffer).toString(this.#isAscii ? 'latin1' : 'utf8');
   }
 
-  /** Reads the payload as JSON; throws a `SyntaxError` when it is none. */
+  /** Parses the payload as JSON. Throws a `SyntaxError` if it is not JSON. */
   json(): unknown {
     return JSON.parse(this.text());
   }
 }
 
-// eslint-disable-next-line @typescript-eslint/unbound-method -- to be compared, not called
-const listed = Uint8Array.prototype.toString;
-// A byte order mark is part of the payload, as it is in a Buffer.
+// eslint-disable-next-line @typescript-eslint/unbound-method -- compared, not called
+const printNumbers = Uint8Array.prototype.toString;
+// A byte order mark is part of the payload, as in a Buffer.
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** A frame, wherever it came from. */
+/** A frame of any source: the service, a relay, a recording. */
 export type AnyFrame = Frame<Uint8Array>;

@@ -1,3 +1,3 @@
-/** Tells whether a URL points at this machine, the only place where a connection without TLS is accepted. */
+/** Returns whether a URL points at this machine. Only there a connection without TLS is accepted. */
 export const isLoopback = (url: URL): boolean =>
   url.hostname === 'localhost' || url.hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(url.hostname);

@@ -1,10 +1,13 @@
 import type { Gap, LifecycleEvent, Watermark } from './event.js';
-import type { FailureCode, TradeFeedError } from './failure.js';
-import { errorBy, type Meaning } from './meaning.js';
+import type { FailureCode } from './failures/failure-code.js';
+import type { TradeFeedError } from './failures/trade-feed-error.js';
+import { subscribedAgain } from './failures/client-meanings.js';
+import { createFailure } from './failures/meaning.js';
+import { createGap } from './gap.js';
 
 /** A time without an open connection that is not over. */
 export interface Outage {
-  /** The end of the last open connection, in epoch ms; for a stalled one, the time of its last sign of life. */
+  /** The end of the last open connection, in epoch ms; for a stalled one, when the last bytes arrived. */
   readonly from: number;
   /** The failure that began it. */
   readonly failure: TradeFeedError;
@@ -18,7 +21,7 @@ export interface Outages {
   readonly hasOpened: boolean;
   /** The outage that is not over; `undefined` while a connection is open, and before the first one. */
   readonly current: Outage | undefined;
-  /** The gap of the outage that ended with the last event, an `opened`. The `gap` event that may follow it takes its place. */
+  /** The gap of the outage that ended with the last event, an `opened`. A `gap` event that follows replaces it. */
   readonly unconfirmed: Gap | undefined;
   /** The gaps that are known since the last event. */
   readonly gaps: readonly Gap[];
@@ -38,12 +41,12 @@ export const noOutages: Outages = Object.freeze({
  * Folds an event of a feed into its outages. Pure; every operator, the relay and the recorder use it.
  *
  * An outage begins with the end of an open connection, and ends with the next `opened`. It has one gap: the `gap` event
- * that the source emits after `opened`. If it emits none, as in a new subscription (`retry`, `repeat`), the gap is made here.
+ * that the source emits after `opened`. If the source emits none, as in a new subscription (`retry`, `repeat`), the gap is created here.
  *
- * @param heardAt - the time of the newest frame or event before this one, in epoch ms: the begin of an outage without any event
+ * @param heardAt - the time of the newest frame or event before this one, in epoch ms: the start of an outage without any event
  */
 export const afterEvent = (before: Outages, event: LifecycleEvent, heardAt: number | undefined): Outages => {
-  // It says nothing of the connection, and a batch of a relay may end between an `opened` and its `gap`.
+  // It does not concern the connection, and a batch of a relay may end between an `opened` and its `gap`.
   if (event.type === 'watermark') return before.gaps.length === 0 ? before : { ...before, gaps: none };
   const after = step(before, event, heardAt);
   const { unconfirmed } = before;
@@ -51,14 +54,14 @@ export const afterEvent = (before: Outages, event: LifecycleEvent, heardAt: numb
   return { ...after, gaps: [unconfirmed, ...after.gaps] };
 };
 
-/** Returns whether only the connection to a relay is down: the relay holds the frames of that time, or says by a `gap` that it does not. */
+/** Returns whether only the connection to a relay is down. The relay holds the frames of that time, or reports a `gap`. */
 export const isOfRelay = ({ failure, hasStopped }: Outage): boolean => !hasStopped && relayCodes.has(failure.code);
 
 const relayCodes: ReadonlySet<FailureCode> = new Set([
   ...(['relay-lost', 'relay-stalled', 'invalid-relay-data', 'relay-closing', 'relay-session-ended'] as const),
 ]);
 
-/** Folds an item in: a frame, or a value made of one. It shows that a connection is open, also where the events were filtered out. */
+/** Folds in an item: a frame, or a value created from one. It shows that a connection is open, also if the events were filtered out. */
 export const afterItem = (before: Outages, time: number): Outages => {
   const { current, unconfirmed, gaps, hasOpened } = before;
   if (hasOpened && current === undefined && unconfirmed === undefined && gaps.length === 0) return before;
@@ -73,11 +76,8 @@ export const stoppedAt = (from: number, failure: TradeFeedError): Outages => ({
   current: { from, failure, hasStopped: true },
 });
 
-/** Makes the gap of an outage that ends at a time, or is known until then. */
-export const gapUntil = ({ from: begin, failure }: Outage, to: number): Gap => {
-  const from = Math.min(begin, to);
-  return { type: 'gap', from, to, durationMs: to - from, failure };
-};
+/** Creates the gap of an outage up to a time: its end, or the last time that is known. */
+export const gapUntil = ({ from, failure }: Outage, to: number): Gap => createGap(from, to, failure);
 
 const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, heardAt: number | undefined): Outages => {
   const { hasOpened, current } = before;
@@ -87,19 +87,19 @@ const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, heardA
     case 'reconnecting':
       return unchanged;
     case 'ticket-requested':
-      return { ...unchanged, current: current ?? begunAgain(before, heardAt) };
+      return { ...unchanged, current: current ?? subscribedAgainAfter(before, heardAt) };
     case 'disconnected': {
       if (current !== undefined || event.failure.stage !== 'stream') return unchanged;
-      return { ...unchanged, hasOpened: true, current: outageBy(event.failure) };
+      return { ...unchanged, hasOpened: true, current: outageFrom(event.failure) };
     }
     case 'stopped': {
       const isBegin = hasOpened || event.failure.stage === 'stream';
-      const outage = current ?? (isBegin ? outageBy(event.failure) : undefined);
+      const outage = current ?? (isBegin ? outageFrom(event.failure) : undefined);
       return { ...unchanged, hasOpened: isBegin, current: outage && { ...outage, hasStopped: true } };
     }
     case 'opened': {
       const opened: Outages = { ...unchanged, hasOpened: true, current: undefined };
-      const outage = current ?? begunAgain(before, heardAt);
+      const outage = current ?? subscribedAgainAfter(before, heardAt);
       return outage === undefined || isOfRelay(outage)
         ? opened
         : { ...opened, unconfirmed: gapUntil(outage, event.at) };
@@ -112,17 +112,14 @@ const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, heardA
   }
 };
 
-const outageBy = (failure: TradeFeedError): Outage => ({ from: failure.endedAt, failure, hasStopped: false });
+const outageFrom = (failure: TradeFeedError): Outage => ({ from: failure.endedAt, failure, hasStopped: false });
 
-/** The outage of a feed that is subscribed to again and has emitted no event when it ended: `repeat`, `concat`, `switchMap`. */
-const begunAgain = ({ hasOpened }: Outages, heardAt: number | undefined): Outage | undefined => {
+/** The outage between two subscriptions, if the first one ended without an event: `repeat`, `concat`, `switchMap`. */
+const subscribedAgainAfter = ({ hasOpened }: Outages, heardAt: number | undefined): Outage | undefined => {
   if (!hasOpened || heardAt === undefined) return undefined;
-  return { from: heardAt, failure: errorBy(subscribedAgain, { stage: 'stream', endedAt: heardAt }), hasStopped: true };
-};
-
-const subscribedAgain: Meaning = {
-  code: 'connection-closed',
-  verdict: 'backoff',
-  meaning: 'The feed ended, and was subscribed to again.',
-  advice: 'Nothing to do: the frames of that time are missing.',
+  return {
+    from: heardAt,
+    failure: createFailure(subscribedAgain, { stage: 'stream', endedAt: heardAt }),
+    hasStopped: true,
+  };
 };

@@ -1,7 +1,7 @@
 /**
- * Makes a text of somebody else harmless in a log and on a terminal: control characters become pictures (`␛`), what has none becomes `�`.
+ * Makes foreign text safe for a log and a terminal. Control characters become pictures (`␛`), or `�` if there is no picture.
  *
- * Without this a feed or a close reason could begin a line of its own, move the cursor, set the title, or turn the text around.
+ * Without it, a payload or a close reason could start a new line, move the cursor, set the title, or reverse the text.
  */
 export const printable = (text: string): string =>
   text

@@ -1,5 +1,5 @@
 /**
- * A value that an operator on the server made of the feed, received over a relay (`select`).
+ * A value that an operator on the server created from the feed, received over a relay (`select`).
  *
  * @example
  * ```ts
@@ -18,13 +18,13 @@
  */
 export interface RelayedValue<T> {
   readonly type: 'value';
-  /** The time of the value in epoch ms: of its frame, of the end of its window; else of the event that it was made of. It never goes back. */
+  /** In epoch ms: the time of the frame, or the end of the window, or the time of the event that caused the value. It never decreases. */
   readonly at: number;
-  /** What the operator emitted, as JSON has it. A class of the server is a plain object here. */
+  /** The value that the operator emitted, after JSON: an instance of a class is a plain object here. */
   readonly value: T;
 }
 
-/** Tells a value that came over a relay from frames, events and other items. */
+/** Returns whether a value is a {@link RelayedValue}, not a frame, an event or another item. */
 export const isRelayedValue = (value: unknown): value is RelayedValue<unknown> => {
   const { type, at } = Object(value) as Partial<Record<'type' | 'at', unknown>>;
   return type === 'value' && typeof at === 'number' && Object.hasOwn(value as object, 'value');

@@ -1,26 +1,26 @@
-import type { TradeFeedError } from './failure.js';
-import { errorBy } from './meaning.js';
-import { invalidOptions } from './own-meanings.js';
+import type { TradeFeedError } from './failures/trade-feed-error.js';
+import { createFailure } from './failures/meaning.js';
+import { invalidOptions } from './failures/client-meanings.js';
 
-/** What an option must be: the check, and the same in words. */
+/** A rule for an option: the check, and its description. */
 export interface Rule {
   readonly allowed: string;
-  /** The error must not show what was given. */
+  /** The error must not show the value. */
   readonly isSecret?: true;
   readonly is: (value: unknown) => boolean;
 }
 
-/** The longest wait that a timer keeps: beyond 2^31-1 ms Node fires at once. */
+/** The longest delay of a timer. Node fires at once for a delay above 2^31-1 ms. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Clamps a wait to what a timer keeps. */
+/** Limits a wait to the longest delay of a timer. */
 export const clampMs = (ms: number): number => Math.min(ms, MAX_TIMER_MS);
 
 const isNumber = (value: unknown): value is number => typeof value === 'number' && !Number.isNaN(value);
 
-/** A wait that may be none. */
+/** A wait in ms, which may be 0. */
 export const durationMs: Rule = { allowed: 'a number of ms, 0 or more', is: (v) => isNumber(v) && v >= 0 };
-/** A wait that must be one. */
+/** A wait in ms above 0. */
 export const positiveMs: Rule = { allowed: 'a number of ms above 0', is: (v) => isNumber(v) && v > 0 };
 /** An object. */
 export const anObject: Rule = { allowed: 'an object', is: (v) => typeof v === 'object' && v !== null };
@@ -38,40 +38,40 @@ export const positiveCount: Rule = {
   allowed: 'a whole number, 1 or more',
   is: (v) => Number.isSafeInteger(v) && (v as number) >= 1,
 };
-/** A count that may be without end. */
+/** A count that may be Infinity. */
 export const aCount = (least: number): Rule => ({
   allowed: `a whole number, ${least} or more, or Infinity`,
   is: (v) => v === Infinity || (Number.isInteger(v) && (v as number) >= least),
 });
-/** What keeps the time. */
+/** An RxJS scheduler. */
 export const aScheduler: Rule = objectWith('schedule', 'an RxJS scheduler');
-/** One of the given words. */
+/** One of these words. */
 export const oneOf = (...words: readonly string[]): Rule => ({
   allowed: words.map((word) => `'${word}'`).join(' or '),
   is: (v) => words.includes(v as string),
 });
 
-/** Makes the error for bad options; it shows a number or a boolean that was given, never a text, which might be a key. */
+/** Creates the error for an invalid option. It shows a wrong number or boolean, but never a string, which might be a key. */
 export const invalidOption = (name: string, allowed: string, value?: unknown): TradeFeedError => {
   const got = isNumber(value) || typeof value === 'boolean' ? `, got ${value}` : '';
-  return errorBy(invalidOptions, { stage: 'ticket', detail: `\`${name}\` must be ${allowed}${got}` });
+  return createFailure(invalidOptions, { stage: 'ticket', option: name, detail: `must be ${allowed}${got}` });
 };
 
 type Defined<T> = { readonly [Name in keyof T]: Exclude<T[Name], undefined> };
 
 /**
- * Drops what is `undefined` and holds the rest against the rules.
+ * Checks options against rules, and returns those that are not `undefined`.
  *
- * @param prefix - put before each name in the error, for a nested object
+ * @param prefix - precedes each name in the error, for a nested object
  * @throws TradeFeedError with code `invalid-options`, naming the first option that is unknown or wrong
  */
 export const validated = <T extends object>(
-  given: T,
+  options: T,
   rules: Readonly<Record<keyof T & string, Rule>>,
   prefix = '',
 ): Defined<T> => {
-  if (!anObject.is(given)) throw invalidOption(prefix.slice(0, -1) || 'options', 'an object');
-  const entries = Object.entries(given).filter(([, value]) => value !== undefined);
+  if (!anObject.is(options)) throw invalidOption(prefix.slice(0, -1) || 'options', 'an object');
+  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
   for (const [name, value] of entries) {
     const rule: Rule | undefined = Object.hasOwn(rules, name) ? rules[name as keyof T & string] : undefined;
     if (rule === undefined)
@@ -81,9 +81,9 @@ export const validated = <T extends object>(
   return Object.fromEntries(entries) as Defined<T>;
 };
 
-/** Checks what must be given; throws a `TradeFeedError` with code `invalid-options`, naming the first that is missing or wrong. */
-export const checkGiven = (given: object, rules: Readonly<Record<string, Rule>>): void => {
-  const values = given as Readonly<Record<string, unknown>>;
+/** Checks required values. Throws a `TradeFeedError` with code `invalid-options` for the first one that is missing or wrong. */
+export const checkRequired = (required: object, rules: Readonly<Record<string, Rule>>): void => {
+  const values = required as Readonly<Record<string, unknown>>;
   for (const [name, { allowed, is }] of Object.entries(rules))
     if (!is(values[name])) throw invalidOption(name, allowed, values[name]);
 };

@@ -1,8 +1,8 @@
 /**
  * Wraps an API key or a ticket so that it cannot be printed by accident.
  *
- * String conversion, `JSON.stringify`, `util.inspect` and every property listing show `[secret]`; only {@link Secret.reveal}
- * gives the value. The library sends it in two places: the `X-API-Key` header of the ticket request and the `Authorization`
+ * String conversion, `JSON.stringify`, `util.inspect` and every property listing show `[secret]`. Only {@link Secret.reveal}
+ * returns the value. The library sends it in two places: the `X-API-Key` header of the ticket request and the `Authorization`
  * header of the handshake (contract, section 5).
  *
  * @example
@@ -15,45 +15,45 @@
 export class Secret {
   readonly #value: string;
 
-  /** @throws TypeError when the value could not be sent as a credential: no text, empty, or not visible ASCII */
+  /** @throws TypeError if the value cannot be sent as a credential: not a string, empty, or not visible ASCII */
   constructor(value: string) {
     if (!isCredential(value)) throw new TypeError('A secret must be one or more visible ASCII characters.');
     this.#value = value;
   }
 
-  /** Gives the wrapped value. */
+  /** Returns the wrapped value. */
   reveal(): string {
     return this.#value;
   }
 
-  /** Gives `[secret]`. */
+  /** Returns `[secret]`. */
   toString(): string {
     return '[secret]';
   }
 
-  /** Gives `[secret]`. */
+  /** Returns `[secret]`. */
   toJSON(): string {
     return '[secret]';
   }
 
-  /** Gives `[secret]`, for `util.inspect`. */
+  /** Returns `[secret]`, for `util.inspect`. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return '[secret]';
   }
 }
 
-/** Hides secrets in a text that somebody else wrote: a close reason, the message of a network error. */
+/** Creates a function that hides secrets in foreign text: a close reason, the message of a network error. */
 export const redactor = (...secrets: readonly unknown[]): ((text: string) => string) => {
-  const known = secrets.filter((secret) => secret instanceof Secret).map((secret) => secret.reveal());
-  if (known.length === 0) return (text) => text;
-  // The longest first: of a ticket that begins with the key no part shall be left.
-  const either = known.sort((a, b) => b.length - a.length).map(byTheLetter);
-  // Without regard to case: a host name is told in lower case.
-  const everywhere = new RegExp(either.join('|'), 'gi');
-  return (text) => text.replace(everywhere, '[secret]');
+  const values = secrets.filter((secret) => secret instanceof Secret).map((secret) => secret.reveal());
+  if (values.length === 0) return (text) => text;
+  // The longest first: if a ticket begins with the key, the whole ticket must be hidden.
+  const patterns = values.sort((a, b) => b.length - a.length).map(escapePattern);
+  // Case is ignored, because errors report host names in lower case.
+  const anySecret = new RegExp(patterns.join('|'), 'gi');
+  return (text) => text.replace(anySecret, '[secret]');
 };
 
-const byTheLetter = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+const escapePattern = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
-/** Tells whether a text can be sent as a credential in an HTTP header: one or more visible ASCII characters (RFC 9110, 5.5). */
+/** Returns whether a value can be sent as a credential in an HTTP header: one or more visible ASCII characters (RFC 9110, 5.5). */
 export const isCredential = (text: unknown): text is string => typeof text === 'string' && /^[\x21-\x7e]+$/.test(text);

@@ -4,7 +4,7 @@ import * as t from 'io-ts';
 import { Feed } from './feed.js';
 import { isLoopback } from './loopback.js';
 import { isCredential, redactor, Secret } from './secret.js';
-import { tried } from './tried.js';
+import { tryCall } from './try-call.js';
 
 /** The credential of exactly one WebSocket handshake (contract, section 2.1): the fields of the wire, the secret wrapped. */
 export interface Ticket {
@@ -17,19 +17,19 @@ export interface Ticket {
   readonly wss_url: string;
   /** The feed that the service selected. */
   readonly feed: Feed;
-  /** The subprotocol that the handshake must ask for. */
+  /** The subprotocol that the handshake must request. */
   readonly subprotocol: string;
   /**
-   * When the ticket runs out, in ms on this process's monotonic clock (`performance.now()`). Not a field of the wire:
-   * `requestTicket` works it out as `expires_at` minus the `Date` of the response. Absent: no such deadline is known, or that `Date` is wrong
-   * (it leaves a ticket that was just issued no time to live).
+   * When the ticket expires, in ms on this process's monotonic clock (`performance.now()`). Not a field of the wire:
+   * `requestTicket` adds the lifetime, `expires_at` minus the `Date` of the response, to the time of the request. Absent if there is no `Date`,
+   * or if the lifetime is not positive: a new ticket cannot be expired, so that `Date` is wrong.
    */
   readonly deadlineMs?: number;
-  /** Hides the ticket, and the key that it was issued for, in a text of the service. Not a field of the wire. */
+  /** Hides the ticket and its API key in a text of the service. Not a field of the wire. */
   readonly redact?: (text: string) => string;
 }
 
-/** Gives what hides the secrets of a ticket in a text of the service. */
+/** Returns a function that hides the secrets of a ticket in a text of the service. */
 export const redactorOf = ({ ticket, redact = redactor(ticket) }: Ticket): ((text: string) => string) => redact;
 
 /** The JSON object of the ticket response (contract, section 2.1). */
@@ -49,7 +49,7 @@ const secret = new t.Type<Secret, string>(
   (a) => a.reveal(),
 );
 
-const stringThat = (name: string, is: (text: string) => boolean): t.Type<string> =>
+const stringType = (name: string, is: (text: string) => boolean): t.Type<string> =>
   new t.Type<string>(
     name,
     (u): u is string => typeof u === 'string' && is(u),
@@ -57,10 +57,10 @@ const stringThat = (name: string, is: (text: string) => boolean): t.Type<string>
     t.identity,
   );
 
-// RFC 3339, 5.6; a leap second (:60) is a legal timestamp that Date.parse does not know.
+// RFC 3339, 5.6. A leap second (:60) is valid, but `Date.parse` rejects it.
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:(?:[0-5]\d|60)(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
 
-/** Reads an RFC 3339 timestamp as epoch ms; `NaN` when it is none. */
+/** Parses an RFC 3339 timestamp as epoch ms. Returns `NaN` for any other text. */
 export const parseTimestamp = (text: string): number =>
   rfc3339.test(text) ? Date.parse(text.toUpperCase().replace(/:60(?=[.Z+-])/, ':59')) : NaN;
 
@@ -68,7 +68,7 @@ export const parseTimestamp = (text: string): number =>
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 const isSocketUrl = (text: string): boolean => {
-  const url = /\s/.test(text) ? undefined : tried(() => new URL(text));
+  const url = /\s/.test(text) ? undefined : tryCall(() => new URL(text));
   return (
     url !== undefined &&
     (url.protocol === 'wss:' || (url.protocol === 'ws:' && isLoopback(url))) &&
@@ -81,8 +81,8 @@ const isSocketUrl = (text: string): boolean => {
 /**
  * Decodes the body of a ticket response (contract, section 2.1), wraps the secret and drops unknown fields.
  *
- * `wss_url` must be a `wss:` address (`ws:` for a loopback host alone) without credentials or fragment; `subprotocol` a
- * token of RFC 9110; `expires_at` an RFC 3339 timestamp. Encoding gives the wire's object back, with the ticket in plain.
+ * `wss_url` must be a `wss:` address (`ws:` only for a loopback host) without credentials or fragment; `subprotocol` a
+ * token of RFC 9110; `expires_at` an RFC 3339 timestamp. Encoding returns the object of the wire, with the ticket in plain text.
  *
  * @example
  * ```ts
@@ -95,22 +95,22 @@ export const Ticket: t.Type<Ticket, WireTicket, unknown> = t.exact(
   t.type({
     ticket: secret,
     token_type: t.literal('Bearer'),
-    expires_at: stringThat('Timestamp', (text) => !Number.isNaN(parseTimestamp(text))),
-    wss_url: stringThat('WssUrl', isSocketUrl),
+    expires_at: stringType('Timestamp', (text) => !Number.isNaN(parseTimestamp(text))),
+    wss_url: stringType('WssUrl', isSocketUrl),
     feed: Feed,
-    subprotocol: stringThat('Subprotocol', (text) => token.test(text)),
+    subprotocol: stringType('Subprotocol', (text) => token.test(text)),
   }),
   'Ticket',
 );
 
-/** Names the fields that a decoding found wrong (`body` when the value is no object); never their values. */
+/** Returns the names of the invalid fields (`body` if the value is not an object), never their values. */
 export const invalidFields = (decoded: E.Either<t.Errors, unknown>): readonly string[] =>
   E.isRight(decoded) ? [] : [...new Set(decoded.left.map(({ context }) => context[1]?.key || 'body'))];
 
 /**
- * Reads the body of a ticket response; gives the ticket, or words for what is wrong with it.
+ * Parses the body of a ticket response. Returns the ticket, or a description of the error.
  *
- * The words never quote the body, as `JSON.parse` and io-ts would: it may hold a ticket.
+ * The description never quotes the body, as `JSON.parse` and io-ts would: the body may contain a ticket.
  */
 export const parseTicket = (body: string): Ticket | string => {
   const decoded = pipe(

@@ -1,6 +1,6 @@
 import { defer, identity, merge, type MonoTypeOperatorFunction, type Observable, Subject, tap } from 'rxjs';
 import type { LifecycleEvent } from '../protocol/event.js';
-import { TradeFeedError } from '../protocol/failure.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Reconnect } from './policy.js';
 
 /** Emits a lifecycle event of a feed. */

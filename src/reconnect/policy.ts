@@ -1,7 +1,7 @@
 import { asapScheduler, type SchedulerLike } from 'rxjs';
-import { TradeFeedError } from '../protocol/failure.js';
-import { errorBy } from '../protocol/meaning.js';
-import { retriesExhausted } from '../protocol/own-meanings.js';
+import { copyFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { createFailure } from '../protocol/failures/meaning.js';
+import { retriesExhausted } from '../protocol/failures/client-meanings.js';
 import {
   aCount,
   aFunction,
@@ -108,7 +108,9 @@ export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined
   if (!(error instanceof TradeFeedError)) return { stop: error };
   // A failure that a relay sent can have a `previous` already.
   const failure =
-    last && !error.previous ? error.with({ previous: last.failure.with({ previous: undefined }) }) : error;
+    last && !error.previous
+      ? copyFailure(error, { previous: copyFailure(last.failure, { previous: undefined }) })
+      : error;
   if (failure.verdict === 'stop') return { stop: failure };
 
   const afterStable = failure.stage === 'stream' && failure.uptimeMs >= policy.stableAfterMs;
@@ -138,5 +140,5 @@ const exhausted = ({ maxAttempts }: BackoffPolicy, failure: TradeFeedError): Tra
   const { stage, uptimeMs, framesReceived, endedAt, previous } = failure;
   const detail = `maxAttempts is ${maxAttempts}; the last failure was ${failure.code}`;
   const facts = { stage, uptimeMs, framesReceived, endedAt, detail, cause: failure };
-  return errorBy(retriesExhausted, facts).with({ previous });
+  return copyFailure(createFailure(retriesExhausted, facts), { previous });
 };

@@ -1,6 +1,6 @@
-import { gapOf, type Missed, presentAgain, presentBehindGap, presentSince } from '../protocol/catch-up.js';
+import { hasBeenOpen, relayGap, snapshotAfterGap, snapshotNotBefore, snapshotSince } from '../protocol/snapshot.js';
 import type { LifecycleEvent } from '../protocol/event.js';
-import { hasBeenOpen } from '../protocol/present.js';
+import type { Missed } from '../protocol/gap.js';
 import type { EventLog } from './event-log.js';
 import type { Position } from './log-entries.js';
 import { isNear, type Start } from './start-position.js';
@@ -35,8 +35,8 @@ export const firstStep = (log: EventLog, { joined, position, missed, seenUntil }
   if (missed !== undefined) return withGap(progress, missed);
   const events =
     joined === 'new'
-      ? presentSince(position.present, log.joinedAt(now))
-      : presentAgain(position.present, Math.max(position.at, seenUntil ?? -Infinity));
+      ? snapshotSince(position.present, log.joinedAt(now))
+      : snapshotNotBefore(position.present, Math.max(position.at, seenUntil ?? -Infinity));
   return { progress, events };
 };
 
@@ -63,7 +63,7 @@ const skipToOldest = (progress: ClientProgress, log: EventLog): Step => {
   const missed = { from: position.at, to, frames: oldest.frames - position.frames };
   // The gap reaches up to the events that another relay has sent.
   const next = { ...progress, position: oldest, missed: progress.missed + missed.frames, isSkipReported: true };
-  return position.present === oldest.present ? { progress: next, events: [gapOf(missed)] } : withGap(next, missed);
+  return position.present === oldest.present ? { progress: next, events: [relayGap(missed)] } : withGap(next, missed);
 };
 
 // The source of this relay is later than that of the relay before, or has another clock.
@@ -75,10 +75,10 @@ const skipSeen = (progress: ClientProgress, seenUntil: number, log: EventLog, no
   if (end.seq <= position.seq) return { progress, events: [] };
   const next = { ...progress, position: end };
   if (missingSince !== undefined) return withGap(next, { from: missingSince, to: seenUntil, frames: undefined });
-  const state = end.present === position.present ? [] : presentAgain(end.present, seenUntil);
+  const state = end.present === position.present ? [] : snapshotNotBefore(end.present, seenUntil);
   if (isSkipReported || end.frames === position.frames) return { progress: next, events: state };
   const missed = { from: log.earliestAfter(position.seq), to: seenUntil, frames: undefined };
-  const events = state.length === 0 ? [gapOf(missed)] : presentBehindGap(end.present, missed);
+  const events = state.length === 0 ? [relayGap(missed)] : snapshotAfterGap(end.present, missed);
   return { progress: { ...next, isSkipReported: true }, events };
 };
 
@@ -87,6 +87,6 @@ const withGap = (progress: ClientProgress, missed: Missed): Step => {
   const { present } = progress.position;
   const from = progress.missingSince ?? missed.from;
   return hasBeenOpen(present)
-    ? { progress: { ...progress, missingSince: undefined }, events: presentBehindGap(present, { ...missed, from }) }
+    ? { progress: { ...progress, missingSince: undefined }, events: snapshotAfterGap(present, { ...missed, from }) }
     : { progress: { ...progress, missingSince: from }, events: present };
 };

@@ -3,7 +3,7 @@ import { EventTime } from '../operators/timing/event-time.js';
 import { timeOf } from '../operators/items/item.js';
 import type { Watermark } from '../protocol/event.js';
 import { writeEventLine } from '../protocol/event-line.js';
-import { type LoggedEvent, nextPresent } from '../protocol/present.js';
+import { type LoggedEvent, nextSnapshot } from '../protocol/snapshot.js';
 import { type EntryBounds, LogEntries, type Position } from './log-entries.js';
 import { publicEvent } from './public-json.js';
 import { TimeIndex } from './time-index.js';
@@ -80,7 +80,7 @@ export class EventLog {
       seq: seq + 1,
       frames: frames + (event.type === 'frame' || event.type === 'value' ? 1 : 0),
       at: Math.max(at, time),
-      present: nextPresent(present, event),
+      present: nextSnapshot(present, event),
       watermark: this.#time.known(),
     });
     this.#times.add(seq + 1, time);

@@ -1,5 +1,5 @@
 import { Ring } from '../operators/bounded/ring.js';
-import type { Present } from '../protocol/present.js';
+import type { Snapshot } from '../protocol/snapshot.js';
 import { firstIndexWhere } from './time-index.js';
 
 /** A position between two events of a log, and the state at that position. */
@@ -11,7 +11,7 @@ export interface Position {
   /** The latest time of the events before it, in epoch ms. It never decreases from one position to the next. */
   readonly at: number;
   /** The state of the feed. */
-  readonly present: Present;
+  readonly present: Snapshot;
   /** No event after the position is older, in epoch ms. `-Infinity` before the first event. */
   readonly watermark: number;
 }

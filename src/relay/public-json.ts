@@ -3,9 +3,9 @@ import { writeFrame } from '../operators/node/write-frame.js';
 import { Conflated } from '../operators/items/conflated.js';
 import { Decoded } from '../operators/items/decoded.js';
 import { isFrame } from '../operators/items/item.js';
-import { TradeFeedError } from '../protocol/failure.js';
-import { errorBy } from '../protocol/meaning.js';
-import { relayTold } from '../protocol/relay-told.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { createFailure } from '../protocol/failures/meaning.js';
+import { relayReports } from '../protocol/failures/relay-meanings.js';
 
 /** Returns the event that clients receive: its failure has only the fixed texts of the library. */
 export const publicEvent = <E extends object>(event: E): E =>
@@ -13,7 +13,7 @@ export const publicEvent = <E extends object>(event: E): E =>
 
 /** Returns the failure that clients receive. The text of an error that is not a `TradeFeedError` may be private, so none of it is sent. */
 export const publicFailure = (error: unknown): TradeFeedError =>
-  error instanceof TradeFeedError ? error.toPublic() : errorBy(relayTold.sourceFailed, { stage: 'stream' });
+  error instanceof TradeFeedError ? error.toPublic() : createFailure(relayReports.sourceFailed, { stage: 'stream' });
 
 /**
  * Writes a value as the JSON that clients receive. A `Decoded` becomes its value, a frame the object of its line, and failures are public, at any

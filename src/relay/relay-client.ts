@@ -1,9 +1,8 @@
-import { gapOf } from '../protocol/catch-up.js';
+import { relayGap, openedIn } from '../protocol/snapshot.js';
 import type { LifecycleEvent } from '../protocol/event.js';
 import { writeEventLine } from '../protocol/event-line.js';
-import { errorBy } from '../protocol/meaning.js';
-import { openedIn } from '../protocol/present.js';
-import { relayTold } from '../protocol/relay-told.js';
+import { createFailure } from '../protocol/failures/meaning.js';
+import { relayReports } from '../protocol/failures/relay-meanings.js';
 import { advance, type ClientProgress, firstStep, isBehind, skip } from './client-progress.js';
 import { formatEventId } from './event-id.js';
 import type { RelayMessage } from './relay-message.js';
@@ -91,7 +90,7 @@ export class RelayClient {
 
   /** Returns the last message of a stream that the relay ends: the client resumes here on another connection. */
   connectAgain(reason: EndReason): RelayMessage {
-    const failure = errorBy(relayTold[reason], { stage: 'stream', endedAt: this.#now() });
+    const failure = createFailure(relayReports[reason], { stage: 'stream', endedAt: this.#now() });
     return this.#message(JSON.stringify(failure), 'connect-again');
   }
 
@@ -138,7 +137,7 @@ export class RelayClient {
     const opened = openedIn(one.end.present);
     if (opened === undefined) return this.#message(one.lines);
     this.#progress = { ...this.#progress, missingSince: undefined };
-    const gap = writeEventLine(gapOf({ from, to: opened.at, frames: undefined }));
+    const gap = writeEventLine(relayGap({ from, to: opened.at, frames: undefined }));
     const isFrame = one.end.frames > position.frames;
     return this.#message(isFrame ? `${gap}\n${one.lines}` : `${one.lines}\n${gap}`);
   }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { filter } from 'rxjs';
-import { aFunction, checkGiven, positiveMs, type Rule, validated } from '../protocol/rules.js';
+import { aFunction, checkRequired, positiveMs, type Rule, validated } from '../protocol/rules.js';
 import { type Authorize, authorized$, NotAuthorizedError } from './authorized.js';
 import { type AllowedOrigins, checkCors, type Cors, originsRule } from './cors.js';
 import { closeConnectionAfter, waitForClose, streamResponse } from './http-response.js';
@@ -73,7 +73,7 @@ export const relayHandler = (
   options: RelayHandlerOptions,
 ): ((request: IncomingMessage, response: ServerResponse) => void) => {
   const { authorize, authorizeTimeoutMs = 10_000, allowOrigins = [], select = wholeFeed } = validated(options, rules);
-  checkGiven(options, { authorize: rules.authorize });
+  checkRequired(options, { authorize: rules.authorize });
   return (request, response) => {
     const cors = checkCors(request, allowOrigins);
     const refuse = refusal(response, cors);

@@ -1,4 +1,4 @@
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 
 /**
  * The types of the messages without events: the `event` field of Server-Sent Events (HTML, 9.2). A message with events has no type; its data are

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { writeEventLine } from '../protocol/event-line.js';
-import { TradeFeedError } from '../protocol/failure.js';
-import type { LoggedValue } from '../protocol/present.js';
+import { copyFailure } from '../protocol/failures/trade-feed-error.js';
+import type { LoggedValue } from '../protocol/snapshot.js';
 import { isRelayedValue, type RelayedValue } from '../protocol/relayed-value.js';
 import { formatEventId } from './event-id.js';
 import { type Batch, EventLog, type LogBounds } from './event-log.js';
@@ -51,7 +51,7 @@ export class RelayRun {
   stop(error: unknown): void {
     const failure = publicFailure(error);
     const retryAfterMs = Math.max(lateRetryAfterMs, failure.retryAfterMs ?? 0);
-    const late = new TradeFeedError({ ...failure, message: failure.message, retryAfterMs });
+    const late = copyFailure(failure, { retryAfterMs });
     this.#end = { type: 'connect-again', data: JSON.stringify(failure) };
     this.#lateEnd = { type: 'connect-again', data: JSON.stringify(late) };
   }

@@ -1,8 +1,7 @@
 import { defer, finalize, merge, type Observable, type SchedulerLike, share, Subject, tap } from 'rxjs';
 import { isReplayed, timeOf } from '../operators/items/item.js';
-import { presentSince } from '../protocol/catch-up.js';
+import { nextSnapshot, type Snapshot, snapshotSince } from '../protocol/snapshot.js';
 import type { RelayedEvent, Watermark } from '../protocol/event.js';
-import { nextPresent, type Present } from '../protocol/present.js';
 
 /** One subscription of a source, shared by all topics. */
 export interface SharedSource {
@@ -51,7 +50,7 @@ export const shareSource = (
 };
 
 interface SourceState {
-  readonly present: Present;
+  readonly present: Snapshot;
   readonly watermark?: Watermark;
   /** The time of the last event of a recording, in epoch ms. */
   readonly recordedAt?: number | undefined;
@@ -62,12 +61,12 @@ const initial: SourceState = { present: [] };
 
 const nextState = (state: SourceState, event: RelayedEvent): SourceState => {
   if (event.type === 'watermark') return { ...state, watermark: event };
-  const present = nextPresent(state.present, event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
+  const present = nextSnapshot(state.present, event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
   if (isReplayed(event)) return { ...state, present, recordedAt: timeOf(event) };
   return present === state.present ? state : { ...state, present };
 };
 
 const eventsOf = ({ present, watermark, recordedAt }: SourceState, now: number): readonly RelayedEvent[] => {
-  const events = presentSince(present, watermark?.at ?? recordedAt ?? now);
+  const events = snapshotSince(present, watermark?.at ?? recordedAt ?? now);
   return watermark === undefined ? events : [...events, watermark];
 };

@@ -1,4 +1,4 @@
-import type { Missed } from '../protocol/catch-up.js';
+import type { Missed } from '../protocol/gap.js';
 import { type EventId, parseEventId } from './event-id.js';
 import type { EventLog } from './event-log.js';
 import type { Position } from './log-entries.js';

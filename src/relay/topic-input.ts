@@ -13,7 +13,7 @@ import { pipe, type SchedulerLike, takeUntil } from 'rxjs';
 import { EventTime } from '../operators/timing/event-time.js';
 import { timeOf } from '../operators/items/item.js';
 import type { RelayedEvent } from '../protocol/event.js';
-import { nextPresent, openedIn, type Present } from '../protocol/present.js';
+import { nextSnapshot, openedIn, type Snapshot } from '../protocol/snapshot.js';
 
 /**
  * Completes the events of a feed for the operator of a topic: adds `opened` before the first frame of a source without lifecycle events, and
@@ -27,12 +27,12 @@ const watermarkMs = 100;
 
 const withOpened = (): OperatorFunction<RelayedEvent, RelayedEvent> => (source) =>
   defer(() => {
-    let present: Present = [];
+    let present: Snapshot = [];
     return source.pipe(
       mergeMap((event) => {
         if (event.type === 'stopped') return [event];
         const before = present;
-        present = nextPresent(before, event);
+        present = nextSnapshot(before, event);
         const opened = event.type === 'frame' && present !== before ? openedIn(present) : undefined;
         return opened === undefined ? [event] : [opened, event];
       }),

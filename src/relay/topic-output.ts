@@ -1,10 +1,9 @@
 import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
 import type { WindowFacts } from '../operators/window/feed-window.js';
-import { notBefore } from '../protocol/catch-up.js';
+import { type LoggedValue, notBefore } from '../protocol/snapshot.js';
 import type { Disconnected, Gap, LifecycleEvent, RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
-import { TradeFeedError } from '../protocol/failure.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { Frame } from '../protocol/frame.js';
-import type { LoggedValue } from '../protocol/present.js';
 import { isRelayedValue } from '../protocol/relayed-value.js';
 import { publicJson } from './public-json.js';
 

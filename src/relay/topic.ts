@@ -13,8 +13,8 @@ import { type Observable, type OperatorFunction, type SchedulerLike, Subject, ta
 import { takeWhile, tap, throwError } from 'rxjs';
 import { isLifecycle } from '../operators/items/item.js';
 import type { LifecycleEvent, RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
-import { errorBy } from '../protocol/meaning.js';
-import { relayTold } from '../protocol/relay-told.js';
+import { createFailure } from '../protocol/failures/meaning.js';
+import { relayReports } from '../protocol/failures/relay-meanings.js';
 import { topicInput } from './topic-input.js';
 import { type TopicEvent, TopicOutput } from './topic-output.js';
 
@@ -99,6 +99,6 @@ const heldUntil = (begun$: Observable<void>): MonoTypeOperatorFunction<unknown> 
   connect((outputs$) => concat(outputs$.pipe(takeUntil(begun$), takeLast(maxHeld)), outputs$));
 
 const stoppedAt = (at: number): Stopped => {
-  const failure = errorBy(relayTold.sourceFailed, { stage: 'stream', endedAt: at });
+  const failure = createFailure(relayReports.sourceFailed, { stage: 'stream', endedAt: at });
   return { type: 'stopped', at, failure };
 };

@@ -1,10 +1,10 @@
-import { tradeFeedError } from '../protocol/classify.js';
-import type { FailureFacts } from '../protocol/failure.js';
-import { type Judge, judged } from '../protocol/judged.js';
+import { createTradeFeedError } from '../protocol/failures/classify.js';
+import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
+import { type ClassifyOption, applyClassify } from '../protocol/failures/apply-classify.js';
 
 /** Creates the error of an attempt. The option `classify`, if set, decides its verdict. */
-export const attemptFailure = (settings: Judge, facts: FailureFacts): unknown =>
-  judged(settings, tradeFeedError(facts));
+export const attemptFailure = (settings: ClassifyOption, facts: FailureFacts): unknown =>
+  applyClassify(settings, createTradeFeedError(facts));
 
 /** Returns what a network error means: the certificate is not trusted, or the endpoint is unreachable. */
 export const networkFailure = (

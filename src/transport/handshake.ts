@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { noop, Observable, type Subscriber } from 'rxjs';
 import { WebSocket } from 'ws';
 import type { Settings } from '../options.js';
-import type { FailureFacts } from '../protocol/failure.js';
+import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import { retryAfterMs } from '../protocol/retry-after.js';
 import { redactorOf, type Ticket } from '../protocol/ticket.js';
 import { attemptFailure, networkFailure } from './attempt-failure.js';

@@ -3,7 +3,7 @@ import { noop, Observable, type OperatorFunction, switchMap } from 'rxjs';
 import { WebSocket } from 'ws';
 import { resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
 import { isCloseReason } from '../protocol/close-code.js';
-import type { FailureFacts } from '../protocol/failure.js';
+import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import { Frame } from '../protocol/frame.js';
 import { redactorOf, type Ticket } from '../protocol/ticket.js';

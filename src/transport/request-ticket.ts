@@ -15,8 +15,8 @@ import {
 } from 'rxjs';
 import type { Dispatcher } from 'undici';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from '../options.js';
-import { checkFeed } from '../protocol/check-feed.js';
-import type { FailureFacts } from '../protocol/failure.js';
+import { checkFeed } from '../protocol/feed.js';
+import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
 import { redactor, type Secret } from '../protocol/secret.js';

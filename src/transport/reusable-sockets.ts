@@ -1,6 +1,6 @@
 import { noop } from 'rxjs';
 import type { Settings } from '../options.js';
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { type Connect, connectSocket } from './connect-socket.js';
 import { resumingConnect } from './resuming-connect.js';
 import { spareSocket } from './spare-socket.js';

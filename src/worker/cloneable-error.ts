@@ -1,4 +1,4 @@
-import { type FailureFields, TradeFeedError } from '../protocol/failure.js';
+import { type FailureFields, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { ThrownValues } from './thrown-values.js';
 
 /** An error as plain data. A structured clone would lose the fields of a failure, and the code of a system error. */
@@ -6,6 +6,8 @@ export type CloneableError =
   | {
       readonly kind: 'failure';
       readonly fields: Omit<FailureFields, 'cause' | 'previous'>;
+      readonly message: string;
+      readonly stack: string | undefined;
       readonly cause: CloneableError | undefined;
       readonly previous: CloneableError | undefined;
     }
@@ -21,11 +23,13 @@ export type CloneableError =
 /** Converts any thrown value to plain data that can be sent to another thread. */
 export const toCloneable = (thrown: unknown, values: ThrownValues): CloneableError => {
   if (thrown instanceof TradeFeedError) {
-    const { message, stack, cause, previous, name: _, ...fields } = thrown as TradeFeedError & { cause?: unknown };
+    const { message, stack, cause, previous, summary, detail, option, name: _, ...shown } = thrown;
     const convert = (error: unknown) => (error === undefined ? undefined : toCloneable(error, values));
     return {
       kind: 'failure',
-      fields: { ...fields, message, stack },
+      fields: { ...shown, summary, detail, option },
+      message,
+      stack,
       cause: convert(cause),
       previous: convert(previous),
     };
@@ -52,11 +56,11 @@ export const fromCloneable = (error: CloneableError, values: ThrownValues): unkn
       const fields = { stack, ...(name !== 'Error' && { name }), ...(code !== undefined && { code }) };
       return Object.assign(new Error(message), fields);
     }
-    case 'failure':
-      return new TradeFeedError({
-        ...error.fields,
-        cause: error.cause && fromCloneable(error.cause, values),
-        previous: error.previous && (fromCloneable(error.previous, values) as TradeFeedError),
-      });
+    case 'failure': {
+      const { fields, message, stack } = error;
+      const cause = error.cause && fromCloneable(error.cause, values);
+      const previous = error.previous && (fromCloneable(error.previous, values) as TradeFeedError);
+      return Object.assign(new TradeFeedError({ ...fields, cause, previous }), { message, stack });
+    }
   }
 };

@@ -1,19 +1,17 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Disconnected, LifecycleEvent } from '../protocol/event.js';
-import type { Verdict } from '../protocol/failure.js';
+import type { Verdict } from '../protocol/failures/failure-code.js';
 import type { Feed } from '../protocol/feed.js';
+import type { Missed } from '../protocol/gap.js';
 import type { Block } from './block.js';
 import type { CloneableError } from './cloneable-error.js';
 import type { CloneableSettings } from './cloneable-settings.js';
 import type { NetworkDefaults } from './network-defaults.js';
 
 /** Frames that were dropped because the store was full. */
-export interface Missed {
+export interface MissedFrames extends Missed {
   readonly type: 'missed';
-  /** When the first and the last of them were read, in epoch ms. */
-  readonly from: number;
-  readonly to: number;
-  readonly missed: number;
+  readonly frames: number;
 }
 
 /** An event, an event with its failure as plain data, or the error that ends the feed. */
@@ -24,7 +22,7 @@ export type EventItem =
   | { readonly type: 'error'; readonly error: CloneableError };
 
 /** What the worker sends to the main thread, in the order in which it was received. */
-export type Item = Block | Missed | EventItem;
+export type Item = Block | MissedFrames | EventItem;
 
 /** What the worker receives when it starts. */
 export interface WorkerStart {

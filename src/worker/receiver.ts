@@ -1,13 +1,12 @@
 import type { Subscriber } from 'rxjs';
-import type { Gap } from '../protocol/event.js';
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Frame } from '../protocol/frame.js';
-import { errorBy } from '../protocol/meaning.js';
-import { receiverTold } from '../protocol/receiver-told.js';
+import { gapOfMissed } from '../protocol/gap.js';
+import { workerMeanings } from '../protocol/failures/worker-meanings.js';
 import type { Emit } from '../reconnect/lifecycle.js';
 import { emitFrames } from './block.js';
 import { fromCloneable } from './cloneable-error.js';
-import type { Item, Missed } from './messages.js';
+import type { Item } from './messages.js';
 import type { ThrownValues } from './thrown-values.js';
 
 /** What the main thread has received of the open connection. */
@@ -41,7 +40,7 @@ export const createReceiver = (
         if (open) open = { ...open, framesReceived: open.framesReceived + item.count, lastReadAt: item.to };
         return emitFrames(item, item.connection + connectionsBefore, subscriber);
       case 'missed':
-        return emit(gapOf(item));
+        return emit(gapOfMissed(item, workerMeanings.tooSlow));
       case 'event': {
         const { event } = item;
         if (event.type !== 'opened') return emit(event);
@@ -61,9 +60,4 @@ export const createReceiver = (
       return open;
     },
   };
-};
-
-const gapOf = ({ from, to, missed }: Missed): Gap => {
-  const failure = errorBy(receiverTold.tooSlow, { stage: 'stream', endedAt: from });
-  return { type: 'gap', from, to, durationMs: to - from, failure, missed };
 };

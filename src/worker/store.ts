@@ -1,6 +1,6 @@
 import type { Frame } from '../protocol/frame.js';
 import type { Block } from './block.js';
-import type { EventItem, Item, Missed } from './messages.js';
+import type { EventItem, Item, MissedFrames } from './messages.js';
 import { createOpenBlock } from './open-block.js';
 
 /** The frames and events that wait for the main thread. The frames are limited to a capacity. */
@@ -24,7 +24,7 @@ const blockBytesOf = (capacityBytes: number): number => Math.min(64 * 1024, capa
 
 /** The frames up to an event: the dropped ones, the blocks, and the event. */
 interface Section {
-  missed: Missed | undefined;
+  missed: MissedFrames | undefined;
   readonly blocks: Block[];
   end: EventItem | undefined;
 }
@@ -89,8 +89,8 @@ export const createStore = (capacityBytes: number): Store => {
         const block = section?.blocks.shift();
         if (section === undefined || block === undefined) return;
         sealedBytes -= block.bytes.byteLength;
-        const { from, missed } = section.missed ?? { from: block.from, missed: 0 };
-        section.missed = { type: 'missed', from, to: block.to, missed: missed + block.count };
+        const { from, frames } = section.missed ?? { from: block.from, frames: 0 };
+        section.missed = { type: 'missed', from, to: block.to, frames: frames + block.count };
       }
     },
     get isEmpty() {

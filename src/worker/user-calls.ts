@@ -1,5 +1,5 @@
 import type { TicketSettings } from '../options.js';
-import type { TradeFeedError } from '../protocol/failure.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { fromCloneable, toCloneable } from './cloneable-error.js';
 import type { CallResult, UserCall } from './messages.js';
 import { restoreCertificate } from './restore-certificate.js';

@@ -1,7 +1,7 @@
 import type { TicketSettings } from '../options.js';
-import { judged } from '../protocol/judged.js';
-import { errorBy } from '../protocol/meaning.js';
-import { receiverTold } from '../protocol/receiver-told.js';
+import { applyClassify } from '../protocol/failures/apply-classify.js';
+import { createFailure } from '../protocol/failures/meaning.js';
+import { workerMeanings } from '../protocol/failures/worker-meanings.js';
 import { redactor } from '../protocol/secret.js';
 import type { OpenFeed } from './receiver.js';
 
@@ -12,19 +12,23 @@ import type { OpenFeed } from './receiver.js';
 export const workerLost = (settings: TicketSettings, open: OpenFeed | undefined, thrown: unknown): unknown => {
   const cause = withoutKey(settings, thrown);
   const detail = cause.message;
-  if (open === undefined) return judged(settings, errorBy(receiverTold.lost, { stage: 'ticket', detail, cause }));
+  if (open === undefined)
+    return applyClassify(settings, createFailure(workerMeanings.lost, { stage: 'ticket', detail, cause }));
   const { openedAt, framesReceived, lastReadAt: endedAt } = open;
   const uptimeMs = Math.max(0, Date.now() - openedAt);
-  return judged(
+  return applyClassify(
     settings,
-    errorBy(receiverTold.lost, { stage: 'stream', uptimeMs, framesReceived, endedAt, detail, cause }),
+    createFailure(workerMeanings.lost, { stage: 'stream', uptimeMs, framesReceived, endedAt, detail, cause }),
   );
 };
 
 /** Creates the failure of a worker that could not be started. */
 export const workerNotStarted = (settings: TicketSettings, thrown: unknown): unknown => {
   const cause = withoutKey(settings, thrown);
-  return judged(settings, errorBy(receiverTold.notStarted, { stage: 'ticket', detail: cause.message, cause }));
+  return applyClassify(
+    settings,
+    createFailure(workerMeanings.notStarted, { stage: 'ticket', detail: cause.message, cause }),
+  );
 };
 
 const withoutKey = ({ apiKey }: TicketSettings, thrown: unknown): Error => {

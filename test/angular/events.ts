@@ -1,6 +1,6 @@
 import { Frame } from '../../src/protocol/frame.js';
 import type { Disconnected, Opened, Reconnecting } from '../../src/protocol/event.js';
-import { relayError, type RelayFailureFacts } from '../../src/protocol/relay-failure.js';
+import { relayError, type RelayFailureFacts } from '../../src/protocol/failures/relay-error.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
 
 export const opened = (connection = 1): Opened => ({ type: 'opened', at: Date.now(), feed: 'market', connection });

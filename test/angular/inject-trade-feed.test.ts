@@ -19,9 +19,9 @@ import { type AngularTradeFeed, injectTradeFeed } from '../../src/angular/inject
 import { provideTradeFeedFrom } from '../../src/angular/provide-trade-feed-from.js';
 import type { FeedSignalOptions } from '../../src/angular/signal-options.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
-import type { TradeFeedError } from '../../src/protocol/failure.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
-import { relayError } from '../../src/protocol/relay-failure.js';
+import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import { relayError } from '../../src/protocol/failures/relay-error.js';
 
 class Reader {
   readonly feed: AngularTradeFeed = injectTradeFeed();
@@ -448,7 +448,7 @@ describe('a stop', () => {
     relay$.next(opened());
     await after(1_000);
     expect(feed.window()).toMatchObject({ start: 10_000, complete: true });
-    relay$.error(tradeFeedError({ stage: 'stream', closeCode: 4001 }));
+    relay$.error(createTradeFeedError({ stage: 'stream', closeCode: 4001 }));
     await after(3_000);
     expect(feed.window()).toMatchObject({ start: 13_000, complete: false });
     expect(feed.stats()).toMatchObject({ gaps: 1, lostMs: 3_000 });
@@ -511,7 +511,7 @@ describe('a stop', () => {
     appWith();
     const { feed } = show(Reader).componentInstance;
     const endedAt = Date.now() - 60_000;
-    relay$.error(tradeFeedError({ stage: 'stream', closeCode: 4001, endedAt }));
+    relay$.error(createTradeFeedError({ stage: 'stream', closeCode: 4001, endedAt }));
     expect(feed.status()).toMatchObject({ state: 'stopped', since: endedAt });
   });
 });

@@ -9,9 +9,9 @@ import type { AddressInfo } from 'node:net';
 import { filter, firstValueFrom, type Observable, Subject, take, toArray } from 'rxjs';
 import { type AngularTradeFeed, injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
 import { provideTradeFeed, type ProvideTradeFeedOptions } from '../../src/angular/provide-trade-feed.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
-import type { TradeFeedError } from '../../src/protocol/failure.js';
+import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { connectAgain, hello, message } from '../browser/support.js';
 import { createRelay, type Relay, relayHandler } from '../../src/relay/index.js';
 
@@ -180,7 +180,7 @@ describe('provideTradeFeed', () => {
 
   it('reconnects when the feed of the relay has stopped, with the reason; stops after `maxFeedStops`; `restart` counts from 0', async () => {
     const endedAt = Date.now();
-    const stop = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt });
+    const stop = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt });
     responses = [
       hello() + message('e.1.0.1', JSON.parse(JSON.stringify(opened())) as object) + connectAgain(stop),
       hello() + connectAgain(stop),

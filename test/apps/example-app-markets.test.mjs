@@ -72,8 +72,8 @@ describe('the operators, with created events', () => {
   });
 
   test('mark only the candles that overlap an outage as incomplete', async () => {
-    const { tradeFeedError } = await importBuilt('node_modules/rx-trade-feed/dist/index.js');
-    const failure = tradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: start + 1_400 });
+    const { createTradeFeedError } = await importBuilt('node_modules/rx-trade-feed/dist/index.js');
+    const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: start + 1_400 });
     const values = await valuesFor([
       opened(0, 1),
       frame(100, trades(['A', 10, 1])),

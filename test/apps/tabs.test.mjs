@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { chromium as chromiumDriver } from 'playwright-core';
 import { Subject } from 'rxjs';
-import { Frame, tradeFeedError } from 'rx-trade-feed';
+import { Frame, createTradeFeedError } from 'rx-trade-feed';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
 import { chromium, chromiumArgs } from './support.mjs';
 
@@ -193,7 +193,7 @@ describe('ten tabs', { timeout: 120_000 }, () => {
     const pages = await openTabs(10, { maxFeedStops: 1 });
     await after100Frames();
     clearInterval(pump);
-    source.error(tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }));
+    source.error(createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }));
     for (const page of pages)
       await waitUntil('the error', async () => (await receivedBy(page)).error === 'connection-replaced');
     for (const { numbers } of await Promise.all(pages.map(receivedBy))) assert.deepEqual(numbers, inOrder(1));

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { ConnectionFacts } from '../../src/browser/connection-facts.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
-import { TradeFeedError } from '../../src/protocol/failure.js';
-import { relayError } from '../../src/protocol/relay-failure.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import { copyFailure, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { relayError } from '../../src/protocol/failures/relay-error.js';
 import { opened } from '../operators/stream.js';
 import { frame } from '../relay/support.js';
 
@@ -58,7 +58,7 @@ describe('ConnectionFacts', () => {
     clock.now = 9_000;
     const previous = relayError({ code: 'relay-lost', endedAt: 3 });
     const other = { stage: 'ticket', status: 403, uptimeMs: 5, framesReceived: 6, endedAt: 7 } as const;
-    const feedStop = tradeFeedError(other).with({ previous });
+    const feedStop = copyFailure(createTradeFeedError(other), { previous });
     const sent = facts.relayFailure(feedStop);
     expect(sent).toBeInstanceOf(TradeFeedError);
     expect(sent.toJSON()).toEqual({ ...feedStop.toJSON(), stage: 'stream', uptimeMs: 8_000, framesReceived: 1 });

@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
 import type { ConnectionEnd } from '../../src/browser/connection-facts.js';
 import { afterEnd, feedStops } from '../../src/browser/feed-stops.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
-import type { Verdict } from '../../src/protocol/failure.js';
-import { relayError } from '../../src/protocol/relay-failure.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import type { Verdict } from '../../src/protocol/failures/failure-code.js';
+import { relayError } from '../../src/protocol/failures/relay-error.js';
 
-const replaced = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt: 1 });
+const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt: 1 });
 const stop: ConnectionEnd = { failure: replaced, isOfFeed: true, hasOpened: false };
 const stopAfterOpened: ConnectionEnd = { ...stop, hasOpened: true };
 const lost: ConnectionEnd = { failure: relayError({ code: 'relay-lost' }), isOfFeed: true, hasOpened: false };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readMessage } from '../../src/browser/read-message.js';
-import { TradeFeedError } from '../../src/protocol/failure.js';
+import { copyFailure, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { lost, opened, requested } from '../operators/stream.js';
 
 const message = (type: string, ...lines: readonly string[]) => ({ type, id: 'e.1.1.1', lines });
@@ -23,7 +23,7 @@ describe('readMessage', () => {
   });
 
   it.each(['stop', 'renew', 'wait', 'backoff'] as const)('reads the failure of connect-again: %s', (verdict) => {
-    const failure = lost(5, { reason: 'x' }).with({ previous: lost(3), verdict });
+    const failure = copyFailure(lost(5, { reason: 'x' }), { previous: lost(3), verdict });
     const { ending } = readMessage(message('connect-again', JSON.stringify(failure)), 100);
     expect(ending).toBeInstanceOf(TradeFeedError);
     expect(ending).toMatchObject({

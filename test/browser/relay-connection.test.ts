@@ -10,6 +10,7 @@ import { lost, opened } from '../operators/stream.js';
 import { Clock, frame, isFrame, type Web } from '../relay/support.js';
 import { connectAgain, ended, hello, message, silence, startSteps, status, type Step, stream } from './support.js';
 import { waitFor } from '../support/wait-for.js';
+import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -74,7 +75,7 @@ describe('relayConnection$', () => {
     ['a feed that was not opened', false, []],
     ['a feed that was opened', true, [message('e.1.0.1', opened(5))]],
   ])('errors with the failure of `connect-again`, and reads nothing after it: %s', async (_what, hasOpened, before) => {
-    const failure = lost(5, { closeCode: 4001, reason: 'connection replaced', uptimeMs: 9 }).with({
+    const failure = copyFailure(lost(5, { closeCode: 4001, reason: 'connection replaced', uptimeMs: 9 }), {
       previous: lost(3),
     });
     const { server, over, texts, point } = await connect(

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { asyncScheduler } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions } from '../../src/browser/index.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
-import { TradeFeedError } from '../../src/protocol/failure.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { defaultBackoff } from '../../src/reconnect/policy.js';
 
 const url = 'http://localhost/feed';

@@ -2,16 +2,16 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { firstValueFrom, from, lastValueFrom, map, of, Subject, take, toArray } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
-import type { RelayFailureCode, Verdict } from '../../src/protocol/failure.js';
-import { errorBy } from '../../src/protocol/meaning.js';
-import { relayError } from '../../src/protocol/relay-failure.js';
-import { relayTold } from '../../src/protocol/relay-told.js';
+import type { RelayFailureCode, Verdict } from '../../src/protocol/failures/failure-code.js';
+import { createFailure } from '../../src/protocol/failures/meaning.js';
+import { relayError } from '../../src/protocol/failures/relay-error.js';
+import { relayReports } from '../../src/protocol/failures/relay-meanings.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import { frames } from '../../src/operators/frames.js';
 import { frameLine } from '../../src/operators/node/recording/recording-line.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
@@ -34,6 +34,7 @@ import {
 } from './support.js';
 import { cases } from '../support/cases.js';
 import { waitFor } from '../support/wait-for.js';
+import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -82,7 +83,7 @@ describe('relayFeed$: the events', () => {
     const receiver = receive(web.url);
     await waitFor(() => relay.status().clients.length === 1);
     const at = Date.now();
-    const failure = lost(at, { uptimeMs: 5, framesReceived: 2 }).with({ previous: lost(at - 9) });
+    const failure = copyFailure(lost(at, { uptimeMs: 5, framesReceived: 2 }), { previous: lost(at - 9) });
     const sent: readonly RelayedEvent[] = [
       requested(at),
       { type: 'ticket-issued', at, feed: 'market', expiresAt: '2026-11-20T12:00:00Z' },
@@ -412,7 +413,7 @@ describe('relayFeed$: a connection that ends', () => {
 });
 
 describe('relayFeed$: `connect-again`', () => {
-  const stop = tradeFeedError({ stage: 'ticket', status: 401, endedAt: Date.now() }).with({
+  const stop = copyFailure(createTradeFeedError({ stage: 'ticket', status: 401, endedAt: Date.now() }), {
     previous: lost(Date.now() - 5),
   });
   const stopped: Step = (...args) => stream(hello() + connectAgain(stop))(...args);
@@ -523,8 +524,8 @@ describe('relayFeed$: `connect-again`', () => {
     ['relay-closing', 'backoff', 1],
     ['relay-session-ended', 'renew', 1],
   ])('%s is not a stop of the feed: the page retries any number of times', async (code, verdict, framesReceived) => {
-    const failure = errorBy(
-      Object.values(relayTold).find((row) => row.code === code)!,
+    const failure = createFailure(
+      Object.values(relayReports).find((row) => row.code === code)!,
       { stage: 'stream' },
     );
     const ends = Array<Step>(7).fill(stream(hello() + message('e.1.1.1', line('a')) + connectAgain(failure)));
@@ -537,7 +538,7 @@ describe('relayFeed$: `connect-again`', () => {
   });
 
   it('after relay-session-ended on a stable connection the page reconnects at once', async () => {
-    const failure = errorBy(relayTold.sessionEnded, { stage: 'stream' });
+    const failure = createFailure(relayReports.sessionEnded, { stage: 'stream' });
     const [turn, clock] = [() => new Promise((resolve) => setImmediate(resolve)), new Clock(Date.now())];
     let relay: ReadableStreamDefaultController<Uint8Array> | undefined;
     const { fetch } = globalThis;
@@ -590,7 +591,7 @@ describe('relayFeed$: `classify`', () => {
     ]);
     expect(receiver.error).toMatchObject({
       ...{ code: 'relay-full', verdict: 'stop' },
-      advice: 'Your option `classify` made this stop, not backoff.',
+      advice: 'Your option `classify` changed the verdict from backoff to stop.',
     });
     expect(requests).toHaveLength(4);
   });
@@ -869,7 +870,7 @@ describe('relayFeed$: the operators', () => {
     const failedOnce = [opened(at), disconnected(at + 1), reconnecting(at + 1, 60_000)];
     const again = {
       ...disconnected(at + 3),
-      failure: tradeFeedError({ stage: 'ticket', status: 503, endedAt: at + 3 }),
+      failure: createTradeFeedError({ stage: 'ticket', status: 503, endedAt: at + 3 }),
     };
     for (const events of [
       [requested(at)],

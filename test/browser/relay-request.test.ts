@@ -4,7 +4,7 @@ import { lastValueFrom, type Observable, of, reduce } from 'rxjs';
 import type { RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
 import { relayRequest$ } from '../../src/browser/relay-request.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
-import { relayError } from '../../src/protocol/relay-failure.js';
+import { relayError } from '../../src/protocol/failures/relay-error.js';
 import { Web } from '../relay/support.js';
 import { ended, silence, startSteps, status, type Step, stream } from './support.js';
 import { waitFor } from '../support/wait-for.js';

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Subscription } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions } from '../../src/browser/index.js';
 import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
-import type { TradeFeedError } from '../../src/protocol/failure.js';
+import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
 import { isFrame, Web } from '../relay/support.js';
 import { waitFor } from '../support/wait-for.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { CliError, exitCodeOf, localError } from '../../src/cli/cli-error.js';
 import { ExitCode, exitCodeMeanings, exitCodes } from '../../src/cli/exit-code.js';
-import { RecordingError, tradeFeedError } from '../../src/index.js';
+import { RecordingError, createTradeFeedError } from '../../src/index.js';
 import { failureCodes } from '../support/failure-table.js';
 
 // The table again, written by hand: the exit code of each failure.
@@ -53,7 +53,7 @@ describe('the exit codes', () => {
   });
 
   it('follow from the error that ended the command', () => {
-    expect(exitCodeOf(tradeFeedError({ stage: 'stream', closeCode: 4001 }))).toBe(4);
+    expect(exitCodeOf(createTradeFeedError({ stage: 'stream', closeCode: 4001 }))).toBe(4);
     expect(exitCodeOf(new CliError(ExitCode.usage, 'no'))).toBe(2);
     expect(exitCodeOf(new RecordingError('no', { path: 'f' }))).toBe(8);
     expect(exitCodeOf(new Error('a bug'))).toBe(1);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { interval, type Subscription } from 'rxjs';
-import { tradeFeedError } from 'rx-trade-feed';
+import { createTradeFeedError } from 'rx-trade-feed';
 import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { commentFencesOf, filesIn } from './fences.js';
@@ -35,7 +35,7 @@ const prints: Readonly<Record<string, RegExp>> = {
 
 const frameLine = (receivedAt: number, data: string) =>
   JSON.stringify({ type: 'frame', feed: 'market', connection: 1, receivedAt, isBinary: false, encoding: 'utf8', data });
-const failure = tradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: 0 });
+const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: 0 });
 const gapLine = JSON.stringify({ type: 'gap', from: 0, to: 500, durationMs: 500, failure });
 const recording = `${[frameLine(0, 'first'), gapLine, frameLine(600, 'second')].join('\n')}\n`;
 

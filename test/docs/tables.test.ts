@@ -6,11 +6,11 @@ import { asapScheduler, asyncScheduler } from 'rxjs';
 import { serviceDefaults } from 'rx-trade-feed/testing';
 import { exitCodeMeanings } from '../../src/cli/exit-code.js';
 import { resolveOptions } from '../../src/options.js';
-import { relayMeanings } from '../../src/protocol/relay-failure.js';
-import { relayTold } from '../../src/protocol/relay-told.js';
+import { relayMeanings } from '../../src/protocol/failures/relay-meanings.js';
+import { relayReports } from '../../src/protocol/failures/relay-meanings.js';
 import { resolveRelayOptions } from '../../src/relay/relay-options.js';
-import { meanings } from '../../src/protocol/classify.js';
-import type { Meaning } from '../../src/protocol/meaning.js';
+import { serviceMeanings } from '../../src/protocol/failures/service-meanings.js';
+import type { Meaning } from '../../src/protocol/failures/meaning.js';
 import { defaultBackoff } from '../../src/reconnect/policy.js';
 import { failureCodes } from '../support/failure-table.js';
 import { filesIn, read, root } from './fences.js';
@@ -26,7 +26,9 @@ const observationOf = ({ status, closeCode, reason, code }: Meaning): string => 
   if (status !== undefined) return status === 'other' ? 'HTTP, any other' : `HTTP ${status}`;
   if (closeCode === undefined) return '–';
   if (closeCode === 'other') return 'close, any other';
-  const other = meanings.some((row) => row.closeCode === closeCode && row.code !== code && row.reason !== undefined);
+  const other = serviceMeanings.some(
+    (row) => row.closeCode === closeCode && row.code !== code && row.reason !== undefined,
+  );
   return `close ${closeCode}${reason === undefined ? (other ? ', any other reason' : '') : ` \`${reason}\``}`;
 };
 
@@ -54,7 +56,7 @@ describe('the failure table of the README', () => {
   );
 
   it('has exactly the rows of the library, with their codes and verdicts', () => {
-    const inLibrary = meanings.map((row) =>
+    const inLibrary = serviceMeanings.map((row) =>
       [row.stage ?? 'any', observationOf(row), row.code, row.verdict].join(' | '),
     );
     const inReadme = rows.map(({ stage, seen, code, verdict }) => [stage, seen, code, verdict].join(' | '));
@@ -139,7 +141,7 @@ describe('the options of the README', () => {
 describe('docs/relay.md', () => {
   it('has exactly the failures of a relay connection, with their codes and verdicts', () => {
     const [rows = []] = tablesUnder('docs/relay.md', 'When the connection to the relay fails');
-    const known = [...relayMeanings, ...Object.values(relayTold)];
+    const known = [...relayMeanings, ...Object.values(relayReports)];
     const inLibrary = known.map((row) => [observationOf(row), row.code, row.verdict].join(' | '));
     expect(rows.map((row) => [row['seen'], row['code'], row['verdict']].join(' | ')).sort()).toEqual(inLibrary.sort());
     expect(new Set(column(rows, 'code'))).toEqual(
@@ -203,10 +205,10 @@ it('docs/how-it-works.md names existing files only, and every file with a rule o
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   // Files of the client without a rule of the contract.
   const withoutRule = [
-    ...['src/protocol/loopback.ts', 'src/protocol/check-feed.ts', 'src/protocol/tried.ts'],
-    ...['meaning', 'own-meanings', 'read-failure'].map((name) => `src/protocol/${name}.ts`),
+    ...['src/protocol/loopback.ts', 'src/protocol/try-call.ts'],
+    ...['failure-code', 'meaning', 'client-meanings', 'read-failure'].map((name) => `src/protocol/failures/${name}.ts`),
     // The relay and the worker are not part of the contract.
-    ...['relay-failure', 'relay-told', 'relay-wire', 'receiver-told'].map((name) => `src/protocol/${name}.ts`),
+    ...['relay-error', 'relay-meanings', 'worker-meanings'].map((name) => `src/protocol/failures/${name}.ts`),
   ];
   const client = ['protocol', 'transport', 'reconnect'].flatMap((folder) => filesIn(`src/${folder}`, '.ts'));
   expect(client.filter((path) => !named.includes(path) && !withoutRule.includes(path))).toEqual([]);

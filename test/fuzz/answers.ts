@@ -4,7 +4,7 @@ import { plantedTicket } from './failure-rules.js';
 /** What a server does with a connection after its last byte. */
 export type End = 'end' | 'reset' | 'stay';
 
-/** An answer in bytes as a server writes them, each in a write of its own; gets the request and the address of the stream. */
+/** Returns the bytes of an answer, one item for each write of the server. Receives the request and the address of the stream. */
 export interface Answer {
   readonly bytes: (request: string, wssUrl: string) => readonly Buffer[];
   readonly end: End;
@@ -22,7 +22,7 @@ export const acceptFor = (request: string): string => {
   return createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
 };
 
-/** The fields of a good ticket. */
+/** The fields of a valid ticket. */
 export const ticketFields = (wssUrl: string) => ({
   ticket: plantedTicket,
   token_type: 'Bearer',
@@ -32,20 +32,20 @@ export const ticketFields = (wssUrl: string) => ({
   subprotocol: 'mmp.trade-batch.v1',
 });
 
-/** An HTTP answer that is right. */
+/** A valid HTTP answer. */
 export const httpAnswer = (status: string, body: Buffer, headers: readonly string[] = []): Buffer =>
   Buffer.concat([
     Buffer.from([`HTTP/1.1 ${status}`, `Content-Length: ${body.length}`, ...headers, '', ''].join('\r\n'), 'latin1'),
     body,
   ]);
 
-/** Issues a good ticket. */
+/** Issues a valid ticket. */
 export const goodTicket: Answer = {
   bytes: (_request, wssUrl) => [httpAnswer('200 OK', Buffer.from(JSON.stringify(ticketFields(wssUrl))))],
   end: 'stay',
 };
 
-/** The head that accepts a handshake. */
+/** The headers that accept a handshake. */
 export const goodHead = (request: string): string =>
   [
     'HTTP/1.1 101 Switching Protocols',

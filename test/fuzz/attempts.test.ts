@@ -5,13 +5,13 @@ import { fuzz, seed, timeoutFor } from './fuzz.js';
 import { httpAround, type HttpBytes, rightHandshake, rightTicket, written } from './http-bytes.js';
 import { type Scripted, startScripted } from './scripted.js';
 
-/** One attempt: its ticket response, its handshake and its stream; mostly right, so that the next one finds what it left. */
+/** One attempt: ticket response, handshake and stream. Most are valid, so that an attempt starts with the state that the last one left. */
 type Attempt =
   | { readonly ticket: HttpBytes; readonly handshake?: undefined; readonly bytes?: undefined }
   | { readonly ticket?: undefined; readonly handshake: HttpBytes; readonly bytes?: undefined }
   | { readonly ticket?: undefined; readonly handshake?: undefined; readonly bytes: Uint8Array };
 
-// A wait that the server asks for is not waited for here.
+// The test ignores the wait that the server demands.
 const atOnce = (http: HttpBytes): HttpBytes => ({
   ...http,
   headers: http.headers.filter((header) => !header.startsWith('Retry-After')),
@@ -35,7 +35,7 @@ const scriptOf = ({ ticket, handshake, bytes }: Attempt): Script => ({
 
 const maxAttempts = 5;
 
-describe(`one feed and attempt after attempt of a hostile server, with FUZZ_SEED=${seed}`, () => {
+describe(`one feed and many attempts at a hostile server, with FUZZ_SEED=${seed}`, () => {
   let scripted: Scripted;
   beforeAll(async () => {
     scripted = await startScripted();
@@ -45,7 +45,7 @@ describe(`one feed and attempt after attempt of a hostile server, with FUZZ_SEED
   });
 
   it(
-    'ends each with a clear failure, and leaves nothing open',
+    'ends each attempt with a clear failure, and leaves no connection open',
     () =>
       fuzz('attempts, one after the other', fc.array(attempt, { minLength: 2, maxLength: 6 }), 48, async (attempts) => {
         const codes = await scripted.runAll(attempts.map(scriptOf), {

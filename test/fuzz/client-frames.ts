@@ -1,13 +1,13 @@
 import fc, { type Arbitrary } from 'fast-check';
 
-/** A frame as a client writes it (RFC 6455, 5.2); everything may be wrong. */
+/** A frame of a client (RFC 6455, 5.2). Every field may be wrong. */
 export interface ClientFrame {
   readonly opcode: number;
   readonly payload: Uint8Array;
   readonly isFinal: boolean;
   readonly isMasked: boolean;
   readonly reserved: number;
-  /** The length that is claimed, if it is another one. */
+  /** The declared length, if it differs from the real one. */
   readonly claims?: bigint;
 }
 
@@ -38,10 +38,10 @@ const small = fc.uint8Array({ maxLength: 125 });
 const ping = small.map((payload) => frame(9, payload));
 const pong = small.map((payload) => frame(10, payload));
 
-/** Frames that a client may send: the pings get answers. */
+/** Frames that a client may send. The service answers the pings. */
 export const harmless: Arbitrary<readonly ClientFrame[]> = fc.array(fc.oneof(ping, pong), { maxLength: 6 });
 
-/** Frames with which a client breaks a rule, and the code with which it is closed. */
+/** Frames that violate a rule, and the close code for each. */
 export interface Abuse {
   readonly frames: readonly ClientFrame[];
   readonly closeCode: number;
@@ -53,7 +53,7 @@ const closedWith = (closeCode: number, ...abuses: readonly Arbitrary<readonly Cl
 const data = fc.constantFrom(1, 2);
 const sizes = fc.constantFrom(0, 1, 125, 126, 1_024, 1_025, 65_535, 65_536, 300_000);
 
-// The contract, section 3.2: any text or binary message closes with 1008; also one that is too large to be read, or no UTF-8.
+// The contract, section 3.2: any text or binary message closes with 1008; also one that is too large, or not UTF-8.
 const messages = closedWith(
   1008,
   fc.tuple(data, small).map(([opcode, payload]) => [frame(opcode, payload)]),
@@ -73,7 +73,7 @@ const messages = closedWith(
   data.map((opcode) => [frame(opcode, 'x', { claims: 2n ** 40n })]),
 );
 
-// RFC 6455: unmasked, unknown or reserved, a fragment out of its place, a control frame that is long or in parts, a bad close.
+// RFC 6455: an unmasked frame, an unknown or reserved bit, a misplaced fragment, a long or fragmented control frame, a bad close frame.
 const breaches = closedWith(
   1002,
   fc
@@ -104,10 +104,10 @@ const goodbyes: Arbitrary<Abuse> = fc
     closeCode,
   }));
 
-/** Everything after which a connection is closed, and how. */
+/** All bytes that close a connection, and the close code. */
 export const abuses: Arbitrary<Abuse> = fc.oneof(messages, breaches, goodbyes);
 
-/** The control frames that a service sent, and whether it sent anything else. */
+/** The control frames that a service sent, and whether it sent other frames. */
 export const framesIn = (bytes: Buffer): { readonly opcode: number; readonly payload: Buffer }[] => {
   const frames = [];
   for (let at = 0; at < bytes.length;) {

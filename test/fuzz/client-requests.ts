@@ -1,10 +1,10 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { changed, changes } from './mutated.js';
 
-/** Where the key of the case goes. */
+/** The place of the API key in a request. */
 const KEY = '@KEY@';
 
-/** A request that is right in form, and the status that it gets. */
+/** A well-formed request, and the status of its answer. */
 export interface Request {
   readonly line: string;
   readonly headers: readonly string[];
@@ -51,7 +51,7 @@ const elsewhere = fc
   )
   .map(([line, status]) => ({ line: `${line} HTTP/1.1`, headers: [], body: '', status }));
 
-/** Requests that are right in form. */
+/** Well-formed requests. */
 export const requests: Arbitrary<readonly Request[]> = fc.array(fc.oneof(ticketRequest, elsewhere), {
   minLength: 1,
   maxLength: 6,
@@ -60,7 +60,7 @@ export const requests: Arbitrary<readonly Request[]> = fc.array(fc.oneof(ticketR
 /** The request that ends a connection. */
 export const last: Request = { line: 'GET /last HTTP/1.1', headers: ['Connection: close'], body: '', status: 404 };
 
-/** Writes requests one behind the other, and the last one. */
+/** Writes several requests, and then the last one. */
 export const bytesOf = (all: readonly Request[], apiKey: string): Buffer =>
   Buffer.from(
     [...all, last]
@@ -76,13 +76,13 @@ const handshake = (ticket: string, key: string): string =>
     ...[`Sec-WebSocket-Key: ${key}`, `Authorization: Bearer ${ticket}`, '', ''],
   ].join('\r\n');
 
-/** Bytes of a client that may be anything. */
+/** Random bytes of a client. */
 export const garbage: Arbitrary<Buffer> = fc.oneof(
   fc.tuple(requests, changes(5)).map(([all, change]) => changed(bytesOf(all, 'nobody'), change)),
   fc
     .tuple(fc.string({ maxLength: 40 }), fc.constantFrom('dGhlIHNhbXBsZSBub25jZQ==', '', 'short'), changes(5))
     .map(([ticket, key, change]) => changed(Buffer.from(handshake(ticket, key)), change)),
-  // A handshake that does not wait for the answer before it.
+  // A handshake that is sent before the previous answer.
   requests.map((all) =>
     Buffer.concat([bytesOf(all, 'nobody'), Buffer.from(handshake('ticket', 'dGhlIHNhbXBsZSBub25jZQ=='))]),
   ),

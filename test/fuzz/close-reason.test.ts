@@ -35,7 +35,7 @@ const reasons = fc.oneof(
   { arbitrary: fc.uint8Array({ maxLength: 123 }).map((bytes) => Buffer.from(bytes)), weight: 1 },
 );
 
-// RFC 6455, 7.4: what may stand in a close frame.
+// RFC 6455, 7.4: the codes that a close frame may contain.
 const maySend = (code: number): boolean =>
   (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999);
 
@@ -50,7 +50,7 @@ describe(`a close frame of a hostile server, with FUZZ_SEED=${seed}`, () => {
   });
 
   it(
-    'is told by the table, its reason as sent but for secrets; or is an invalid frame',
+    'is a failure of the table with the reason as sent, without secrets; or is an invalid frame',
     () =>
       fuzz('close reasons', fc.tuple(codes, reasons), 96, async ([closeCode, bytes]) => {
         const reason = bytes.subarray(0, 123);

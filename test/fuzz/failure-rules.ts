@@ -8,14 +8,14 @@ import type { Outcome } from '../support/feed.js';
 export const plantedKey = 'planted-key-5be1';
 export const plantedTicket = 'planted-ticket-90c4';
 
-// No answer of a server leads to these: the options are valid, and there is no TLS.
+// No answer of a server causes these: the options are valid, and there is no TLS.
 const notFromServer = ['api-key-unavailable', 'invalid-options', 'retries-exhausted', 'untrusted-certificate'];
 
-// What could move a cursor, forge a line of a log, or turn a text around.
+// Characters that could move a cursor, forge a line of a log, or reverse text.
 const harmful = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
 const longestTimerMs = 2 ** 31 - 1;
 
-/** Holds what must be true of every end of an attempt, whatever the server did. Gives the code. */
+/** Checks the rules for every end of an attempt at any server. Returns the code. */
 export const checkOutcome = ({ failure, goesOn, delayMs, events }: Outcome): string => {
   expect(failure).toBeInstanceOf(TradeFeedError);
   const { code, stage, verdict, message, advice, retryAfterMs } = failure;
@@ -31,7 +31,7 @@ export const checkOutcome = ({ failure, goesOn, delayMs, events }: Outcome): str
     expect(delayMs).toBeGreaterThanOrEqual(Math.max(1, Math.min(retryAfterMs ?? 0, longestTimerMs)));
     expect(delayMs).toBeLessThanOrEqual(longestTimerMs);
   }
-  // A frame is what the service sent, and nothing else.
+  // A frame contains exactly the bytes that the service sent.
   const told = everythingIn([failure, String(failure.stack), ...events.filter(({ type }) => type !== 'frame')]);
   for (const secret of [plantedKey, plantedTicket]) expect(told.toLowerCase()).not.toContain(secret);
   return code;

@@ -4,24 +4,24 @@ import { cases } from '../support/cases.js';
 
 const { FUZZ_SEED, FUZZ_PATH, FUZZ_RUNS, FUZZ_REPORT } = process.env;
 
-/** The seed of this file's run: put into the titles, so that whatever fails tells it. */
+/** The seed of this run. It is part of the titles, so each failed test shows it. */
 export const seed = Number(FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /** Returns how many cases a property runs: `FUZZ_RUNS`, or the default. */
 export const runsOf = (byDefault: number): number => Number(FUZZ_RUNS ?? cases(byDefault));
 
-/** How long a property of so many cases may take, in ms, on a machine that does other things, too. */
+/** Returns the time limit for a number of cases, in ms, on a busy machine. */
 export const timeoutFor = (byDefault: number): number => 60_000 + runsOf(byDefault) * 100;
 
-/** Cases that run at the same time: most of the time of one is spent waiting. */
+/** The number of cases that run at the same time. A case waits most of its time. */
 const LANES = 24;
-/** How many smaller cases are tried when one has failed. */
+/** The number of smaller cases to try after a failure. */
 const MOST_SHRINKS = 300;
 
 /**
- * Tries a property with random values; `holds` gives a word for what came of a value, which is counted.
+ * Checks a property with random values. `holds` returns a name for the outcome of a value, and the outcomes are counted.
  *
- * What fails is reported with the seed and the path of the smallest case; both as `FUZZ_SEED` and `FUZZ_PATH` run that case alone.
+ * A failure is reported with the seed and the path of the smallest case. Set both as `FUZZ_SEED` and `FUZZ_PATH` to run that case alone.
  */
 export const fuzz = async <T>(
   property: string,
@@ -35,7 +35,7 @@ export const fuzz = async <T>(
   let failing: number | undefined;
   let shrinks = 0;
   const count = async (n: number, value: T): Promise<void> => {
-    // One lane looks for its smallest failing case, for a while; the others pass the rest by.
+    // One lane searches for the smallest failing case; the others skip the rest.
     if (failing !== undefined && (failing !== n || (shrinks += 1) > MOST_SHRINKS)) return;
     try {
       const outcome = await holds(value);
@@ -76,7 +76,7 @@ export const report = (row: Readonly<Record<string, unknown>>): void => {
   if (FUZZ_REPORT !== undefined) appendFileSync(FUZZ_REPORT, `${JSON.stringify(row)}\n`);
 };
 
-/** Gives what a promise gives, unless it takes longer than anything may: then something hangs. */
+/** Returns the result of a promise. Throws if the promise hangs. */
 export const within = async <T>(ms: number, what: string, promise: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

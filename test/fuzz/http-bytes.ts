@@ -3,12 +3,12 @@ import { chunked, interim, latin1, oddHeaders, secrets, statusLine } from './htt
 import { type Change, changed, changes, cutAt, places } from './mutated.js';
 import { acceptFor, type Answer, type End } from './answers.js';
 
-/** What is put in when the request is known. */
+/** Placeholders for values that depend on the request. */
 const ACCEPT = '@ACCEPT@';
 const LENGTH = '@LENGTH@';
 const WSS = '@WSS@';
 
-/** An HTTP answer that may be anything; texts are one byte a character. */
+/** A random HTTP answer. Each character of its texts is one byte. */
 export interface HttpBytes {
   readonly before: readonly string[];
   readonly line: string;
@@ -19,14 +19,14 @@ export interface HttpBytes {
   readonly end: End;
 }
 
-/** A right answer, as the start of what is sent instead. */
+/** A valid answer, which the cases change. */
 export interface Right {
   readonly line: string;
   readonly headers: readonly string[];
   readonly body: string;
 }
 
-/** The answer that accepts a handshake, and a close frame behind it. */
+/** The answer that accepts a handshake, and a close frame after it. */
 export const rightHandshake: Right = {
   line: 'HTTP/1.1 101 Switching Protocols',
   headers: [
@@ -48,7 +48,7 @@ export const rightTicket = (body: string): Right => ({
 const mostly = <T>(right: T, odd: Arbitrary<T>, weight: number): Arbitrary<T> =>
   fc.oneof({ arbitrary: fc.constant(right), weight }, { arbitrary: odd, weight: 1 });
 
-/** Answers around a right one: another line, more headers or fewer, another body, bytes changed, cut off. */
+/** Variants of a valid answer: another status line, more or fewer headers, another body, changed bytes, cut off. */
 export const httpAround = ({ line, headers, body }: Right): Arbitrary<HttpBytes> =>
   fc.record({
     before: mostly([], fc.array(interim, { maxLength: 2 }), 4),
@@ -76,7 +76,7 @@ export const written = ({ before, line, headers, body, changes: all, cuts, end }
     const length = body.replaceAll(WSS, wssUrl).length;
     const head = [line, ...headers, '', ''].join('\r\n').replace(ACCEPT, acceptFor(request));
     const whole = `${before.join('')}${head.replace(LENGTH, String(length))}${body}`;
-    // Put in after the changes: a changed address would lead to whoever else listens on this machine.
+    // Inserted after the changes, because a changed address could be that of another server on this machine.
     const bytes = changed(Buffer.from(whole, 'latin1'), all).toString('latin1').replaceAll(WSS, wssUrl);
     return cutAt(Buffer.from(bytes, 'latin1'), cuts);
   },

@@ -6,7 +6,7 @@ import { httpAround, type HttpBytes, rightHandshake, rightTicket, written } from
 import { acceptFor, type Answer, goodHead, goodTicket, ticketFields } from './answers.js';
 import { type Scripted, startScripted } from './scripted.js';
 
-/** A server that says nothing more is not waited for; one that ends is not given up before. */
+/** Short timeouts for a silent server, long ones for a server that ends the connection. */
 const deadlines = ({ end }: HttpBytes) => {
   const ms = end === 'stay' ? 60 : 15_000;
   return { ticketTimeoutMs: ms, handshakeTimeoutMs: ms };
@@ -16,7 +16,7 @@ const replaced = written({ before: [], ...rightHandshake, changes: [], cuts: [],
 const tickets = httpAround(rightTicket(JSON.stringify(ticketFields('@WSS@'))));
 const handshakes = httpAround(rightHandshake);
 
-/** Something a server may say in front of its answer, or forever. */
+/** Bytes that a server sends before its answer, or without end. */
 const endless = fc.record({
   start: fc.constantFrom('', 'HTTP/1.1 200 OK\r\n', 'HTTP/1.1 101 Switching Protocols\r\n', 'HTTP/1.1 200 OK\r\nX: '),
   again: fc.constantFrom('X: y\r\n', 'x', '\r\n', ' ', '\0', 'HTTP/1.1 100 Continue\r\n\r\n', '1\r\nx\r\n'),
@@ -50,7 +50,7 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
     () =>
       fuzz('HTTP heads of the ticket response', tickets, 72, async (http) => {
         const { code, failure, requests } = await run('ticket', written(http), deadlines(http));
-        // A deadline of the handshake may be over before it is begun.
+        // The deadline of the handshake may pass before the handshake starts.
         if (requests.length === 1 && http.end !== 'stay') expect(failure.stage).toBe('ticket');
         return code;
       }),
@@ -74,7 +74,7 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
         };
         const { code, failure } = await run('handshake', answer, { ...deadlines(http), ticketTimeoutMs: 15_000 });
         expect(failure.stage).not.toBe('ticket');
-        // A connection opens by the right answer to this very handshake, and by nothing else.
+        // Only the valid answer to this handshake opens a connection.
         if (failure.stage === 'stream') expect(isAccepted).toBe(true);
         return code;
       }),
@@ -82,13 +82,13 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
   );
 
   it(
-    'of any status mean what the table says',
+    'of any status have the meaning of the table',
     () =>
       fuzz('HTTP statuses', statuses, 72, async ({ status, phrase, stage, end }) => {
         const answer = { line: `HTTP/1.1 ${status} ${phrase}`, headers: ['Content-Length: 0'], body: '' };
         const bytes = written({ before: [], ...answer, changes: [], cuts: [], end });
         const { code, failure } = await run(stage, bytes);
-        // A 200 without a body is no ticket.
+        // A 200 without a body is not a ticket.
         const isIssued = stage === 'ticket' && status === 200;
         expect(code).toBe(isIssued ? 'invalid-ticket' : expectedFailure({ stage, status }).code);
         expect(failure.status).toBe(isIssued ? undefined : status);
@@ -113,7 +113,7 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
   });
 
   it(
-    'without an end are given up at the deadline',
+    'without an end are aborted at the deadline',
     () =>
       fuzz('endless answers', endless, 48, async ({ start, again, stage }) => {
         const pieces = [Buffer.from(start), ...Array<Buffer>(40).fill(Buffer.from(again.repeat(20)))];

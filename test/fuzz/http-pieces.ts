@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { plantedKey, plantedTicket } from './failure-rules.js';
 
-/** The secrets of a case, as a server may write them. */
+/** The secrets of a case, in the forms that a server may write. */
 export const secrets = fc.constantFrom(
   plantedKey,
   plantedTicket,
   `Bearer ${plantedTicket}`,
   `x-api-key: ${plantedKey}`,
 );
-/** Any bytes, one a character. */
+/** Random bytes, one for each character. */
 export const latin1 = fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes).toString('latin1'));
 const oddText = fc.oneof(
   secrets,
@@ -16,7 +16,7 @@ const oddText = fc.oneof(
   fc.constantFrom('\x1b[2J', '\x9b31m', '\0', '\r', '\n', '\r\n folded', '', ' ', '\t', 'x'.repeat(17_000)),
 );
 
-/** First lines, right and wrong. */
+/** Status lines, valid and invalid. */
 export const statusLine = fc.oneof(
   fc
     .tuple(fc.oneof(fc.integer({ min: 100, max: 599 }), fc.nat(999)), oddText)
@@ -35,7 +35,7 @@ export const statusLine = fc.oneof(
   ),
 );
 
-/** Headers that change what an answer means, or are wrong, or many. */
+/** Headers that change the meaning of an answer, invalid headers, many headers. */
 export const oddHeaders = fc.oneof(
   fc.constantFrom(
     ...['Content-Length: 5', 'Content-Length: -1', 'Content-Length: 1e9', 'Content-Length: 99999999999999999999'],
@@ -64,7 +64,7 @@ export const oddHeaders = fc.oneof(
   fc.constantFrom(200, 3_000).map((times) => Array.from({ length: times }, (_, n) => `X-${n}: ${n}`).join('\r\n')),
 );
 
-/** Bodies in chunks, right and wrong. */
+/** Chunked bodies, valid and invalid. */
 export const chunked = fc.constantFrom(
   '5\r\nhello\r\n0\r\n\r\n',
   '5;ext="\x1b"\r\nhello\r\n0\r\nTrailer: x\r\n\r\n',
@@ -74,7 +74,7 @@ export const chunked = fc.constantFrom(
   '5\r\nhello',
   '0\r\n\r\n',
 );
-/** Answers before the answer. */
+/** Informational answers before the final one. */
 export const interim = fc.oneof(
   fc.constantFrom(
     'HTTP/1.1 100 Continue\r\n\r\n',

@@ -1,6 +1,6 @@
 import fc, { type Arbitrary } from 'fast-check';
 
-/** A change of bytes at a place: a share of their length. */
+/** A change of bytes at a position, which is a fraction of the length. */
 export interface Change {
   readonly at: number;
   readonly how: 'set' | 'insert' | 'delete' | 'repeat';
@@ -13,10 +13,10 @@ const change: Arbitrary<Change> = fc.record({
   byte: fc.oneof(fc.nat(255), fc.constantFrom(0, 9, 10, 13, 32, 34, 58, 92, 123, 125, 127, 255)),
 });
 
-/** Makes changes of bytes: none, one, or a few. */
+/** Generates no change, one, or a few. */
 export const changes = (most: number): Arbitrary<readonly Change[]> => fc.array(change, { maxLength: most });
 
-/** Applies changes, one after the other. */
+/** Applies changes in order. */
 export const changed = (bytes: Buffer, all: readonly Change[]): Buffer =>
   all.reduce<Buffer>((now, { at, how, byte }) => {
     const place = Math.floor(at * now.length);
@@ -26,13 +26,13 @@ export const changed = (bytes: Buffer, all: readonly Change[]): Buffer =>
     return Buffer.concat([before, added, rest]);
   }, bytes);
 
-/** Cuts bytes at some places, as a network does. */
+/** Splits bytes at some positions, as a network does. */
 export const cutAt = (bytes: Buffer, places: readonly number[]): Buffer[] => {
   const ends = [...places.map((share) => Math.floor(share * bytes.length)), bytes.length].sort((a, b) => a - b);
   return ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end)).filter(({ length }) => length > 0);
 };
 
-/** Where bytes are cut: shares of their length. */
+/** The positions of the splits, as fractions of the length. */
 export const places: Arbitrary<readonly number[]> = fc.array(
   fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
   { maxLength: 5 },

@@ -1,7 +1,7 @@
 import { TradeFeedError, tradeFeedEvents$, type FeedEvent, type TradeFeedOptions } from 'rx-trade-feed';
 import type { Outcome } from '../support/feed.js';
 
-/** Runs a feed until it gives up; gives how each of its attempts ended. */
+/** Runs a feed until it stops. Returns the failure of each attempt. */
 export const outcomesOf = (options: TradeFeedOptions): Promise<readonly Outcome[]> =>
   new Promise((resolve, reject) => {
     const outcomes: Outcome[] = [];
@@ -22,7 +22,7 @@ export const outcomesOf = (options: TradeFeedOptions): Promise<readonly Outcome[
     });
   });
 
-// A feed whose reconnects are used up would have gone on after the last failure.
+// `retries-exhausted` replaces the last failure, which is its cause.
 const lastOutcome = (error: TradeFeedError, events: readonly FeedEvent[]): Outcome => {
   const isExhausted = error.code === 'retries-exhausted';
   const failure = isExhausted ? (error.cause as TradeFeedError) : error;

@@ -3,16 +3,16 @@ import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { connectAs, postTicket } from '../testing/bare-client.js';
 import { within } from './fuzz.js';
 
-/** No connection takes so long, in ms, unless something hangs. */
+/** A connection that takes longer hangs, in ms. */
 const BOUND_MS = 20_000;
 
-/** Connects to a service; the socket never throws. */
+/** Connects to a service. Errors of the socket are ignored. */
 export const connectTo = ({ baseUrl }: Pick<TradeFeedService, 'baseUrl'>): Socket =>
   connect({ port: Number(new URL(baseUrl).port), host: '127.0.0.1' })
     .setNoDelay()
     .on('error', () => undefined);
 
-/** Gives all bytes that came, once the connection is over. */
+/** Returns all received bytes after the end of the connection. */
 export const receivedBy = (socket: Socket): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -20,7 +20,7 @@ export const receivedBy = (socket: Socket): Promise<Buffer> => {
   return within(BOUND_MS, 'the end of a connection to the service', isOver);
 };
 
-/** Sends bytes, each piece in a write of its own, and then what is asked for. */
+/** Sends each piece in a separate write, and then ends the connection in the requested way. */
 export const sendTo = async (
   socket: Socket,
   pieces: readonly Buffer[],
@@ -35,20 +35,20 @@ export const sendTo = async (
   if (then === 'reset') socket.resetAndDestroy();
 };
 
-/** An HTTP answer as it came. */
+/** An HTTP answer. */
 export interface RawAnswer {
   readonly status: number;
   readonly body: string;
 }
 
-/** Splits what a service sent into its answers; what is none of HTTP throws. */
+/** Splits the bytes of a service into answers. Throws if they are not HTTP. */
 export const answersIn = (bytes: Buffer): RawAnswer[] => {
   const answers: RawAnswer[] = [];
   for (let rest = bytes.toString('latin1'); rest.length > 0;) {
     const head = /^HTTP\/1\.1 (\d{3}) [^\r\n]*\r\n(?:[!-9;-~]+: [^\r\n]*\r\n)*\r\n/.exec(rest);
     if (head === null) throw new Error(`This is no answer: ${JSON.stringify(rest.slice(0, 200))}`);
     const length = Number(/\r\ncontent-length: (\d+)\r\n/i.exec(head[0])?.[1] ?? 0);
-    // Node's own refusals are chunked, and empty.
+    // The refusals of Node itself are chunked and empty.
     const isChunked = /\r\ntransfer-encoding: chunked\r\n/i.test(head[0]);
     const end = head[0].length + (isChunked ? '0\r\n\r\n'.length : length);
     answers.push({ status: Number(head[1]), body: rest.slice(head[0].length, end) });
@@ -57,15 +57,15 @@ export const answersIn = (bytes: Buffer): RawAnswer[] => {
   return answers;
 };
 
-/** A good client beside the bad ones: a connection that must go on, and a key that must get tickets. */
+/** A valid client among the invalid ones. Its connection must stay open, and its key must get tickets. */
 export interface GoodClient extends AsyncDisposable {
-  /** Proves that its connection still gets frames. */
+  /** Checks that its connection still receives frames. */
   readonly getsFrame: () => Promise<void>;
-  /** Proves that it is served: its connection gets a frame, and its key a ticket. */
+  /** Checks that its connection receives a frame, and that its key gets a ticket. */
   readonly isServed: () => Promise<void>;
 }
 
-/** Connects a good client. */
+/** Connects a valid client. */
 export const goodClient = async (service: TradeFeedService): Promise<GoodClient> => {
   const key = service.createAccount({ plan: 'developer' }).createApiKey();
   const client = await connectAs(service, key);

@@ -4,7 +4,7 @@ import { fuzz, seed, timeoutFor } from './fuzz.js';
 import { goodTicket, httpAnswer, type Script } from './answers.js';
 import { type Scripted, startScripted } from './scripted.js';
 
-/** A value of the header, and what it asks for in ms; `undefined`: nothing that can be understood. */
+/** A value of the header, and the wait in ms; `undefined` if the value is not valid. */
 interface Asked {
   readonly value: string;
   readonly date?: string;
@@ -26,7 +26,7 @@ const forms: readonly ((at: Date) => string)[] = [
   },
 ];
 
-// A year of two digits is one of the next or the last fifty: these can be written in every form.
+// A year of two digits is within fifty years, so these dates exist in every form.
 const seconds = fc.integer({ min: Date.UTC(2001) / 1000, max: Date.UTC(2049) / 1000 });
 const form = fc.constantFrom(...forms);
 
@@ -75,13 +75,13 @@ describe(`Retry-After, with FUZZ_SEED=${seed}`, () => {
   });
 
   it(
-    'is a wait that a timer can keep and a floor, or counts as missing',
+    'is a valid delay of a timer and a floor, or counts as missing',
     () =>
       fuzz('Retry-After', fc.tuple(endpoints, fc.oneof(dates, numbers, nonsense)), 96, async ([endpoint, asked]) => {
         const { code, failure, delayMs = 0 } = await scripted.run(scriptOf(endpoint, asked));
         expect(failure.status).toBe(Number.parseInt(endpoint.status));
         expect(failure.retryAfterMs).toBe(asked.ms);
-        // Without a floor the policy's own longest wait holds.
+        // Without a floor the longest wait of the policy applies.
         if (asked.ms === undefined) expect(delayMs).toBeLessThanOrEqual(5);
         return asked.ms === undefined ? `${code}, as if missing` : code;
       }),

@@ -7,15 +7,15 @@ import { checkOutcome, plantedKey } from './failure-rules.js';
 import { within } from './fuzz.js';
 import { outcomesOf } from './outcomes.js';
 
-/** One TCP server for many cases at once: a case has a path of its own. */
+/** One TCP server for many concurrent cases. Each case has a separate path. */
 export interface Scripted extends AsyncDisposable {
-  /** Runs the first attempt of a feed against a script; gives how it ended, once all its connections are closed. */
+  /** Runs the first attempt of a feed against a script. Returns the outcome after all connections are closed. */
   readonly run: (script: Script, options?: TradeFeedOptions) => Promise<Ran>;
-  /** Runs a feed until it gives up, the n-th attempt against the n-th script (the last one repeats); gives the code of each end. */
+  /** Runs a feed until it stops, the n-th attempt against the n-th script (the last one repeats). Returns the code of each end. */
   readonly runAll: (scripts: readonly Script[], options?: TradeFeedOptions) => Promise<readonly string[]>;
 }
 
-/** How a case went: the outcome, its code, and the requests. */
+/** The result of a case: the outcome, its code, and the requests. */
 export interface Ran extends Outcome {
   readonly code: string;
   readonly requests: readonly string[];
@@ -27,7 +27,7 @@ interface Case {
   readonly requests: string[];
 }
 
-/** No case takes so long, in ms, unless something hangs. */
+/** A case that takes longer hangs, in ms. */
 const BOUND_MS = 20_000;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -66,7 +66,7 @@ export const startScripted = async (): Promise<Scripted> => {
     const path = `/c${(made += 1)}`;
     const one: Case = { scripts, sockets: new Set(), requests: [] };
     cases.set(path, one);
-    // However slow this machine is, no connection is stable, and no reconnect at once.
+    // No connection is stable on any machine, so no reconnect is immediate.
     const backoff = { initialDelayMs: 1, maxDelayMs: 5, stableAfterMs: 1e9, ...options.backoff };
     const settings = { baseUrl: `http://${host}${path}`, apiKey: plantedKey, ...options, backoff };
     const outcome = await within(BOUND_MS, 'a feed', feed(settings));

@@ -11,7 +11,7 @@ setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 const heapAfterGc = async (): Promise<number> => {
-  // What was closed is let go some turns later.
+  // Closed sockets are released some turns later.
   for (let turn = 0; turn < 5; turn += 1) await nextTurn();
   collectGarbage();
   collectGarbage();
@@ -22,7 +22,7 @@ describe('the local service under handshakes with bad tickets', () => {
   const handshakes = 10_000;
   const parallel = 50;
 
-  // Bare on purpose: what a test keeps for itself must not look like a leak.
+  // Minimal on purpose: values that the test stores would look like a leak.
   const statusOf = (service: TradeFeedService, n: number): Promise<string> =>
     new Promise((resolve) => {
       let status = 'none';
@@ -32,7 +32,7 @@ describe('the local service under handshakes with bad tickets', () => {
       socket.write([...handshakeLines(`ticket_${n}`), '', ''].join('\r\n'));
     });
 
-  // No ticket twice: what is remembered of each would add up.
+  // Each ticket is new: a service that stored each one would grow.
   let made = 0;
   const refuseMany = async (service: TradeFeedService, count: number, seen: Map<string, number>): Promise<void> => {
     const end = made + count;
@@ -45,7 +45,7 @@ describe('the local service under handshakes with bad tickets', () => {
     await within(120_000, 'refusing', Promise.all(Array.from({ length: parallel }, one)));
   };
 
-  it(`refuses ${handshakes} of them with 401, keeps no memory of them, and serves a good client all the while`, async () => {
+  it(`refuses ${handshakes} handshakes with 401, stores none of them, and serves a valid client meanwhile`, async () => {
     await using service = await startTradeFeedService();
     await using good = await goodClient(service);
     const seen = new Map<string, number>();
@@ -58,7 +58,7 @@ describe('the local service under handshakes with bad tickets', () => {
     const heapGrowthBytes = (await heapAfterGc()) - before;
     await good.isServed();
     expect([...seen]).toEqual([['401', handshakes]]);
-    // What is remembered of a handshake is more than this.
+    // A stored handshake would need more memory than this.
     expect(heapGrowthBytes).toBeLessThan(handshakes * 0.8 * 100);
     report({ property: 'handshakes with bad tickets', cases: handshakes, failures: 0, seconds, heapGrowthBytes });
   }, 180_000);

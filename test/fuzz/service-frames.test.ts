@@ -19,9 +19,9 @@ describe(`the local service and hostile WebSocket clients, with FUZZ_SEED=${seed
     await within(3_000, 'shutdown()', service.shutdown());
   });
 
-  /** Makes a handshake, sends bytes behind it, maybe with it, and gives what came after the head of the answer. */
+  /** Sends a handshake and bytes after it, in one write or two. Returns the bytes after the headers of the answer. */
   const answerTo = async (bytes: Buffer, cuts: readonly number[], isWithHead: boolean, then: 'end' | 'stay') => {
-    // Each case an account: a second connection would replace the first.
+    // One account for each case: a second connection of an account would replace the first.
     const { ticket, subprotocol } = await takeTicket(
       service,
       service.createAccount({ plan: 'developer' }).createApiKey(),
@@ -73,14 +73,14 @@ describe(`the local service and hostile WebSocket clients, with FUZZ_SEED=${seed
   );
 
   it(
-    'lets go of whoever sends anything else, and serves a good client meanwhile',
+    'closes any other connection, and serves a valid client meanwhile',
     () =>
       fuzz('client bytes', fc.tuple(anything, places, fc.boolean()), 96, async ([bytes, cuts, isWithHead]) => {
         const [answer] = await Promise.all([answerTo(bytes, cuts, isWithHead, 'end'), good.isServed()]);
         const last = framesIn(answer).find(({ opcode }) => opcode === 8)?.payload;
         if (last === undefined) return 'no close frame';
         const code = last.length === 0 ? 1005 : last.readUInt16BE(0);
-        // A code of the client's own comes back, if it may be sent (RFC 6455, 7.4); 1005 stands for none.
+        // The service returns the code of the client, if it may be sent (RFC 6455, 7.4). 1005 means no code.
         expect((code >= 1000 && code <= 1014 && code !== 1004 && code !== 1006) || (code >= 3000 && code <= 4999)).toBe(
           true,
         );

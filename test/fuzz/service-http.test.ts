@@ -23,7 +23,7 @@ describe(`the local service and hostile HTTP, with FUZZ_SEED=${seed}`, () => {
   });
 
   it(
-    'answers requests that come in pieces, or many at once, each by its own, in order',
+    'answers each request in order, also if requests arrive in pieces or together',
     () =>
       fuzz('requests in pieces, pipelined', fc.tuple(requests, places), 96, async ([all, cuts]) => {
         const socket = connectTo(service);
@@ -38,7 +38,7 @@ describe(`the local service and hostile HTTP, with FUZZ_SEED=${seed}`, () => {
   );
 
   it(
-    'refuses garbage, or lets go of it, and serves a good client meanwhile',
+    'refuses invalid bytes or closes the connection, and serves a valid client meanwhile',
     () =>
       fuzz(
         'garbage in place of HTTP',

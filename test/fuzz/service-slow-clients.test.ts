@@ -6,7 +6,7 @@ import { report, secondsSince, within } from './fuzz.js';
 import { answersIn, connectTo, goodClient, receivedBy } from './raw-client.js';
 
 const requestTimeoutMs = 200;
-/** Node looks at its timeouts only so often, and this machine does other things, too. */
+/** Extra time in ms, because Node checks timeouts at intervals and this machine is busy. */
 const SLACK_MS = 4_000;
 
 const started: TradeFeedService[] = [];
@@ -36,7 +36,7 @@ const heads = {
 
 describe('the local service under slow clients', () => {
   it.each(Object.entries(heads))(
-    'cuts 100 of them off that send %s, and serves a good client meanwhile',
+    'closes the connections of 100 clients that send %s, and serves a valid client meanwhile',
     async (what, head) => {
       const service = await start({ requestTimeoutMs });
       await using good = await goodClient(service);
@@ -44,7 +44,7 @@ describe('the local service under slow clients', () => {
       const slow = Array.from({ length: 100 }, () => connectTo(service));
       const received = slow.map(receivedBy);
       for (const socket of slow) socket.write(head);
-      // A drip is activity: the time of a request is bounded all the same.
+      // Slow bytes are activity, but the time of a request is still bounded.
       const drip = setInterval(() => {
         for (const socket of slow) if (head !== '' && socket.writable) socket.write('1');
       }, 20);
@@ -66,7 +66,7 @@ describe('the local service under slow clients', () => {
     },
   );
 
-  it('shuts down in bounded time while they are there', async () => {
+  it('shuts down in bounded time while they are connected', async () => {
     const service = await start({ requestTimeoutMs: 60_000 });
     await using _good = await goodClient(service);
     const slow = Object.values(heads).flatMap((head) =>
@@ -85,7 +85,7 @@ describe('the local service under slow clients', () => {
     ['say nothing', ''],
     ['begin with a part of a hello', '\x16\x03\x01\x02\x00\x01\x00'],
     ['speak no TLS', 'GET / HTTP/1.1\r\n\r\n'],
-  ])('cuts those off that %s where TLS is spoken, and shuts down', async (_what, bytes) => {
+  ])('closes the connections of clients that %s on a TLS port, and shuts down', async (_what, bytes) => {
     const service = await start({ requestTimeoutMs }, await certificateFor());
     const received = Array.from({ length: 50 }, () => {
       const socket = connectTo(service);

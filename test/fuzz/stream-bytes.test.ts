@@ -8,12 +8,12 @@ import { type Scripted, startScripted } from './scripted.js';
 
 const maxFrameBytes = 66_000;
 
-/** What comes after a right handshake: bytes cut at places, the first of them with the head or after it. */
+/** The bytes after a valid handshake: split at some positions, the first with the headers or after them. */
 interface Stream {
   readonly bytes: Buffer;
   readonly cut: (bytes: Buffer) => Buffer[];
   readonly isWithHead: boolean;
-  /** Whether the socket is one of a user's agent, which the library does not read itself. */
+  /** Whether the socket belongs to an agent of the user. `ws` reads such a socket, not this library. */
   readonly isOfAgent: boolean;
   readonly end: 'end' | 'reset' | 'stay';
 }
@@ -43,7 +43,7 @@ const scriptOf = ({ bytes, cut, isWithHead, end }: Stream): Script => ({
   },
 });
 
-/** What a stream may end as when the server only ever sends the parts of right frames. */
+/** The codes of a stream if the server sends parts of valid frames only. */
 const ofRightFrames = ['connection-lost', 'connection-stalled'];
 
 describe(`WebSocket bytes of a hostile server, with FUZZ_SEED=${seed}`, () => {
@@ -53,7 +53,7 @@ describe(`WebSocket bytes of a hostile server, with FUZZ_SEED=${seed}`, () => {
     await scripted[Symbol.asyncDispose]();
   });
 
-  // One that is silent is given up; one that ends is not given up before.
+  // A silent server is dropped after a short time, but not before it ends the connection.
   const run = (stream: Stream) =>
     scripted.run(scriptOf(stream), {
       maxFrameBytes,
@@ -66,7 +66,7 @@ describe(`WebSocket bytes of a hostile server, with FUZZ_SEED=${seed}`, () => {
     () =>
       fuzz('WebSocket bytes', streams, 96, async (stream) => {
         const { code, failure, events } = await run(stream);
-        // A reset may outrun the answer to the handshake.
+        // A reset may arrive before the answer to the handshake.
         if (stream.end !== 'reset') expect(failure.stage).toBe('stream');
         if (code === 'connection-stalled') expect(stream.end).toBe('stay');
         expect(failure.framesReceived).toBe(events.filter(({ type }) => type === 'frame').length);
@@ -76,7 +76,7 @@ describe(`WebSocket bytes of a hostile server, with FUZZ_SEED=${seed}`, () => {
   );
 
   it(
-    'that are right frames, cut off anywhere, give those that were whole, once and in order',
+    'of valid frames, cut off anywhere, deliver the complete frames once and in order',
     () =>
       fuzz('right frames, cut off', rightStreams, 72, async ({ payloads, keep, ...rest }) => {
         const frames = payloads.map((payload) => frameOf(2, payload));

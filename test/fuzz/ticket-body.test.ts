@@ -13,7 +13,7 @@ const replaced = {
   bytes: (request: string) => [Buffer.from(`${goodHead(request)}\x88\x02\x0f\xa1`, 'latin1')],
 } as const;
 
-/** A 200 whose framing is right, around this body. */
+/** A 200 with this body and valid framing. */
 const answering = (
   body: (wssUrl: string) => Buffer,
   headers: readonly string[] = [],
@@ -28,7 +28,7 @@ const withAddress = (body: Buffer, wssUrl: string): Buffer =>
 const json = (value: unknown) => (wssUrl: string) => withAddress(Buffer.from(JSON.stringify(value)), wssUrl);
 const good = (wssUrl: string) => Buffer.from(JSON.stringify(ticketFields(wssUrl)));
 
-/** How an attempt may end whose ticket was taken: the handshake is made with that ticket, or its address leads nowhere. */
+/** The outcomes of an attempt with an accepted ticket: the handshake sends that ticket, or no server listens at the address. */
 const afterTicket = ['connection-replaced', 'subprotocol-mismatch', 'handshake-unreachable'];
 
 const isTaken = ({ code, failure, requests }: Ran, body: string): boolean => {
@@ -37,7 +37,7 @@ const isTaken = ({ code, failure, requests }: Ran, body: string): boolean => {
     return false;
   }
   expect(afterTicket).toContain(code);
-  // The ticket is the one in the body, and the key goes into the ticket request alone.
+  // The handshake sends the ticket of the body, and only the ticket request sends the key.
   const { ticket } = JSON.parse(body) as { ticket: string };
   for (const handshake of requests.slice(1)) {
     expect(/^authorization: (.*)\r$/im.exec(handshake)?.[1]).toBe(`Bearer ${ticket}`);
@@ -46,7 +46,7 @@ const isTaken = ({ code, failure, requests }: Ran, body: string): boolean => {
   return true;
 };
 
-/** A body that is long, or deep: a text that is opened and shut so many times. */
+/** A long or deeply nested body: an opening and a closing text, repeated. */
 interface Nested {
   readonly open: string;
   readonly shut: string;
@@ -62,7 +62,7 @@ const others: Arbitrary<Buffer | Nested> = fc.oneof(
   fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
   fc.jsonValue().map((value) => Buffer.from(JSON.stringify(value))),
   fc.constantFrom('', ' ', 'null', '[]', '""', 'NaN', '{}', '{"__proto__":{}}').map((text) => Buffer.from(text)),
-  // Short ones: a parser that fails tells what it has read.
+  // Short bodies: the error of a parser quotes the text that it has read.
   fc
     .constantFrom(plantedKey, plantedTicket, `{"ticket":"${plantedTicket}`, `"${plantedTicket}"x`)
     .map((text) => Buffer.from(text)),
@@ -77,23 +77,19 @@ const bodyOf = (what: Buffer | Nested | readonly Change[], wssUrl: string): Buff
       withAddress(changed(good(WSS), what), wssUrl);
 };
 
-/** What is done to a good body as a whole, and whether it is a ticket afterwards. */
+/** Changes of a whole valid body, and whether the result is a ticket. */
 const wrappings: readonly (readonly [string, (body: Buffer) => Buffer, boolean])[] = [
   ['none', (body) => body, true],
   ['BOM', (body) => Buffer.concat([Buffer.from('\ufeff'), body]), false],
   ['white space', (body) => Buffer.from(` \r\n\t${String(body)}\n`), true],
-  [
-    'bad UTF-8 in a field nobody asked for',
-    (body) => Buffer.from(`{"x":"\xff\xc0",${String(body).slice(1)}`, 'latin1'),
-    true,
-  ],
+  ['bad UTF-8 in an unknown field', (body) => Buffer.from(`{"x":"\xff\xc0",${String(body).slice(1)}`, 'latin1'), true],
   ['bad UTF-8 in the ticket', (body) => Buffer.from(String(body).replace('"ticket":"', '$&\xff'), 'latin1'), false],
   [
     'the last of two equal keys counts',
     (body) => Buffer.from(`{"ticket":5,"feed":null,${String(body).slice(1)}`),
     true,
   ],
-  ['a second ticket that is none', (body) => Buffer.from(`${String(body).slice(0, -1)},"ticket":5}`), false],
+  ['a second ticket that is invalid', (body) => Buffer.from(`${String(body).slice(0, -1)},"ticket":5}`), false],
   ['gzip', (body) => gzipSync(body), false],
   ['UTF-16', (body) => Buffer.from(String(body), 'utf16le'), false],
   ['twice', (body) => Buffer.concat([body, body]), false],
@@ -112,12 +108,12 @@ describe(`the body of a ticket response, with FUZZ_SEED=${seed}`, () => {
   });
 
   it(
-    'is a ticket exactly when each of its fields is right',
+    'is a ticket exactly if each field is valid',
     () =>
       fuzz('ticket fields', fc.tuple(ticketBodies, dates, places), 72, async ([{ fields, isTicket }, date, cuts]) => {
         const ran = await scripted.run(answering(json(fields), date, cuts), { handshakeTimeoutMs: 5_000 });
         expect([isTaken(ran, JSON.stringify(fields)), ran.failure.message]).toEqual([isTicket, ran.failure.message]);
-        // A `Date` after `expires_at` ends no ticket that was just issued: it is tried as any other.
+        // A `Date` after `expires_at` does not expire a new ticket: the client tries it.
         expect(ran.code).not.toBe('ticket-expired');
         return ran.code;
       }),
@@ -125,7 +121,7 @@ describe(`the body of a ticket response, with FUZZ_SEED=${seed}`, () => {
   );
 
   it(
-    'is a ticket or a clear failure, whatever its bytes',
+    'is a ticket or a clear failure for any bytes',
     () =>
       fuzz('ticket bytes', fc.tuple(fc.oneof(changes(4), others), places), 72, async ([change, cuts]) => {
         let body: Buffer = Buffer.alloc(0);
@@ -137,7 +133,7 @@ describe(`the body of a ticket response, with FUZZ_SEED=${seed}`, () => {
     timeoutFor(150),
   );
 
-  it.each(wrappings)('as a whole: %s', async (_what, wrap, isTicket) => {
+  it.each(wrappings)('with a change of the whole body: %s', async (_what, wrap, isTicket) => {
     for (const headers of [[], ['Content-Encoding: gzip'], ['Content-Type: text/html']]) {
       const ran = await scripted.run(answering((wssUrl) => wrap(good(wssUrl)), headers));
       expect(ran.code).toBe(isTicket ? 'connection-replaced' : 'invalid-ticket');

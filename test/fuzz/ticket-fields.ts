@@ -1,14 +1,14 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { plantedKey, plantedTicket } from './failure-rules.js';
 
-/** The address of the case's own stream, put in when it is known. */
+/** A placeholder for the address of the stream of the case. */
 export const WSS = '@WSS@';
 
 type Field = 'ticket' | 'token_type' | 'expires_at' | 'wss_url' | 'feed' | 'subprotocol';
 
 const soon = (): string => new Date(Date.now() + 60_000).toISOString();
 
-/** Values that a client must take. What the stream's address leads to is told apart by its path alone. */
+/** Values that a client must accept. The server identifies a stream by the path of the address alone. */
 const good: Readonly<Record<Field, readonly unknown[]>> = {
   ticket: [plantedTicket, `${plantedTicket}.=+/!#$~`, plantedTicket.repeat(50), plantedTicket.repeat(1_500)],
   token_type: ['Bearer'],
@@ -43,7 +43,7 @@ const notTexts: readonly unknown[] = [
   [[[]]],
 ];
 
-/** Values that a client must not take. */
+/** Values that a client must reject. */
 const bad: Readonly<Record<Field, readonly unknown[]>> = {
   ticket: ['', ' ', 'a b', 'a\r\nX-Injected: 1', 'a\0', 'é', '😀', `${plantedTicket}\n`],
   token_type: ['bearer', 'Basic', 'Bearer ', ...badTexts],
@@ -74,14 +74,14 @@ const valueOf = (name: Field): Arbitrary<{ readonly value: unknown; readonly isG
     },
   );
 
-// What nobody asked for, and what would be something else than data to a careless reader.
+// Unknown fields, and names that a careless parser would not treat as data.
 const extras = fc.dictionary(
   fc.oneof(fc.constantFrom('__proto__', 'constructor', 'toJSON', 'redact', 'deadlineMs', 'api_key'), fc.string()),
   fc.oneof(fc.jsonValue(), fc.constantFrom(plantedKey, plantedTicket, -1, 0)),
   { maxKeys: 3 },
 );
 
-/** Bodies whose fields are mostly good. */
+/** Bodies with mostly valid fields. */
 export const ticketBodies: Arbitrary<Fields> = fc
   .tuple(fc.record(Object.fromEntries(names.map((name) => [name, valueOf(name)]))), extras)
   .map(([values, extra]) => ({

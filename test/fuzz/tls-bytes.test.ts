@@ -8,7 +8,7 @@ import { fuzz, seed, timeoutFor } from './fuzz.js';
 import { changed, changes } from './mutated.js';
 import { type Scripted, startScripted } from './scripted.js';
 
-/** Where TLS is expected and something else is spoken. */
+/** A server that answers a TLS client with other bytes. */
 const startGarbler = async (bytes: Buffer, end: End) => {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -29,7 +29,7 @@ const startGarbler = async (bytes: Buffer, end: End) => {
   };
 };
 
-// The start of a ServerHello, an alert, and answers of a server that speaks no TLS.
+// The start of a ServerHello, an alert, and answers of a server without TLS.
 const starts = ['160303007a0200007603035f', '15030300020228', '1403030001011703030013'].map((hex) =>
   Buffer.from(hex, 'hex'),
 );
@@ -61,7 +61,7 @@ describe(`bytes in place of TLS, with FUZZ_SEED=${seed}`, () => {
   });
 
   it(
-    'are nobody there',
+    'make the service unreachable',
     () =>
       fuzz('bytes in place of TLS', cases, 72, async ({ bytes, end, stage }) => {
         await using garbler = await startGarbler(bytes, end);

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { tradeFeedError } from '../../src/index.js';
+import { createTradeFeedError } from '../../src/index.js';
 import {
   type FeedStatus,
   InjectTradeFeed,
@@ -16,8 +16,8 @@ import { type App, startApp, when } from './support.js';
 
 const at = Date.parse('2026-01-02T03:04:05Z');
 const since = '2026-01-02T03:04:05.000Z';
-const lost = tradeFeedError({ stage: 'stream', closeCode: 1006 });
-const replaced = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+const lost = createTradeFeedError({ stage: 'stream', closeCode: 1006 });
+const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
 const healthOf = (status: FeedStatus, maxOutageMs?: number) =>
   new TradeFeedHealthIndicator({ status }).isHealthy('feed', { maxOutageMs }).feed;
 

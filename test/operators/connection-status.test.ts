@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Subject } from 'rxjs';
 import { type ConnectionStatus, connectionStatus } from '../../src/operators/connection-status.js';
-import type { TradeFeedError } from '../../src/protocol/failure.js';
+import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { disconnected, frameOf, gapOf, issued, lost, marbles, opened, reconnecting, requested } from './stream.js';
 
 const refusal = { stage: 'ticket', status: 503, closeCode: undefined } as const;

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { left, right } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
 import { of, throwError } from 'rxjs';
-import { TradeFeedError } from '../../src/protocol/failure.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Decoded } from '../../src/operators/items/decoded.js';
 import { decodeEither } from '../../src/operators/decode-either.js';
 import { disconnected, frameOf, gapOf, marbles, opened } from './stream.js';

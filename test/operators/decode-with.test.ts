@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import * as t from 'io-ts';
 import { from, type Observable, of, Subject, toArray } from 'rxjs';
-import { TradeFeedError } from '../../src/protocol/failure.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Decoded } from '../../src/operators/items/decoded.js';
 import { DecodeError, type DecodeFailure } from '../../src/operators/decode/decode-failure.js';
 import { decodeWith, type DecodeOptions } from '../../src/operators/decode-with.js';

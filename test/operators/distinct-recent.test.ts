@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, map, Subject, toArray } from 'rxjs';
 import { type RunHelpers, TestScheduler } from 'rxjs/testing';
-import { Decoded, type FeedEvent, Frame, tradeFeedError } from '../../src/index.js';
+import { Decoded, type FeedEvent, Frame, createTradeFeedError } from '../../src/index.js';
 import { distinctRecent } from '../../src/operators/distinct-recent.js';
 
 const marbles = (test: (helpers: RunHelpers) => void): void => {
@@ -13,7 +13,7 @@ const marbles = (test: (helpers: RunHelpers) => void): void => {
 
 const frame = (text: string, at: number, connection = 1) =>
   new Frame('market', Buffer.from(text), false, at, connection);
-const failure = tradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: 0 });
+const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: 0 });
 const gap: FeedEvent = { type: 'gap', from: 0, to: 1, durationMs: 1, failure };
 
 describe('distinctRecent', () => {

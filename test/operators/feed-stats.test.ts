@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { map, NEVER, take, VirtualTimeScheduler } from 'rxjs';
-import { TradeFeedError } from '../../src/protocol/failure.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import type { DropReport } from '../../src/operators/bounded/drop-report.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import type { FeedStats } from '../../src/operators/items/feed-tally.js';
-import { relayError } from '../../src/protocol/relay-failure.js';
+import { relayError } from '../../src/protocol/failures/relay-error.js';
 import { disconnected, frameOf, gapOf, marbles, opened, watermark } from './stream.js';
 
 const stats = (from: number, to: number, figures: Partial<FeedStats> = {}): FeedStats => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { defer, type Observable, Subject, VirtualTimeScheduler } from 'rxjs';
-import { TradeFeedError } from '../../src/protocol/failure.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { shareFeed } from '../../src/operators/share-feed.js';
 import { marbles } from './stream.js';
 

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { type RunHelpers, TestScheduler } from 'rxjs/testing';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type {
   Disconnected,
   Gap,
@@ -11,7 +11,7 @@ import type {
   TicketRequested,
   Watermark,
 } from '../../src/protocol/event.js';
-import type { FailureFacts } from '../../src/protocol/failure.js';
+import type { FailureFacts } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 
 /** Creates a text frame. */
@@ -23,7 +23,7 @@ export const binaryFrame = (...bytes: number[]): Frame => new Frame('market', Bu
 
 /** Creates a failure of the stage `stream`. */
 export const lost = (endedAt: number, facts: Partial<FailureFacts> = {}) =>
-  tradeFeedError({ stage: 'stream', closeCode: 1006, endedAt, ...facts });
+  createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt, ...facts });
 
 export const requested = (at: number): TicketRequested => ({ type: 'ticket-requested', at, feed: 'market' });
 export const issued = (at: number): TicketIssued => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, lastValueFrom, of, toArray } from 'rxjs';
-import { TradeFeedError } from '../../src/protocol/failure.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { whereBytes } from '../../src/operators/where-bytes.js';
 import { binaryFrame, disconnected, frameOf, gapOf, marbles, opened } from './stream.js';

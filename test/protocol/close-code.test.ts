@@ -17,18 +17,18 @@ describe('CloseCode and CloseReason', () => {
     expect(CloseReason[reasonName]).toBe(reason);
   });
 
-  it('name nothing that is not in the table', () => {
+  it('have no other entries', () => {
     expect(Object.keys(CloseCode).sort()).toEqual([...new Set(table.map(([, , name]) => name))].sort());
     expect(Object.keys(CloseReason).sort()).toEqual(table.map(([, , , name]) => name).sort());
   });
 });
 
 describe('isCloseReason', () => {
-  it.each(Object.values(CloseReason))('knows "%s"', (reason) => {
+  it.each(Object.values(CloseReason))('accepts "%s"', (reason) => {
     expect(isCloseReason(reason)).toBe(true);
   });
 
-  it.each(['', 'Server shutdown', 'server shutdown ', 'serverShutdown', 'toString'])('does not know %j', (reason) => {
+  it.each(['', 'Server shutdown', 'server shutdown ', 'serverShutdown', 'toString'])('rejects %j', (reason) => {
     expect(isCloseReason(reason)).toBe(false);
   });
 });

@@ -5,7 +5,7 @@ import { Frame } from '../../src/protocol/frame.js';
 const frameOf = (data: Buffer, isBinary = false) => new Frame('raw', data, isBinary, 1_700_000_000_000, 3);
 
 describe('Frame', () => {
-  it('holds what it is given, the bytes themselves and no copy', () => {
+  it('has the fields of its arguments, and does not copy the bytes', () => {
     const data = Buffer.from('{"n":1}');
     const frame = frameOf(data, true);
     expect({ ...frame }).toEqual({
@@ -19,25 +19,25 @@ describe('Frame', () => {
     expect(frame.data).toBe(data);
   });
 
-  it('has plain fields alone, so that it stays cheap', () => {
+  it('has plain fields only, so that it is cheap', () => {
     const fields = Object.values(Object.getOwnPropertyDescriptors(frameOf(Buffer.alloc(0))));
     expect(fields.every(({ get, set }) => get === undefined && set === undefined)).toBe(true);
     expect(Object.isFrozen(frameOf(Buffer.alloc(0)))).toBe(false);
   });
 
-  it('reads its text as UTF-8', () => {
+  it('decodes text as UTF-8', () => {
     expect(frameOf(Buffer.from('€ 漢 🙂')).text()).toBe('€ 漢 🙂');
     expect(frameOf(Buffer.alloc(0)).text()).toBe('');
     expect(frameOf(Buffer.from([0xff, 0x41]), true).text()).toBe('\ufffdA');
   });
 
-  it('reads ASCII, where its bytes are known to be that, one byte a letter', () => {
+  it('decodes bytes that are known to be ASCII as one character each', () => {
     expect(new Frame('raw', Buffer.from('{"n":1}'), false, 0, 1, true).text()).toBe('{"n":1}');
-    // Nothing that is known to be ASCII looks like this: it shows which way was taken.
+    // These bytes are not ASCII, so the result shows which decoder was used.
     expect(new Frame('raw', Buffer.from([0xe9]), false, 0, 1, true).text()).toBe('é');
   });
 
-  it('reads plain bytes, as a relay gives them, just as it reads a Buffer', () => {
+  it('decodes the plain bytes of a relay like a Buffer', () => {
     for (const text of ['{"n":"€ 漢 🙂"}', '', '\ufeffwith a byte order mark']) {
       const buffer = Buffer.from(text);
       expect(new Frame('raw', new Uint8Array(buffer), false, 0, 1).text()).toBe(text);
@@ -45,17 +45,17 @@ describe('Frame', () => {
     }
   });
 
-  it('parses JSON when asked, each time anew', () => {
+  it('parses JSON again at each call', () => {
     const frame = frameOf(Buffer.from('{"n":[1,null,"€"]}'));
     expect(frame.json()).toEqual({ n: [1, null, '€'] });
     expect(frame.json()).not.toBe(frame.json());
   });
 
-  it.each(['', '{', 'undefined', "{'n':1}"])('throws a SyntaxError for %j, which is no JSON', (text) => {
+  it.each(['', '{', 'undefined', "{'n':1}"])('throws a SyntaxError for %j, which is not JSON', (text) => {
     expect(() => frameOf(Buffer.from(text)).json()).toThrow(SyntaxError);
   });
 
-  it('gives back any text and any JSON value as it was sent', () => {
+  it('returns any text and any JSON value unchanged', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.jsonValue(), (text, value) => {
         expect(frameOf(Buffer.from(text)).text()).toBe(text);

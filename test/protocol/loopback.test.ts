@@ -7,11 +7,11 @@ describe('isLoopback', () => {
     'http://LOCALHOST:8080/x',
     'ws://127.0.0.1:1/ws',
     'ws://127.255.255.254/ws',
-    'http://127.1', // what the URL parser makes 127.0.0.1
+    'http://127.1', // the URL parser reads it as 127.0.0.1
     'http://0x7f000001',
     'http://[::1]:8080',
     'http://[0:0:0:0:0:0:0:1]',
-  ])('is true of %s', (url) => {
+  ])('is true for %s', (url) => {
     expect(isLoopback(new URL(url))).toBe(true);
   });
 
@@ -27,9 +27,9 @@ describe('isLoopback', () => {
     'http://[::]',
     'http://[::2]',
     'http://[fe80::1]',
-    'http://127.0.0.1@example.com', // a user name that looks like it
+    'http://127.0.0.1@example.com', // a user name that looks like an address
     'http://example.com/?localhost',
-  ])('is false of %s', (url) => {
+  ])('is false for %s', (url) => {
     expect(isLoopback(new URL(url))).toBe(false);
   });
 });

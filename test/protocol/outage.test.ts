@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
-import { relayError } from '../../src/protocol/relay-failure.js';
+import { relayError } from '../../src/protocol/failures/relay-error.js';
 import {
   afterEvent,
   afterItem,
@@ -38,7 +38,7 @@ describe('outages', () => {
     expect(afterAll([requested(1), refused(5)])).toEqual(noOutages);
   });
 
-  it('last until the next opening, whatever else happens, and begin with the first end', () => {
+  it('begin with the first end of a connection, and last until the next `opened`', () => {
     const end = disconnected(5);
     const { current } = afterAll([end]);
     const between = [reconnecting(6, 1), requested(6), issued(6), refused(7), watermark(7), disconnected(8)];
@@ -47,7 +47,7 @@ describe('outages', () => {
     expect(afterAll([end, ...between, opened(9)])).toEqual({ ...isOpen, unconfirmed: gapOf(5, 9, end.failure) });
   });
 
-  it('have one gap: that of the source, if it emits one', () => {
+  it('have one gap: the one of the source, if it emits one', () => {
     const end = disconnected(5);
     const gap = gapOf(4, 9);
     expect(afterAll([end, opened(9), gap])).toEqual({ ...isOpen, gaps: [gap] });
@@ -58,7 +58,7 @@ describe('outages', () => {
     expect(afterItem(afterItem(afterAll([end, opened(9)]), 10), 11)).toEqual(isOpen);
   });
 
-  it('have none while only the connection to a relay is down, whatever its clock says, unless the relay emits a gap', () => {
+  it('have no gap while only the connection to a relay is down, with any clock, unless the relay emits a gap', () => {
     const end: LifecycleEvent = {
       type: 'disconnected',
       at: 5,
@@ -74,7 +74,7 @@ describe('outages', () => {
     expect(afterAll([opened(9)], stoppedThen).unconfirmed).toMatchObject({ from: 5, to: 9 });
   });
 
-  it('have a gap without length when the clock was set back before the next opening', () => {
+  it('have a gap of length 0 if the clock was set back before the next `opened`', () => {
     const end = disconnected(5);
     expect(afterAll([end, opened(4)]).unconfirmed).toEqual(gapOf(4, 4, end.failure));
     expect(afterAll([stopped(5), requested(3), opened(4)]).unconfirmed).toMatchObject({
@@ -84,7 +84,7 @@ describe('outages', () => {
     });
   });
 
-  it('are not confirmed by a watermark, which may come between an opening and its gap', () => {
+  it('are not confirmed by a watermark, which may arrive between `opened` and its gap', () => {
     const end = disconnected(5);
     const gap = gapOf(4, 9);
     const before = afterAll([end, opened(9), watermark(9)]);
@@ -92,7 +92,7 @@ describe('outages', () => {
     expect(afterAll([gap], before)).toEqual({ ...isOpen, gaps: [gap] });
   });
 
-  it('last through a stop, and end with a gap at the opening of the next subscription', () => {
+  it('continue after a stop, and end with a gap at the `opened` of the next subscription', () => {
     const failure = lost(5, { stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
     const stop = { ...stopped(5), failure };
     const after = afterAll([opened(1), stop]);
@@ -114,7 +114,7 @@ describe('outages', () => {
     expect(afterAll([requested(1), stop, requested(6), opened(8)])).toEqual(isOpen);
   });
 
-  it('begin with the newest frame when a feed ended without an event and is subscribed to again', () => {
+  it('begin with the newest frame if a feed ended without an event and is subscribed to again', () => {
     for (const events of [[requested(20), opened(25)], [opened(25)]]) {
       const { gaps, unconfirmed } = events.reduce<Outages>(
         (outages, event) => afterEvent(outages, event, 13),
@@ -129,7 +129,7 @@ describe('outages', () => {
     expect(afterAll([requested(20), opened(25)], noOutages, undefined)).toEqual(isOpen);
   });
 
-  it('end with an item, when the events around it were left out', () => {
+  it('end with an item if the events before it were filtered out', () => {
     const end = disconnected(5);
     expect(afterItem(afterAll([end]), 9)).toEqual({ ...isOpen, gaps: [gapOf(5, 9, end.failure)] });
     const open = afterItem(noOutages, 9);

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { printable } from '../../src/protocol/printable.js';
 
 it.each([
@@ -8,12 +8,12 @@ it.each([
   ['\u001b[31mred\u007f', '␛[31mred␡'],
   ['\u001f !~', '␟ !~'],
   ['a\u0085b\u009bc\u2028d\u202ee\u2066f', 'a�b�c�d�e�f'],
-])('shows what a terminal would act on: %j', (text, shown) => {
+])('replaces characters that control a terminal: %j', (text, shown) => {
   expect(printable(text)).toBe(shown);
 });
 
-it('puts a reason and a detail into a message on one line, without what is around them', () => {
-  const error = tradeFeedError({ stage: 'stream', closeCode: 4999, reason: ' a\nb ', detail: '\tc\r\nd\n' });
+it('puts a reason and a detail into one line of a message, without white space around them', () => {
+  const error = createTradeFeedError({ stage: 'stream', closeCode: 4999, reason: ' a\nb ', detail: '\tc\r\nd\n' });
   expect(error.message).toContain('"a␊b", c␍␊d)');
   expect(error.reason).toBe(' a\nb ');
 });

@@ -25,7 +25,7 @@ const notADate = [
   'Sun, 6 Nov 1994 08:49:37 GMT',
   'sun, 06 nov 1994 08:49:37 gmt',
   'Sun, 06 Xyz 1994 08:49:37 GMT',
-  // Each form with a word before it or after it: Date.parse passes over both.
+  // Each form with a word before or after it, which `Date.parse` ignores.
   ...Object.values(forms).flatMap((form) => [`x${form}`, `${form} (x)`]),
   'Sun, 06 Nov 1994 99:49:37 GMT',
   'Sun, 06 Nov 1994 08:49:37 GMT, Mon, 07 Nov 1994 08:49:37 GMT',
@@ -34,7 +34,7 @@ const notADate = [
 
 const source = fileURLToPath(new URL('../../src/protocol/retry-after.ts', import.meta.url));
 
-// The zone of a process is fixed when it starts: the file is loaded in one of its own.
+// The time zone of a process is fixed at its start, so a separate process loads the file.
 const parsedIn = (tz: string, texts: readonly string[]): unknown => {
   const { code } = transformFileSync(source, {
     jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
@@ -45,28 +45,28 @@ const parsedIn = (tz: string, texts: readonly string[]): unknown => {
 };
 
 describe('parseHttpDate', () => {
-  it('reads a day of two digits in the form of asctime', () => {
+  it('parses a day of two digits in the form of asctime', () => {
     expect(parseHttpDate('Wed Nov 16 08:49:37 1994')).toBe(at + 10 * 86_400_000);
   });
 
-  it.each(Object.entries(forms))('reads %s', (_name, text) => {
+  it.each(Object.entries(forms))('parses %s', (_name, text) => {
     expect(parseHttpDate(text)).toBe(at);
     expect(parseHttpDate(`  ${text} `)).toBe(at);
   });
 
-  it.each(['America/New_York', 'Asia/Kolkata'])('reads all three as GMT on a machine in %s', (tz) => {
+  it.each(['America/New_York', 'Asia/Kolkata'])('parses all forms as GMT on a machine in %s', (tz) => {
     expect(parsedIn(tz, Object.values(forms))).toEqual([at, at, at]);
   });
 
-  it.each(notADate)('gives undefined for %j', (text) => {
+  it.each(notADate)('returns undefined for %j', (text) => {
     expect(parseHttpDate(text)).toBeUndefined();
   });
 
-  it('gives undefined for a header that is missing', () => {
+  it('returns undefined for a missing header', () => {
     expect(parseHttpDate(undefined)).toBeUndefined();
   });
 
-  it('reads back every second that toUTCString can write with four digits of year', () => {
+  it('parses every output of toUTCString with a year of four digits', () => {
     const seconds = fc.integer({ min: Date.UTC(1970, 0, 1) / 1000, max: Date.UTC(9999, 11, 31) / 1000 });
     fc.assert(
       fc.property(seconds, (s) => {
@@ -79,7 +79,7 @@ describe('parseHttpDate', () => {
 
 describe('retryAfterMs', () => {
   beforeEach(() => {
-    // A local clock that is off by years: nothing may depend on it.
+    // The local clock is wrong by years, and no result may depend on it.
     jest.useFakeTimers({ now: Date.UTC(2040, 0, 1), doNotFake: ['performance'] });
   });
   afterEach(() => {
@@ -95,25 +95,28 @@ describe('retryAfterMs', () => {
     ['31536000', 31_536_000_000],
     ['9007199254741', Number.MAX_SAFE_INTEGER],
     ['9'.repeat(400), Number.MAX_SAFE_INTEGER],
-  ])('reads %j as seconds', (value, ms) => {
+  ])('parses %j as seconds', (value, ms) => {
     expect(retryAfterMs(value, undefined)).toBe(ms);
   });
 
-  it.each(Object.entries(forms))('holds %s against the Date of the response, not the local clock', (_name, value) => {
-    expect(retryAfterMs(value, 'Sun, 06 Nov 1994 08:49:30 GMT')).toBe(7_000);
-    expect(retryAfterMs(value, 'Sun Nov  6 08:48:37 1994')).toBe(60_000);
-  });
+  it.each(Object.entries(forms))(
+    'compares %s with the Date of the response, not with the local clock',
+    (_name, value) => {
+      expect(retryAfterMs(value, 'Sun, 06 Nov 1994 08:49:30 GMT')).toBe(7_000);
+      expect(retryAfterMs(value, 'Sun Nov  6 08:48:37 1994')).toBe(60_000);
+    },
+  );
 
-  it('does not look at the Date when seconds are asked for', () => {
+  it('ignores the Date if the value is a number of seconds', () => {
     expect(retryAfterMs('5', 'Sun, 06 Nov 1994 08:49:30 GMT')).toBe(5_000);
   });
 
-  it('gives 0 for a date that has passed, and for the very moment', () => {
+  it('returns 0 for a date in the past, and for the current time', () => {
     expect(retryAfterMs(forms['the preferred form'], 'Sun, 06 Nov 1994 08:49:38 GMT')).toBe(0);
     expect(retryAfterMs(forms['the preferred form'], 'Sun, 06 Nov 1994 08:49:37 GMT')).toBe(0);
   });
 
-  it.each([undefined, '', 'garbage'])('asks the local clock when the Date is %j', (date) => {
+  it.each([undefined, '', 'garbage'])('uses the local clock if the Date is %j', (date) => {
     expect(retryAfterMs('Sun, 01 Jan 2040 00:00:09 GMT', date)).toBe(9_000);
   });
 
@@ -131,11 +134,11 @@ describe('retryAfterMs', () => {
     'NaN',
     '٣',
     ...notADate.slice(0, -1),
-  ])('gives undefined for %j', (value) => {
+  ])('returns undefined for %j', (value) => {
     expect(retryAfterMs(value, forms['the preferred form'])).toBeUndefined();
   });
 
-  it('never throws, is never NaN and never negative, whatever was sent', () => {
+  it('never throws, and is never NaN or negative, for any value', () => {
     const dates = fc.date({ noInvalidDate: true }).map((date) => date.toUTCString());
     const header = fc.oneof(
       fc.string(),

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { asyncScheduler } from 'rxjs';
-import { TradeFeedError } from '../../src/protocol/failure.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import {
   aBoolean,
   aCount,
   aFunction,
   anObject,
   aScheduler,
-  checkGiven,
+  checkRequired,
   clampMs,
   durationMs,
   invalidOption,
@@ -74,8 +74,8 @@ describe.each(holds)('$name', ({ rule, yes, no }) => {
   });
 });
 
-describe('the words of a rule', () => {
-  it('say what is allowed', () => {
+describe('the description of a rule', () => {
+  it('says what is allowed', () => {
     const words = {
       'a number of ms, 0 or more': durationMs,
       'a number of ms above 0': positiveMs,
@@ -84,7 +84,7 @@ describe('the words of a rule', () => {
       'an object': anObject,
       'true or false': aBoolean,
       'a function': aFunction,
-      'a goer': objectWith('go', 'a goer'),
+      'a runner': objectWith('run', 'a runner'),
       'an RxJS scheduler': aScheduler,
       "'a' or 'b'": oneOf('a', 'b'),
     };
@@ -93,7 +93,7 @@ describe('the words of a rule', () => {
 });
 
 describe('clampMs', () => {
-  it('keeps what a timer keeps, and shortens the rest to that', () => {
+  it('returns a valid delay unchanged, and limits a longer one', () => {
     expect(MAX_TIMER_MS).toBe(2_147_483_647);
     expect([0, 1, 2_147_483_647, 2_147_483_648, 1e300, Infinity].map(clampMs)).toEqual([
       0, 1, 2_147_483_647, 2_147_483_647, 2_147_483_647, 2_147_483_647,
@@ -102,7 +102,7 @@ describe('clampMs', () => {
 });
 
 describe('invalidOption', () => {
-  it('names the option, what is allowed, and a number or boolean that was given', () => {
+  it('names the option, the allowed values, and a wrong number or boolean', () => {
     expect(invalidOption('x', 'a b', -1).message).toContain('`x` must be a b, got -1)');
     expect(invalidOption('x', 'a b', 0).message).toContain('`x` must be a b, got 0)');
     expect(invalidOption('x', 'a b', true).message).toContain('`x` must be a b, got true)');
@@ -123,46 +123,46 @@ describe('validated', () => {
     wait?: number | undefined;
     word?: string | undefined;
   }
-  const check = (given: unknown, prefix?: string) => validated<Options>(given as Options, rules, prefix);
+  const check = (options: unknown, prefix?: string) => validated<Options>(options as Options, rules, prefix);
 
-  it('gives a copy without what is undefined, and leaves the original alone', () => {
-    const given = Object.freeze({ wait: 5, word: undefined });
-    expect(Object.entries(check(given))).toEqual([['wait', 5]]);
-    expect(check(given)).not.toBe(given);
+  it('returns a copy without undefined values, and does not change the original', () => {
+    const value = Object.freeze({ wait: 5, word: undefined });
+    expect(Object.entries(check(value))).toEqual([['wait', 5]]);
+    expect(check(value)).not.toBe(value);
   });
 
-  it('names the option that is wrong, behind its prefix', () => {
+  it('names the wrong option, after the prefix', () => {
     expect(thrownBy(() => check({ wait: -1 })).message).toContain('`wait` must be a number of ms, 0 or more, got -1');
     expect(thrownBy(() => check({ wait: -1 }, 'in.')).message).toContain('`in.wait` must be');
   });
 
-  it('names an option that it does not know, and those that it does', () => {
+  it('names an unknown option, and the known ones', () => {
     const { code, message } = thrownBy(() => check({ wiat: 5 }, 'in.'));
     expect(code).toBe('invalid-options');
     expect(message).toContain('`in.wiat` must be left out: the options are wait, word');
   });
 
   it.each(['toString', 'constructor', 'hasOwnProperty'])(
-    'does not take %s, which every object inherits, for a rule',
+    'does not treat %s, which every object inherits, as a rule',
     (name) => {
       expect(thrownBy(() => check({ [name]: 5 })).message).toContain(`\`${name}\` must be left out`);
     },
   );
 
-  it('lets an unknown option pass when it is undefined', () => {
+  it('ignores an unknown option with the value undefined', () => {
     expect(check({ wiat: undefined })).toEqual({});
   });
 
-  it.each([null, undefined, 5, 'text', true, () => 1])('says that %p is no object', (given) => {
-    expect(thrownBy(() => check(given)).message).toContain('`options` must be an object)');
-    expect(thrownBy(() => check(given, 'backoff.')).message).toContain('`backoff` must be an object)');
+  it.each([null, undefined, 5, 'text', true, () => 1])('rejects %p, which is not an object', (value) => {
+    expect(thrownBy(() => check(value)).message).toContain('`options` must be an object)');
+    expect(thrownBy(() => check(value, 'backoff.')).message).toContain('`backoff` must be an object)');
   });
 
-  it('throws a failure of its own or nothing, at whatever it is given', () => {
+  it('throws a TradeFeedError or nothing, for any value', () => {
     fc.assert(
-      fc.property(fc.anything(), (given) => {
+      fc.property(fc.anything(), (value) => {
         try {
-          check(given);
+          check(value);
         } catch (error) {
           expect((error as TradeFeedError).code).toBe('invalid-options');
         }
@@ -171,12 +171,12 @@ describe('validated', () => {
   });
 });
 
-describe('checkGiven', () => {
+describe('checkRequired', () => {
   const rules = { wait: durationMs, word: oneOf('a') };
 
-  it('takes what is there and right, and looks at nothing else', () => {
+  it('accepts valid values, and ignores the others', () => {
     expect(() => {
-      checkGiven({ wait: 0, word: 'a', more: 5 }, rules);
+      checkRequired({ wait: 0, word: 'a', more: 5 }, rules);
     }).not.toThrow();
   });
 
@@ -184,9 +184,9 @@ describe('checkGiven', () => {
     [{ word: 'a' }, '`wait` must be a number of ms, 0 or more)'],
     [{ wait: -1, word: 'b' }, '`wait` must be a number of ms, 0 or more, got -1)'],
     [{ wait: 1, word: 'b' }, "`word` must be 'a')"],
-  ])('names the first that is missing or wrong in %j', (given, words) => {
+  ])('names the first missing or wrong value in %j', (values, words) => {
     const { code, message } = thrownBy(() => {
-      checkGiven(given, rules);
+      checkRequired(values, rules);
     });
     expect(code).toBe('invalid-options');
     expect(message).toContain(words);

@@ -9,14 +9,14 @@ const marker = 'sk-planted-4711';
 const secret = new Secret(marker);
 
 describe('Secret', () => {
-  it('reveals its value to who asks for it', () => {
+  it('returns its value from reveal()', () => {
     expect(secret.reveal()).toBe(marker);
   });
 
   it.each<[string, (secret: Secret) => string]>([
     ['String()', (s) => String(s)],
     ['toString()', (s) => s.toString()],
-    // eslint-disable-next-line @typescript-eslint/restrict-template-expressions -- what a careless log line does
+    // eslint-disable-next-line @typescript-eslint/restrict-template-expressions -- as in a careless log line
     ['a template', (s) => `${s}`],
     ['util.inspect', (s) => inspect(s)],
     ['util.format', (s) => format('%s', s)],
@@ -25,7 +25,7 @@ describe('Secret', () => {
     expect(print(secret)).toBe('[secret]');
   });
 
-  it('is [secret] in JSON, however deep', () => {
+  it('is [secret] in JSON at any depth', () => {
     expect(JSON.stringify(secret)).toBe('"[secret]"');
     expect(JSON.stringify({ ticket: { deep: [secret] } })).toBe('{"ticket":{"deep":["[secret]"]}}');
   });
@@ -46,13 +46,13 @@ describe('Secret', () => {
   });
 
   it.each(['', ' ', 'a b', 'a\r\nb', 'ключ', 7 as unknown as string])(
-    'cannot be made of what no header carries: %j',
+    'cannot contain a value that is not valid in a header: %j',
     (value) => {
       expect(() => new Secret(value)).toThrow(new TypeError('A secret must be one or more visible ASCII characters.'));
     },
   );
 
-  it('is never shown, whatever the value', () => {
+  it('is never shown, for any value', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[!-~]{12,}$/), (value) => {
         const shown = [String(new Secret(value)), JSON.stringify(new Secret(value)), inspect(new Secret(value))];
@@ -64,30 +64,30 @@ describe('Secret', () => {
 });
 
 describe('redactor', () => {
-  it('hides every occurrence of every secret, and nothing else', () => {
+  it('hides every occurrence of every secret, and no other text', () => {
     const redact = redactor(secret, new Secret('tkt'));
     expect(redact(`a ${marker} b tkt c ${marker}`)).toBe('a [secret] b [secret] c [secret]');
     expect(redact('nothing here')).toBe('nothing here');
   });
 
-  it('leaves no part of a secret that begins with another one, or is a part of it', () => {
+  it('hides a secret completely, also if it begins with another one or is a part of it', () => {
     const redact = redactor(new Secret('key-1'), new Secret('key-1.ticket'), new Secret('secret'));
     expect(redact('key-1.ticket, key-1, a secret')).toBe('[secret], [secret], a [secret]');
   });
 
-  it('takes a secret by the letter: no pattern in it means anything', () => {
+  it('does not treat a secret as a pattern', () => {
     expect(redactor(new Secret('$&.*'))('a $&.* b')).toBe('a [secret] b');
   });
 
-  it('hides a secret in another case too, as a host name is told', () => {
+  it('hides a secret in another case too, as in an error with a host name', () => {
     expect(redactor(new Secret('Tkt+1'))('ENOTFOUND tkt+1.invalid')).toBe('ENOTFOUND [secret].invalid');
   });
 
-  it('leaves what is no Secret alone: a key function is asked elsewhere', () => {
+  it('ignores values that are not a Secret, such as a key function', () => {
     expect(redactor(undefined, () => 'key', 'text')('key and text')).toBe('key and text');
   });
 
-  it('leaves no secret behind, in any text', () => {
+  it('leaves no secret in any text', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.stringMatching(/^[!-Z^-~]{8,}$/), (before, after, value) => {
         const hidden = redactor(new Secret(value))(before + value + after);
@@ -121,7 +121,7 @@ describe('isCredential', () => {
     undefined,
     {},
     ['a'],
-  ])('refuses %j', (value) => {
+  ])('rejects %j', (value) => {
     expect(isCredential(value)).toBe(false);
   });
 

@@ -122,23 +122,23 @@ describe('Ticket', () => {
       expect(namesOf({ ...wire, [field]: value })).toEqual([field]);
     });
 
-    it('must be there', () => {
+    it('is required', () => {
       const { [field]: _left, ...others } = wire;
       expect(namesOf(others)).toEqual([field]);
     });
   });
 
-  it('drops what it does not know, a deadline of its own clock among it', () => {
+  it('drops unknown fields, also `deadlineMs`', () => {
     const ticket = decoded({ ...wire, deadlineMs: 1e12, extra: 'x', __proto__: { y: 1 }, constructor: 'z' });
     expect(Object.keys(ticket).sort()).toEqual([...fields].sort());
     expect(ticket.deadlineMs).toBeUndefined();
   });
 
-  it('sends no more than the fields of the wire', () => {
+  it('encodes only the fields of the wire', () => {
     expect(Ticket.encode({ ...decoded(wire), deadlineMs: 5 })).toEqual(wire);
   });
 
-  it('knows a ticket by its wrapped secret, and no other thing', () => {
+  it('accepts a ticket with a wrapped secret, and no other value', () => {
     expect(Ticket.is(decoded(wire))).toBe(true);
     expect(Ticket.is({ ...decoded(wire), deadlineMs: 5 })).toBe(true);
     expect(Ticket.is(wire)).toBe(false);
@@ -148,7 +148,7 @@ describe('Ticket', () => {
     expect(Ticket.is(null)).toBe(false);
   });
 
-  it('has a name, and so has each type of its own, for what reports a wrong body', () => {
+  it('has a name, and so has each of its types, for reports of a wrong body', () => {
     const wrong = Ticket.decode({ ...wire, ticket: '', expires_at: '', wss_url: '', feed: '', subprotocol: '' });
     const reported = E.isLeft(wrong) ? wrong.left.map(({ context }) => context.map(({ type }) => type.name)) : [];
     expect(reported.map((names) => names.at(-1))).toEqual(['Secret', 'Timestamp', 'WssUrl', 'Feed', 'Subprotocol']);
@@ -161,7 +161,7 @@ describe('Ticket', () => {
     expect(shown).toContain('[secret]');
   });
 
-  it('gives back what it decoded, for any good ticket', () => {
+  it('encodes any decoded ticket to the same fields', () => {
     const anyGood = fc.record(
       Object.fromEntries(fields.map((field) => [field, fc.constantFrom(...good[field])])) as {
         [F in keyof WireTicket]: fc.Arbitrary<string>;
@@ -175,7 +175,7 @@ describe('Ticket', () => {
     );
   });
 
-  it('throws at no JSON value, and takes none that is no ticket', () => {
+  it('never throws for a JSON value, and accepts only tickets', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (body) => {
         expect(Ticket.decode(body)._tag).toBe('Left');
@@ -185,7 +185,7 @@ describe('Ticket', () => {
     );
   });
 
-  it('throws at no value in any field', () => {
+  it('never throws for a value in any field', () => {
     fc.assert(
       fc.property(fc.constantFrom(...fields), fc.anything(), (field, value) => {
         expect(['Left', 'Right']).toContain(Ticket.decode({ ...wire, [field]: value })._tag);
@@ -196,21 +196,21 @@ describe('Ticket', () => {
 });
 
 describe('invalidFields', () => {
-  it('names nothing when the ticket is good', () => {
+  it('returns no name for a valid ticket', () => {
     expect(namesOf(wire)).toEqual([]);
   });
 
-  it('names every wrong field once, in their order', () => {
+  it('names every wrong field once, in order', () => {
     expect(namesOf({})).toEqual(fields);
     expect(namesOf({ ...wire, feed: 'x', ticket: '' })).toEqual(['ticket', 'feed']);
   });
 
-  it.each([null, undefined, 'text', 5, true, [], [wire]])('says `body` for %j, which is no object', (body) => {
+  it.each([null, undefined, 'text', 5, true, [], [wire]])('returns `body` for %j, which is not an object', (body) => {
     const names = namesOf(body);
     expect(Array.isArray(body) ? [['body'], fields] : [['body']]).toContainEqual(names);
   });
 
-  it('never shows a value, wherever one is planted', () => {
+  it('never shows a value of any field', () => {
     const marker = 'PLANTED-4711';
     const planted = fc.constantFrom<(text: string) => unknown>(
       (text) => text,
@@ -232,7 +232,7 @@ describe('invalidFields', () => {
 });
 
 describe('redactorOf', () => {
-  it('hides the ticket, and by its own redactor whatever that hides', () => {
+  it('hides the ticket, or the secrets of its redactor', () => {
     const ticket = decoded(wire);
     expect(redactorOf(ticket)(`a ${wire.ticket} b`)).toBe('a [secret] b');
     const redact = (text: string) => `${text}, looked through`;
@@ -241,13 +241,13 @@ describe('redactorOf', () => {
 });
 
 describe('parseTicket', () => {
-  it('gives the ticket of a good body', () => {
+  it('returns the ticket of a valid body', () => {
     expect(parseTicket(JSON.stringify(wire))).toEqual(decoded(wire));
     expect(parseTicket(` ${JSON.stringify({ ...wire, extra: 1 })}\n`)).toEqual(decoded(wire));
   });
 
   it.each(['', ' ', '{', 'tkt-planted-0815', '<html>', `${JSON.stringify(wire)}x`, "{'ticket':'t'}"])(
-    'says that %j is not JSON',
+    'reports that %j is not JSON',
     (body) => {
       expect(parseTicket(body)).toBe('the body is not JSON');
     },
@@ -258,11 +258,11 @@ describe('parseTicket', () => {
     ['"text"', 'wrong or missing: body'],
     ['{}', `wrong or missing: ${fields.join(', ')}`],
     [JSON.stringify({ ...wire, feed: 'tkt-planted-0815' }), 'wrong or missing: feed'],
-  ])('names what is wrong with %s', (body, words) => {
+  ])('names the wrong part of %s', (body, words) => {
     expect(parseTicket(body)).toBe(words);
   });
 
-  it('never throws and never quotes the body, whatever it is', () => {
+  it('never throws and never quotes the body, for any body', () => {
     const marker = 'PLANTED-4711';
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.jsonValue(), (before, after, value) => {
@@ -283,22 +283,22 @@ describe('parseTimestamp', () => {
     ['1970-01-01T00:00:01.5Z', 1_500],
     ['1970-01-01t01:00:00+01:00', 0],
     ['1969-12-31T23:00:00-01:00', 0],
-    // A leap second counts as the second before it, which burns no ticket early by more than that.
+    // A leap second counts as the second before it, so a ticket expires at most one second early.
     ['2016-12-31T23:59:60Z', Date.UTC(2016, 11, 31, 23, 59, 59)],
     ['2016-12-31T23:59:60.25Z', Date.UTC(2016, 11, 31, 23, 59, 59, 250)],
     ['2017-01-01T00:59:60+01:00', Date.UTC(2016, 11, 31, 23, 59, 59)],
-  ])('reads %s', (text, ms) => {
+  ])('parses %s', (text, ms) => {
     expect(parseTimestamp(text)).toBe(ms);
   });
 
   it.each(['', '1970-01-01', '1970-01-01T00:00:00', '1970-01-01T00:00:00ZZ', 'x1970-01-01T00:00:00Z'])(
-    'gives NaN for %j',
+    'returns NaN for %j',
     (text) => {
       expect(parseTimestamp(text)).toBeNaN();
     },
   );
 
-  it('reads back every moment that toISOString can write with four digits of year', () => {
+  it('parses every output of toISOString with a year of four digits', () => {
     const moments = fc.integer({ min: Date.UTC(0, 0, 1), max: Date.UTC(9999, 11, 31) });
     fc.assert(
       fc.property(moments, (ms) => {

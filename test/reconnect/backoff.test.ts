@@ -12,8 +12,8 @@ import {
   VirtualTimeScheduler,
 } from 'rxjs';
 import { type RunHelpers, TestScheduler } from 'rxjs/testing';
-import { tradeFeedError } from '../../src/protocol/classify.js';
-import { type FailureFacts, TradeFeedError } from '../../src/protocol/failure.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import { copyFailure, type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import type { BackoffPolicy, Reconnect } from '../../src/reconnect/policy.js';
 import { backoff, retryDelay } from '../../src/reconnect/backoff.js';
 
@@ -28,7 +28,7 @@ const ways: readonly [string, (policy: Policy) => MonoTypeOperatorFunction<strin
   ],
 ];
 
-const failureOf = (facts: FailureFacts) => tradeFeedError({ endedAt: 1_000, ...facts });
+const failureOf = (facts: FailureFacts) => createTradeFeedError({ endedAt: 1_000, ...facts });
 const uptimeMs = 60_000;
 
 // How an attempt ends: `x` opened and was dropped at once; capital letters are stable connections.
@@ -184,7 +184,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
       expectObservable(inTurn(stable, refused).pipe(reconnect(policy)), soon).toBe(
         expected,
         undefined,
-        forbidden.with({ previous: revoked }),
+        copyFailure(forbidden, { previous: revoked }),
       );
       expectSubscriptions(stable.subscriptions).toBe(stableSub);
       expectSubscriptions(refused.subscriptions).toBe(refusedSub);
@@ -207,14 +207,17 @@ describe.each(ways)('%s', (_how, reconnect) => {
       const source = cold('-#', undefined, x);
       const subs = ['      ^!', '- 10ms ^!', '- 10ms - 20ms ^!'];
       const expected = '   - 10ms - 20ms -#';
-      const last = x.with({ previous: x });
-      const exhausted = tradeFeedError({
-        stage: 'stream',
-        code: 'retries-exhausted',
-        endedAt: 1_000,
-        detail: 'maxAttempts is 2; the last failure was connection-lost',
-        cause: last,
-      }).with({ previous: x });
+      const last = copyFailure(x, { previous: x });
+      const exhausted = copyFailure(
+        createTradeFeedError({
+          stage: 'stream',
+          code: 'retries-exhausted',
+          endedAt: 1_000,
+          detail: 'maxAttempts is 2; the last failure was connection-lost',
+          cause: last,
+        }),
+        { previous: x },
+      );
       expectObservable(source.pipe(reconnect({ ...policy, maxAttempts: 2 })), soon).toBe(
         expected,
         undefined,
@@ -229,7 +232,7 @@ describe.each(ways)('%s', (_how, reconnect) => {
       const source = cold('-a-#', undefined, R);
       const sub = '        ^--!';
       const expected = '   -a-#';
-      const exhausted = tradeFeedError({
+      const exhausted = createTradeFeedError({
         stage: 'stream',
         code: 'retries-exhausted',
         endedAt: 1_000,
@@ -313,7 +316,7 @@ describe('backoff', () => {
       expectObservable(source.pipe(retryWhen(backoff(policy, report))), soon).toBe(
         expected,
         undefined,
-        replaced.with({ previous: B }),
+        copyFailure(replaced, { previous: B }),
       );
       flush();
       expect(reported.map(([at, { failure, attempt, delayMs }]) => [at, failure.code, attempt, delayMs])).toEqual([

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { concat, defer, EMPTY, NEVER, of, tap, throwError } from 'rxjs';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
 import { type Emit, reconnecting, withLifecycle } from '../../src/reconnect/lifecycle.js';
 
-const failure = tradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' });
+const failure = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' });
 const watermark = (at: number): LifecycleEvent => ({ type: 'watermark', at });
 
 const collect = (values$: Parameters<typeof withLifecycle<string>>[0]) => {

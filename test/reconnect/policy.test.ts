@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { asapScheduler, VirtualTimeScheduler } from 'rxjs';
-import { tradeFeedError } from '../../src/protocol/classify.js';
-import { type Stage, TradeFeedError, type Verdict } from '../../src/protocol/failure.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import type { Stage, Verdict } from '../../src/protocol/failures/failure-code.js';
+import { copyFailure, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import {
   type BackoffPolicy,
   defaultBackoff,
@@ -25,7 +26,10 @@ interface Ended {
 let created = 0;
 const failureOf = ({ stage, verdict, uptimeMs = 0, retryAfterMs }: Ended): TradeFeedError => {
   created += 1;
-  return tradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: created }).with({ verdict });
+  return copyFailure(
+    createTradeFeedError({ stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: created }),
+    { verdict },
+  );
 };
 
 // The failures of the rows below; a stable connection lived for 5 s.
@@ -196,9 +200,9 @@ describe('nextReconnect', () => {
   it('keeps the previous failure that a relay sent', () => {
     const first = stable('renew');
     const before = refused('backoff');
-    const stop = refused('stop').with({ previous: before });
+    const stop = copyFailure(refused('stop'), { previous: before });
     expect(stopOf(fold(plain, [first, stop]))).toMatchObject({ previous: { endedAt: before.endedAt } });
-    const again = dropped('backoff').with({ previous: before });
+    const again = copyFailure(dropped('backoff'), { previous: before });
     expect(
       reconnectsOf(fold(plain, [first, again, dropped('backoff')])).map(({ failure }) => failure.previous?.endedAt),
     ).toEqual([undefined, before.endedAt, again.endedAt]);
@@ -259,7 +263,9 @@ describe('nextReconnect', () => {
         previous: before,
       });
       // The cause is not public: in the public failure, the last failure is `previous`.
-      expect(error.toPublic().previous?.toJSON()).toEqual(last.with({ previous: undefined }).toPublic().toJSON());
+      expect(error.toPublic().previous?.toJSON()).toEqual(
+        copyFailure(last, { previous: undefined }).toPublic().toJSON(),
+      );
       expect(error.message).toContain('(maxAttempts is 1; the last failure was invalid-options).');
       expect((error.cause as TradeFeedError).toJSON()).toEqual({ ...last.toJSON(), previous: before });
     });

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { TestScheduler } from 'rxjs/testing';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { Disconnected, Gap, LifecycleEvent, Opened } from '../../src/protocol/event.js';
-import type { FailureFacts } from '../../src/protocol/failure.js';
+import type { FailureFacts } from '../../src/protocol/failures/trade-feed-error.js';
 import { withGaps } from '../../src/reconnect/with-gaps.js';
 
 const opened = (connection: number, at: number): Opened => ({ type: 'opened', at, feed: 'market', connection });
 const disconnected = (at: number, facts: FailureFacts): Disconnected => ({
   type: 'disconnected',
   at,
-  failure: tradeFeedError({ endedAt: at, ...facts }),
+  failure: createTradeFeedError({ endedAt: at, ...facts }),
 });
 
 // Small letters are events. A capital letter after an `opened` is its gap.

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Frame } from '../../src/protocol/frame.js';
-import type { LoggedEvent } from '../../src/protocol/present.js';
+import type { LoggedEvent } from '../../src/protocol/snapshot.js';
 import { EventLog, type LogBounds } from '../../src/relay/event-log.js';
 import type { Position } from '../../src/relay/log-entries.js';
 import { publicEvent } from '../../src/relay/public-json.js';

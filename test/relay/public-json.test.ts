@@ -1,15 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
 import { Conflated } from '../../src/operators/items/conflated.js';
 import { Decoded } from '../../src/operators/items/decoded.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { publicJson } from '../../src/relay/public-json.js';
 import { frame } from './support.js';
+import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 
 const mark = 'private text';
-const previous = tradeFeedError({ stage: 'stream', closeCode: 1006, reason: mark });
-const failure = tradeFeedError({
-  ...{ stage: 'ticket', code: 'api-key-unavailable', detail: mark, cause: new Error(mark), endedAt: 5 },
-}).with({ previous });
+const previous = createTradeFeedError({ stage: 'stream', closeCode: 1006, reason: mark });
+const failure = copyFailure(
+  createTradeFeedError({
+    ...{ stage: 'ticket', code: 'api-key-unavailable', detail: mark, cause: new Error(mark), endedAt: 5 },
+  }),
+  { previous },
+);
 const line = {
   type: 'frame',
   feed: 'market',

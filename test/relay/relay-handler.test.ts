@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
 import { filter, NEVER, of, Subject } from 'rxjs';
 import type { RelayedEvent } from '../../src/protocol/event.js';
-import { TradeFeedError } from '../../src/protocol/failure.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import {
   createRelay,
   type Relay,
@@ -13,7 +13,7 @@ import {
   type RelayOptions,
   type RelayTopic,
 } from '../../src/relay/index.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { lost } from '../operators/stream.js';
 import { frame, range, Raw, Source, Web } from './support.js';
 import { waitFor } from '../support/wait-for.js';
@@ -277,7 +277,7 @@ describe('relayHandler: the stream', () => {
     const { port, source } = await serve();
     const raw = await openStream(port);
     source.frames('a');
-    source.subject.error(tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }));
+    source.subject.error(createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }));
     const text = await raw.until((so) => so.includes('\r\n0\r\n\r\n'));
     expect(text.indexOf('event: connect-again')).toBeGreaterThan(text.indexOf('"data":"a"'));
     expect(text).toContain('"code":"connection-replaced"');

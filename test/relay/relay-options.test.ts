@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { asyncScheduler, NEVER, queueScheduler } from 'rxjs';
-import { TradeFeedError } from '../../src/protocol/failure.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { createRelay } from '../../src/relay/index.js';
 import { resolveRelayOptions } from '../../src/relay/relay-options.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
 import { frame } from './support.js';
 
@@ -26,7 +26,7 @@ describe('RelayRun', () => {
 
   it('writes `stopped` as `disconnected`, with the same time and failure, and a watermark after it', () => {
     const run = new RelayRun(bounds, () => 50);
-    const failure = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+    const failure = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
     for (const event of [frame('a', 7), { type: 'stopped', at: 8, failure } as const]) run.append(event);
     const { data } = run.messageOf(run.log.read(run.log.oldest)!);
     const lines = data.split('\n').map((line) => JSON.parse(line) as object);
@@ -42,7 +42,7 @@ describe('RelayRun', () => {
     const run = new RelayRun(bounds, () => 5);
     run.complete();
     expect(run.end).toEqual({ type: 'complete', data: '{}' });
-    const failure = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+    const failure = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
     run.stop(failure);
     expect(run.end).toEqual({ type: 'connect-again', data: JSON.stringify(failure.toPublic()) });
   });
@@ -63,7 +63,9 @@ describe('RelayRun', () => {
 
   it('does not send the cause of a failure', () => {
     const run = new RelayRun(bounds, () => 5);
-    run.stop(tradeFeedError({ stage: 'ticket', code: 'ticket-endpoint-unreachable', cause: new Error('secret') }));
+    run.stop(
+      createTradeFeedError({ stage: 'ticket', code: 'ticket-endpoint-unreachable', cause: new Error('secret') }),
+    );
     expect(run.end?.data).not.toContain('secret');
     expect(run.end?.data).not.toContain('stack');
   });

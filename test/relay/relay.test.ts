@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { concat, firstValueFrom, from, map, NEVER, of, throwError, timer, toArray } from 'rxjs';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
-import type { TradeFeedError } from '../../src/protocol/failure.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { createRelay, RelayFullError } from '../../src/relay/index.js';
 import { publicEvent } from '../../src/relay/public-json.js';
@@ -13,7 +13,7 @@ import { disconnected, opened, reconnecting } from '../operators/stream.js';
 import { Client, eventsIn, frame, range, Response, virtualRelay } from './support.js';
 import { cases } from '../support/cases.js';
 
-const replaced = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
 
 describe('createRelay: the source', () => {
   it('is subscribed to once for all clients: with the first one, until lingerMs after the last one has left', () => {
@@ -350,7 +350,7 @@ describe('createRelay: the current state', () => {
     {
       type: 'disconnected' as const,
       at: 1_000_070,
-      failure: tradeFeedError({ stage: 'ticket', status: 503, endedAt: 1_000_070 }),
+      failure: createTradeFeedError({ stage: 'ticket', status: 503, endedAt: 1_000_070 }),
     },
     reconnecting(1_000_070, 90, 2),
   ];

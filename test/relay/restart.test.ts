@@ -11,13 +11,13 @@ import {
   timer,
   VirtualTimeScheduler,
 } from 'rxjs';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createRelay, type Relay, type RelayReceiver } from '../../src/relay/index.js';
 import { RelayFullError } from '../../src/relay/relay-full-error.js';
 import { Client, Clock, frame, Response, Source } from './support.js';
 
-const replaced = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
 const opened = { type: 'opened', at: 1, feed: 'market', connection: 1 } as const;
 
 const scheduler = new VirtualTimeScheduler(undefined, 1_000);

@@ -19,7 +19,7 @@ import { connectionStatus } from '../../src/operators/connection-status.js';
 import { decodeWith } from '../../src/operators/decode-with.js';
 import { frames } from '../../src/operators/frames.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
-import { tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import type { RelayOptions, RelayReceiver, RelayTopic } from '../../src/relay/index.js';
 import { disconnected, gapOf, opened, reconnecting, stopped } from '../operators/stream.js';
@@ -440,7 +440,7 @@ describe('a topic that fails', () => {
     ],
     [
       'an operator that errors with a TradeFeedError',
-      () => throwError(() => tradeFeedError({ stage: 'ticket', status: 401 })),
+      () => throwError(() => createTradeFeedError({ stage: 'ticket', status: 401 })),
     ],
     [
       'an operator that throws when it is called',
@@ -496,7 +496,7 @@ describe('a topic that fails', () => {
 
   it('with the feed sends the failure of the feed, and the relay reports the error once', () => {
     const { of: join, join: joinAll, emit, reports, source, clock, relay } = start();
-    const failure = tradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+    const failure = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
     const clients = [join(isEven), join(decodeWith(Numbered)), joinAll()];
     emit(opened(begin), { ...stopped(begin + 5), failure });
     source.subject.error(failure);

@@ -12,7 +12,7 @@ beforeAll(async () => {
   certificate = await certificateFor();
 });
 
-/** A server of bytes on loopback that keeps all that it is sent. */
+/** A TCP server on loopback that stores all received bytes. */
 const listening = async (answer: string) => {
   const heard: Buffer[] = [];
   const sockets = new Set<Socket>();
@@ -34,7 +34,7 @@ const listening = async (answer: string) => {
   };
 };
 
-describe('a connection that is less than TLS', () => {
+describe('a connection without TLS, or with a weaker one', () => {
   it.each([
     'http://feed.example',
     'http://localhost.example',
@@ -55,7 +55,7 @@ describe('a connection that is less than TLS', () => {
     },
   );
 
-  it('gets no key: a service that answers https: in plain', async () => {
+  it('receives no key: a service that answers https: without TLS', async () => {
     await using plain = await listening('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
     const { failure } = await outcomeOf(optionsFor({ baseUrl: `https://${plain.host}` }));
     expect(failure).toMatchObject({ code: 'ticket-endpoint-unreachable' });
@@ -63,7 +63,7 @@ describe('a connection that is less than TLS', () => {
     expect(plain.heard()).not.toContain(plantedKey);
   });
 
-  it('gets no ticket: a service that answers wss: in plain', async () => {
+  it('receives no ticket: a service that answers wss: without TLS', async () => {
     await using plain = await listening('HTTP/1.1 101 Switching Protocols\r\n\r\n');
     await using wire = await startWire({ ticket: [issue({ wss_url: `wss://${plain.host}/ws` })] });
     const { failure } = await outcomeOf(optionsFor(wire));
@@ -72,8 +72,8 @@ describe('a connection that is less than TLS', () => {
     expect(plain.heard()).not.toContain('planted-ticket');
   });
 
-  it('is not agreed on: TLS 1.1 and older', async () => {
-    // Seen from the other side: such a server sees a client that offers 1.2 at least.
+  it('is refused: TLS 1.1 and older', async () => {
+    // Such a server receives a ClientHello that offers 1.2 or later.
     const offers: string[] = [];
     const old = createTls({ ...certificate, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' });
     old.on('tlsClientError', (error: NodeJS.ErrnoException) => offers.push(String(error.code))).listen(0, '127.0.0.1');
@@ -87,7 +87,7 @@ describe('a connection that is less than TLS', () => {
     expect(offers).toContain('ERR_SSL_UNSUPPORTED_PROTOCOL');
   });
 
-  it('is a certificate that nobody vouches for: the key is sent only where `rejectUnauthorized` is false', async () => {
+  it('has an untrusted certificate: the key is sent only if `rejectUnauthorized` is false', async () => {
     await using wire = await startWire({ tls: certificate });
     const { failure } = await outcomeOf(optionsFor(wire));
     expect(failure).toMatchObject({ code: 'untrusted-certificate', verdict: 'stop' });

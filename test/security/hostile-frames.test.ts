@@ -5,7 +5,7 @@ import { tradeFeed$, type TradeFeedError } from '../../src/index.js';
 import { optionsFor, outcomeOf } from '../support/feed.js';
 import { accept, type HandshakeStep, startWire, switching, text, wsFrame } from '../support/wire.js';
 
-/** Accepts, and then writes the same bytes for as long as the socket takes them; reads nothing. */
+/** Accepts a handshake, and then writes the same bytes while the socket accepts them. It reads nothing. */
 const flood =
   (bytes: Buffer, ...first: readonly Buffer[]): HandshakeStep =>
   (peer, wire, n) => {
@@ -19,7 +19,7 @@ const flood =
     write();
   };
 
-/** Runs a feed to its end; gives its failure and by how much the memory of this process was larger at most, in MiB. */
+/** Runs a feed to its end. Returns the failure and the largest growth of the memory of this process, in MiB. */
 const peakOf = async (step: HandshakeStep): Promise<{ failure: TradeFeedError; mebibytes: number }> => {
   await using wire = await startWire({ handshake: [step] });
   const usedNow = () => {
@@ -39,26 +39,26 @@ const peakOf = async (step: HandshakeStep): Promise<{ failure: TradeFeedError; m
 const many = (frame: Buffer): Buffer => Buffer.concat(Array.from({ length: 4_096 }, () => frame));
 
 describe('frames of a hostile service', () => {
-  it('that never end, in fragments of a byte, cost a bounded amount of memory', async () => {
+  it('that never end, in fragments of one byte, need a bounded amount of memory', async () => {
     const { failure, mebibytes } = await peakOf(flood(many(wsFrame(0, 'x', false)), wsFrame(1, 'x', false)));
     expect(failure).toMatchObject({ code: 'invalid-frame' });
     expect(mebibytes).toBeLessThan(96);
   });
 
-  it('that are pings, sent by one who reads no answer, cost a bounded amount of memory', async () => {
+  it('that are pings of a service that reads no answer need a bounded amount of memory', async () => {
     const { failure, mebibytes } = await peakOf(flood(many(wsFrame(9, Buffer.alloc(125)))));
     expect(failure).toMatchObject({ code: 'connection-lost', verdict: 'renew' });
     expect(mebibytes).toBeLessThan(128);
   });
 
-  it('that announce 2^63 bytes reserve none of them', async () => {
+  it('that announce 2^63 bytes reserve no memory', async () => {
     const head = Buffer.from([0x82, 127, 0x7f, 255, 255, 255, 255, 255, 255, 255]);
     const { failure, mebibytes } = await peakOf(accept(head));
     expect(failure).toMatchObject({ code: 'invalid-frame' });
     expect(mebibytes).toBeLessThan(64);
   });
 
-  it('that are compressed are not inflated: compression is neither offered nor taken', async () => {
+  it('that are compressed are not inflated: compression is neither offered nor accepted', async () => {
     const bomb = wsFrame(2, deflateRawSync(Buffer.alloc(48 * 1024 * 1024)));
     bomb[0] = 0xc2; // RSV1: compressed (RFC 7692, 6)
     const { failure, mebibytes } = await peakOf(accept(bomb));
@@ -73,7 +73,7 @@ describe('frames of a hostile service', () => {
     expect(wire.handshakes[0]?.headers).not.toHaveProperty('sec-websocket-extensions');
   });
 
-  it('that are JSON with the name of a prototype change none', async () => {
+  it('that are JSON with the name of a prototype do not change a prototype', async () => {
     await using wire = await startWire({
       handshake: [accept(text('{"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}}}'))],
     });

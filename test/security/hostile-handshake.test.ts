@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { optionsFor, outcomeOf, plantedKey } from '../support/feed.js';
 import { type HandshakeStep, refuseHandshake, startWire, switching } from '../support/wire.js';
 
-/** Writes the same bytes for as long as the socket is open. */
+/** Writes the same bytes while the socket is open. */
 const endless = (socket: Duplex, first: string, again: string): void => {
   const bytes = Buffer.from(again.repeat(1_000));
   const write = () => {
@@ -20,13 +20,13 @@ const endlessHeaders: HandshakeStep = (peer) => {
 };
 
 describe('a hostile answer to the handshake', () => {
-  it('that never ends its headers is cut off when they are too many, long before the deadline', async () => {
+  it('with endless headers is aborted when they are too many, long before the deadline', async () => {
     await using wire = await startWire({ handshake: [endlessHeaders] });
     const { failure } = await outcomeOf(optionsFor(wire, { handshakeTimeoutMs: 600_000 }));
     expect(failure).toMatchObject({ code: 'handshake-unreachable', verdict: 'backoff' });
   });
 
-  it('that refuses with a body without an end is read no further than its head', async () => {
+  it('that refuses with an endless body is read up to the headers only', async () => {
     await using wire = await startWire({
       handshake: [({ socket }) => endless(socket, 'HTTP/1.1 503 Busy\r\ncontent-length: 1000000000000\r\n\r\n', 'x')],
     });
@@ -35,7 +35,7 @@ describe('a hostile answer to the handshake', () => {
   });
 
   it.each([301, 302, 307, 308])(
-    'that redirects with %i is not followed: nobody else sees the ticket',
+    'that redirects with %i is not followed: no other server receives the ticket',
     async (status) => {
       await using other = await startWire();
       await using wire = await startWire({ handshake: [refuseHandshake(status, { location: other.wssUrl })] });
@@ -47,7 +47,7 @@ describe('a hostile answer to the handshake', () => {
 });
 
 it.each([301, 302, 303, 307, 308])(
-  'a ticket endpoint that redirects with %i: nobody else sees the key',
+  'a ticket endpoint that redirects with %i: no other server receives the key',
   async (status) => {
     await using other = await startWire();
     const location = `${other.baseUrl}/v1/wss/tickets`;

@@ -5,7 +5,7 @@ import { tradeFeed$ } from '../../src/index.js';
 import { optionsFor, outcomeOf, plantedKey } from '../support/feed.js';
 import { accept, issue, startWire, text, ticketBody, type TicketStep } from '../support/wire.js';
 
-/** Writes the same bytes to the socket for as long as it is open. */
+/** Writes the same bytes to the socket while it is open. */
 const endless =
   (first: string, again: string): TicketStep =>
   ({ socket }) => {
@@ -21,19 +21,19 @@ const endless =
 const unreachable = { code: 'ticket-endpoint-unreachable', verdict: 'backoff' };
 
 describe('a hostile ticket endpoint', () => {
-  it('that never ends its headers is cut off when they are too many, long before the deadline', async () => {
+  it('with endless headers is aborted when they are too many, long before the deadline', async () => {
     await using wire = await startWire({ ticket: [endless('HTTP/1.1 200 OK\r\n', 'x-more: of the same\r\n')] });
     const { failure } = await outcomeOf(optionsFor(wire, { ticketTimeoutMs: 600_000 }));
     expect(failure).toMatchObject(unreachable);
   });
 
-  it('that only ever says 1xx is cut off at the deadline', async () => {
+  it('that only sends 1xx is aborted at the deadline', async () => {
     await using wire = await startWire({ ticket: [endless('', 'HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\n')] });
     const { failure } = await outcomeOf(optionsFor(wire, { ticketTimeoutMs: 100 }));
     expect(failure).toMatchObject(unreachable);
   });
 
-  it('that lets its body drip is cut off at the deadline, however often a byte comes', async () => {
+  it('that sends its body slowly is aborted at the deadline, even if bytes keep arriving', async () => {
     let drops: NodeJS.Timeout | undefined;
     await using wire = await startWire({
       ticket: [
@@ -50,7 +50,7 @@ describe('a hostile ticket endpoint', () => {
     expect(failure.message).toContain('no answer in 100 ms');
   });
 
-  it('that compresses its body is not inflated: compression is neither asked for nor taken', async () => {
+  it('that compresses its body is not inflated: compression is neither requested nor accepted', async () => {
     await using wire = await startWire({
       ticket: [
         (response, wire, n) => {
@@ -64,7 +64,7 @@ describe('a hostile ticket endpoint', () => {
     expect(wire.tickets[0]?.headers).toMatchObject({ 'accept-encoding': 'identity' });
   });
 
-  it('may name another host as wss_url: that gets the ticket, and nothing of the key', async () => {
+  it('may name another host as wss_url, which receives the ticket but not the key', async () => {
     await using stream = await startWire({ handshake: [accept(text('a'))] });
     await using wire = await startWire({ ticket: [issue({ wss_url: stream.wssUrl })] });
     await firstValueFrom(tradeFeed$('market', optionsFor(wire)));
@@ -74,7 +74,7 @@ describe('a hostile ticket endpoint', () => {
     expect(wire.handshakes).toHaveLength(0);
   });
 
-  it('changes no prototype by the fields of a ticket', async () => {
+  it('cannot change a prototype with the fields of a ticket', async () => {
     await using wire = await startWire({
       ticket: [
         (response, wire, n) => {

@@ -28,11 +28,11 @@ const read = (path: string): unknown =>
 
 const entriesOf = ({ packages }: Lockfile) => Object.entries(packages).filter(([path]) => path !== '');
 
-/** What is wrong with where an entry comes from, or with how it is known again. */
+/** Returns the error in the source or the hash of an entry. */
 const problemOf = ([path, { integrity, resolved, link }]: [string, Entry]): string | undefined => {
   if (link) return `${path} is a link`;
   if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? '')) return `${path} has no sha512`;
-  // Without an address it comes from the registry that the installer is told to use.
+  // Without an address it comes from the registry of the installer's configuration.
   return resolved !== undefined && !resolved.startsWith('https://') ? `${path} does not come over https` : undefined;
 };
 
@@ -47,24 +47,24 @@ const lockfiles = [
 describe.each(lockfiles.map((folder) => `${folder}package-lock.json`))('%s', (file) => {
   const lockfile = read(file) as Lockfile;
 
-  it('is of version 3, knows every package by its hash, and fetches none but over https', () => {
+  it('is of version 3, has a hash for every package, and downloads over https only', () => {
     expect(lockfile.lockfileVersion).toBe(3);
     expect(entriesOf(lockfile).length).toBeGreaterThan(5);
-    // The app has this package itself as a tarball of its own, or from where it is published.
+    // The app has this package itself as a separate tarball, or from the registry.
     const own = ([path]: [string, Entry]) => path === 'node_modules/rx-trade-feed';
     const others = entriesOf(lockfile).filter((entry) => !own(entry));
     expect(others.flatMap((entry) => problemOf(entry) ?? [])).toEqual([]);
   });
 });
 
-describe('what a user installs', () => {
+describe('the installation of a user', () => {
   const lockfile = read('package-lock.json') as Lockfile;
   const manifest = read('package.json') as Manifest;
   const installed = entriesOf(lockfile).filter(([, { dev, devOptional }]) => !dev && !devOptional);
 
-  it('is seven packages, of which one has five further ones, from one maintainer', () => {
+  it('has seven packages, one of them with five dependencies of one maintainer', () => {
     const names = ['@standard-schema/spec', 'commander', 'fp-ts', 'fs-native-extensions', 'io-ts', 'undici', 'ws'];
-    // They find the binary of fs-native-extensions that suits the system.
+    // They find the binary of fs-native-extensions for the system.
     const further = ['bare-addon-resolve', 'bare-module-resolve', 'bare-semver', 'require-addon', 'which-runtime'];
     expect(Object.keys(manifest.dependencies)).toEqual(names);
     expect(installed.map(([path]) => path)).toEqual(
@@ -78,13 +78,13 @@ describe('what a user installs', () => {
     expect(ownDependencies).toEqual([]);
   });
 
-  it('runs no script when it is installed: none of its own, none of a dependency', () => {
+  it('runs no install script: neither of this package nor of a dependency', () => {
     expect(installed.filter(([, { hasInstallScript }]) => hasInstallScript)).toEqual([]);
     const hooks = ['preinstall', 'install', 'postinstall'];
     expect(Object.keys(manifest.scripts).filter((name) => hooks.includes(name))).toEqual([]);
   });
 
-  it('is named one by one: what is built, and four documents', () => {
+  it('has the built files and four documents, each named in the list', () => {
     expect(manifest.files).toEqual(['dist', 'README.md', 'CHANGELOG.md', 'LICENSE']);
   });
 });

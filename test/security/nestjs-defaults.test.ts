@@ -31,7 +31,7 @@ class FeedController {
 let started: App;
 afterEach(async () => started.app.close());
 
-/** Asks for a stream; gives the status and the headers of CORS. */
+/** Requests a stream. Returns the status and the CORS headers. */
 const ask = async (path: string, headers: Record<string, string> = {}) => {
   const response = await get(started.url + path, headers);
   const cors = Object.keys(response.headers).filter((name) => name.startsWith('access-control-'));
@@ -40,13 +40,13 @@ const ask = async (path: string, headers: Record<string, string> = {}) => {
 };
 
 describe('the module of NestJS', () => {
-  it('makes no route: nobody reads before the application says where', async () => {
+  it('creates no route: a page cannot read before the application defines one', async () => {
     started = await startApp({ imports: [TradeFeedTestingModule.forRoot()] });
     for (const path of ['/', '/feed', '/relay', '/events', '/status', '/health'])
       expect(await ask(path)).toMatchObject({ status: 404 });
   });
 
-  it('answers a page of another origin with 403, unless `sse()` is told of it', async () => {
+  it('answers a page of another origin with 403, unless `sse()` allows the origin', async () => {
     started = await startApp({ imports: [TradeFeedTestingModule.forRoot()], controllers: [FeedController] });
     for (const origin of [app, 'null', 'http://127.0.0.1'])
       expect(await ask('/feed', { origin })).toEqual({ status: 403, cors: [] });
@@ -57,7 +57,7 @@ describe('the module of NestJS', () => {
     expect(await ask('/other', { origin: 'https://app.example.evil' })).toMatchObject({ status: 403 });
   });
 
-  it('lets nobody in where `sse()` is not told who decides, and says so', async () => {
+  it('refuses `sse()` without `authorize`, and says so', async () => {
     started = await startApp({ imports: [TradeFeedTestingModule.forRoot()], controllers: [FeedController] });
     expect(await ask('/open')).toMatchObject({ status: 500 });
     expect(started.app.get(TradeFeed).status.state).toBe('idle');
@@ -71,7 +71,7 @@ describe('the module of NestJS', () => {
     ['authorize', { allowOrigins: [app] }],
     ['allowOrigins', { authorize: 'guard', allowOrigins: ['app.example'] }],
     ['cors', { authorize: 'guard', cors: '*' }],
-  ])('refuses options that are none at once, and names what is wrong: %s', async (name, options) => {
+  ])('refuses invalid options in the call itself, and names the wrong one: %s', async (name, options) => {
     started = await startApp({ imports: [TradeFeedTestingModule.forRoot()] });
     const call = () => started.app.get(TradeFeed).sse({ headers: {} }, options as SseOptions);
     expect(call).toThrow(`\`${name}\` must be`);

@@ -11,14 +11,15 @@ import { replay$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/inde
 import { stoppedBy } from '../../src/nestjs/feed-status.js';
 import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
 import { frameLine, gapLine } from '../../src/operators/node/recording/recording-line.js';
-import { meanings, tradeFeedError } from '../../src/protocol/classify.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import { serviceMeanings } from '../../src/protocol/failures/service-meanings.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
-import { type FailureFacts, TradeFeedError } from '../../src/protocol/failure.js';
-import { errorBy, type Meaning } from '../../src/protocol/meaning.js';
-import { receiverTold } from '../../src/protocol/receiver-told.js';
-import { relayMeanings } from '../../src/protocol/relay-failure.js';
-import { relayTold } from '../../src/protocol/relay-told.js';
-import { readFailure } from '../../src/protocol/read-failure.js';
+import { copyFailure, type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { createFailure, type Meaning } from '../../src/protocol/failures/meaning.js';
+import { workerMeanings } from '../../src/protocol/failures/worker-meanings.js';
+import { relayMeanings } from '../../src/protocol/failures/relay-meanings.js';
+import { relayReports } from '../../src/protocol/failures/relay-meanings.js';
+import { readFailure } from '../../src/protocol/failures/read-failure.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
 import { fromCloneable, toCloneable } from '../../src/worker/cloneable-error.js';
 import { placeholders, storedValues } from '../../src/worker/thrown-values.js';
@@ -35,20 +36,20 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** What stands in every text that only the log may have. */
+/** A part of every text that only the log may contain. */
 const mark = 'hvs.private';
 const vault = `GET https://vault.corp.example/v1/kv: 403, token ${mark}, from 10.1.2.3:8200`;
 const isPrivate = /hvs\.|vault|10\.1\.2\.3/;
 
 /** The rows of all tables. */
 const rows: readonly Meaning[] = [
-  ...meanings,
+  ...serviceMeanings,
   ...relayMeanings,
-  ...Object.values(relayTold),
-  ...Object.values(receiverTold),
+  ...Object.values(relayReports),
+  ...Object.values(workerMeanings),
 ];
 
-/** A failure of any code and of any origin, with private text wherever it can have one. */
+/** A failure of any code and origin, with private text in every field that can contain text. */
 const anyFailure = (): fc.Arbitrary<TradeFeedError> => {
   const texts = fc.constantFrom(vault, mark, `\n${vault}\n`, `"${mark}"`);
   const made = fc.record({
@@ -67,18 +68,18 @@ const anyFailure = (): fc.Arbitrary<TradeFeedError> => {
       endedAt: 5,
       cause,
     };
-    return origins[origin](errorBy(row, facts), words);
+    return origins[origin](createFailure(row, facts), words);
   });
   return fc
     .tuple(one, fc.option(one, { nil: undefined }))
-    .map(([failure, previous]) => failure.with({ verdict: failure.verdict, previous }));
+    .map(([failure, previous]) => copyFailure(failure, { verdict: failure.verdict, previous }));
 };
 
 const origins = {
   table: (failure: TradeFeedError) => failure,
-  advice: (failure: TradeFeedError, advice: string) => failure.with({ advice }),
+  advice: (failure: TradeFeedError, advice: string) => copyFailure(failure, { advice }),
   own: ({ code, stage, verdict }: TradeFeedError, words: string) =>
-    new TradeFeedError({ code, stage, verdict, message: words, advice: words, reason: words, cause: words }),
+    new TradeFeedError({ code, stage, verdict, summary: words, advice: words, reason: words, cause: words }),
   fields: (failure: TradeFeedError, words: string) => Object.assign(failure, { host: words, config: { key: words } }),
   worker: (failure: TradeFeedError) =>
     fromCloneable(structuredClone(toCloneable(failure, placeholders)), storedValues()) as TradeFeedError,
@@ -114,7 +115,7 @@ const bytesUntil = async (web: Web, awaited: string): Promise<string> => {
   return raw.until((all) => all.includes(awaited));
 };
 
-describe('what a page receives has no text but the fixed words of the library', () => {
+describe('a page receives only the fixed texts of the library', () => {
   it('of a random failure in every event and in the end of the stream, early and late', async () => {
     await fc.assert(
       fc.asyncProperty(anyFailure(), async (failure) => {
@@ -152,7 +153,7 @@ describe('what a page receives has no text but the fixed words of the library', 
   });
 
   it.each([new Error(vault), vault, { message: vault }, [vault]])(
-    'of an error that is none of the feed: %#',
+    'of an error that is not a TradeFeedError: %#',
     async (failure) => {
       const source = new Source();
       const web = await relayed(source.events$);
@@ -167,11 +168,13 @@ describe('what a page receives has no text but the fixed words of the library', 
     },
   );
 
-  it('of a verdict that `classify` has changed, which says so', async () => {
+  it('of a verdict that `classify` has changed, with advice that says so', async () => {
     await using wire = await startWire();
     const web = await relayed(tradeFeedEvents$('market', { ...throwingKey(wire), classify: () => 'stop' }));
     const bytes = await bytesUntil(web, 'event: connect-again');
-    expect(bytes).toContain('The `apiKey` function gave no key. Your option `classify` made this stop, not backoff.');
+    expect(bytes).toContain(
+      'The `apiKey` function returned no key. Your option `classify` changed the verdict from backoff to stop.',
+    );
     expect(bytes).not.toMatch(isPrivate);
   });
 
@@ -187,7 +190,7 @@ describe('what a page receives has no text but the fixed words of the library', 
   });
 });
 
-/** Options of a feed whose key function throws what it has seen. */
+/** Options of a feed whose key function throws private text. */
 const throwingKey = (wire: { readonly baseUrl: string }): TradeFeedOptions => {
   const apiKey = (): string => {
     throw new Error(vault);
@@ -195,7 +198,7 @@ const throwingKey = (wire: { readonly baseUrl: string }): TradeFeedOptions => {
   return optionsFor(wire, { apiKey });
 };
 
-/** Options of a feed whose proxy, or whose service, refuses the connection: the system names the address. */
+/** Options of a feed whose proxy or service refuses the connection. The error of the system contains the address. */
 const refusedAt = (port: number): Readonly<Record<string, Troubled>> => ({
   'a proxy that refuses the ticket request': {
     options: (wire) => optionsFor(wire, { dispatcher: new ProxyAgent(`http://127.0.0.1:${port}`) }),
@@ -212,13 +215,13 @@ const refusedAt = (port: number): Readonly<Record<string, Troubled>> => ({
 interface Troubled {
   readonly options: (wire: Wire) => TradeFeedOptions;
   readonly code: string;
-  /** What the log of the server has, and a page has not. */
+  /** The text that the log of the server contains, and a page must not receive. */
   readonly text: string;
 }
 
 const vaultThrows: Troubled = { options: throwingKey, code: 'api-key-unavailable', text: vault };
 
-/** A port at which nothing listens. */
+/** A port without a server. */
 const closedPort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -228,7 +231,7 @@ const closedPort = async (): Promise<number> => {
   return port;
 };
 
-/** Runs a feed in trouble through some hops to a page, and compares what the log of the server has with what the page receives. */
+/** Runs a failing feed through some relays to a page, and compares the log of the server with the bytes of the page. */
 const compare = async (wire: Wire, { options, code, text }: Troubled, more: TradeFeedOptions, hops: 1 | 2) => {
   const log: string[] = [];
   const source = tradeFeedEvents$('market', { ...options(wire), ...more }).pipe(
@@ -261,7 +264,7 @@ class AppController {
   }
 }
 
-describe('what an `apiKey` function throws, and addresses, stay on the server', () => {
+describe('errors of an `apiKey` function, and addresses, stay on the server', () => {
   it.each<[string, TradeFeedOptions, 1 | 2]>([
     ['over a relay', {}, 1],
     ['over a relay of a feed that a worker receives', { receiveIn: 'worker' }, 1],
@@ -282,10 +285,13 @@ describe('what an `apiKey` function throws, and addresses, stay on the server', 
 
   it('over a relay of a recording that is replayed', async () => {
     const path = folder.path('recording');
-    const failure = tradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }).with({
-      previous: tradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', detail: vault }),
-    });
-    const own = failure.with({ advice: vault });
+    const failure = copyFailure(
+      createTradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }),
+      {
+        previous: createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', detail: vault }),
+      },
+    );
+    const own = copyFailure(failure, { advice: vault });
     const gaps = [failure, own].map((each) => gapLine({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));
     writeFileSync(path, [frameLine(frame('one', 1)), ...gaps, frameLine(frame('two', 3))].join(''));
     const bytes = await bytesUntil(await relayed(replay$(path, { speed: Infinity })), 'event: complete');
@@ -294,7 +300,7 @@ describe('what an `apiKey` function throws, and addresses, stay on the server', 
     expect(bytes).not.toMatch(isPrivate);
   });
 
-  it('over NestJS: the log says all of it, pages and the health answer do not', async () => {
+  it('over NestJS: only the log contains the text, not pages and the health answer', async () => {
     await using wire = await startWire();
     const { app, url, log } = await startApp({
       imports: [TradeFeedModule.forRoot({ ...throwingKey(wire), relay: { batchMs: 0 } })],
@@ -306,12 +312,12 @@ describe('what an `apiKey` function throws, and addresses, stay on the server', 
     await when(page.messages$, ({ data }) => data.includes('api-key-unavailable'));
     const health = await (await fetch(`${url}/health`)).text();
     expect(JSON.parse(health)).toMatchObject({ 'trade-feed': { code: 'api-key-unavailable' } });
-    expect((await log.line(/gave no key/)).text).toContain(vault);
+    expect((await log.line(/returned no key/)).text).toContain(vault);
     for (const seen of [page.text(), health]) expect(seen).not.toMatch(isPrivate);
   });
 });
 
-it('how many clients there may be is not in the answer to one that there is no room for', async () => {
+it('the answer of a full relay does not contain the number of clients', async () => {
   const relay = createRelay(NEVER, { maxClients: 7 });
   await using web = await Web.start(relayHandler(relay, { authorize: () => true }));
   closing.push(() => relay.close());

@@ -6,7 +6,7 @@ import { recordTo, tradeFeedEvents$ } from '../../src/index.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
 import { accept, close, startWire, text } from '../support/wire.js';
 
-/** Records a feed that is closed with its own secrets as the reason, and then stops; gives the file. */
+/** Records a feed that is closed with its secrets as the reason, and then stops. Returns the file. */
 const recorded = async (umask: number) => {
   const folder = mkdtempSync(join(tmpdir(), 'security-'));
   const path = join(folder, 'feed.jsonl');
@@ -30,7 +30,7 @@ const recorded = async (umask: number) => {
 };
 
 describe('a recording on disk', () => {
-  it('holds frames and gaps, and no secret', async () => {
+  it('contains frames and gaps, and no secret', async () => {
     const { content } = await recorded(0o022);
     const lines = content.trimEnd().split('\n');
     expect(lines.map((line) => (JSON.parse(line) as { type: string }).type)).toEqual(['frame', 'gap', 'frame']);
@@ -41,7 +41,7 @@ describe('a recording on disk', () => {
   it.each([
     [0o077, 0o600],
     [0o027, 0o640],
-  ])('may be read by whom the umask of the process lets: umask %i', async (umask, mode) => {
+  ])('has the permissions of the umask of the process: umask %i', async (umask, mode) => {
     expect((await recorded(umask)).mode).toBe(mode);
   });
 });

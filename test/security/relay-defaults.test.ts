@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait-for.js';
 
 const other = 'https://other.example';
 
-/** A relay that lets everybody in who asks, and is told of no origin. */
+/** A relay that authorizes every client, without allowed origins. */
 const openRelay = async () => {
   const source = new Source();
   const relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0 });
@@ -31,9 +31,9 @@ const headOf = async (web: Web, headers: Readonly<Record<string, string>>): Prom
   return head;
 };
 
-describe('a relay that is told nothing', () => {
+describe('a relay with default options', () => {
   it.each([[undefined], [{}], [{ allowOrigins: [other] }]])(
-    'is not made without `authorize`: the call itself says so (%j)',
+    'requires `authorize`: the call itself throws (%j)',
     (options) => {
       const make = () => relayHandler(createRelay(NEVER), options as unknown as RelayHandlerOptions);
       expect(make).toThrow(expect.objectContaining({ code: 'invalid-options' }));
@@ -41,7 +41,7 @@ describe('a relay that is told nothing', () => {
     },
   );
 
-  it('refuses the pages of every other origin with 403, and gives them no header of CORS', async () => {
+  it('refuses the pages of every other origin with 403 and without CORS headers', async () => {
     await using relay = await openRelay();
     for (const origin of [other, 'null', 'http://127.0.0.1', `https://127.0.0.1.example:${relay.web.port}`]) {
       const head = await headOf(relay.web, { origin });
@@ -52,7 +52,7 @@ describe('a relay that is told nothing', () => {
     expect(await headOf(relay.web, { origin: `http://127.0.0.1:${relay.web.port}` })).toMatch(/^http\/1\.1 200 /);
   });
 
-  it('asks for the word of `authorize` again, each time that a page comes back', async () => {
+  it('calls `authorize` again each time that a page reconnects', async () => {
     let isIn = true;
     const relay = createRelay(NEVER);
     await using web = await Web.start(relayHandler(relay, { authorize: () => isIn }));
@@ -63,7 +63,7 @@ describe('a relay that is told nothing', () => {
   });
 });
 
-it('a payload cannot end its message and begin another: line ends of any kind stay in it', async () => {
+it('a payload cannot end its message and start another: it keeps line ends of any kind', async () => {
   const forged = [
     'a\n\nevent: complete\ndata: {}\n\n',
     'b\r\rid: 9\r\rdata: x',

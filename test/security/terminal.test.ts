@@ -4,16 +4,16 @@ import { fakeContext } from '../cli/support/fake-context.js';
 import { frameAt } from '../cli/support/events.js';
 import { FakeOutput } from '../cli/support/fake-output.js';
 
-// Every character below U+0300: escape sequences, C1 controls among them, and what turns text around.
+// Every character below U+0300, with escape sequences and C1 controls, and the characters that reverse text.
 const everything = `${String.fromCharCode(...Array(0x300).keys())}\u061c\u200e\u200f\u2028\u2029\u202e\u2066\u2069`;
 const harmful = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
-it.each([{}, { json: true as const }])('cannot be steered by a payload, in text or in JSON (%j)', (options) => {
+it.each([{}, { json: true as const }])('cannot be controlled by a payload, in text or in JSON (%j)', (options) => {
   const terminal = fakeContext({ env: { TERM: 'xterm' }, stdout: new FakeOutput({ columns: 80, rows: 24 }) });
   const line = String(formatFor(options, terminal)(frameAt(1, everything)));
   expect(line).not.toMatch(harmful);
   expect(line.split('\n')).toHaveLength(2);
-  // JSON says the same all the same, and a pipe is given what came.
+  // JSON still has the same value, and a pipe receives the original bytes.
   if ('json' in options) expect(JSON.parse(line)).toMatchObject({ data: everything });
   else expect(String(formatFor(options, fakeContext())(frameAt(1, everything)))).toBe(`${everything}\n`);
 });

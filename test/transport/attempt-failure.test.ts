@@ -1,8 +1,9 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { inspect } from 'node:util';
-import { tradeFeedError } from '../../src/protocol/classify.js';
-import { type FailureFacts, TradeFeedError, type Verdict } from '../../src/protocol/failure.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import type { Verdict } from '../../src/protocol/failures/failure-code.js';
+import { type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { redactor, Secret } from '../../src/protocol/secret.js';
 import { attemptFailure, networkFailure, safeCause } from '../../src/transport/attempt-failure.js';
 
@@ -119,7 +120,7 @@ describe('networkFailure', () => {
       const facts = networkFailure('handshake', error, redactor(secret));
       const shown = [
         inspect(facts, { showHidden: true, depth: null }),
-        inspect(tradeFeedError(facts), { depth: null }),
+        inspect(createTradeFeedError(facts), { depth: null }),
       ];
       expect(shown.join()).not.toContain('planted');
       expect(facts.detail).toBe('bad bytes: [secret]');
@@ -196,14 +197,16 @@ describe('attemptFailure', () => {
   it.each([[{}], [{ classify: undefined }]])('uses the verdict of the table without `classify`: %j', (settings) => {
     const error = attemptFailure(settings, facts);
     expect(error).toBeInstanceOf(TradeFeedError);
-    expect({ ...(error as object) }).toEqual({ ...tradeFeedError(facts) });
+    expect({ ...(error as object) }).toEqual({ ...createTradeFeedError(facts) });
   });
 
   it.each<Verdict>(['stop', 'renew', 'wait', 'backoff'])('uses the verdict that `classify` returns: %s', (verdict) => {
     const error = attemptFailure({ classify: () => verdict }, facts) as TradeFeedError;
-    const usual = tradeFeedError(facts);
+    const usual = createTradeFeedError(facts);
     const advice =
-      verdict === usual.verdict ? usual.advice : `Your option \`classify\` made this ${verdict}, not ${usual.verdict}.`;
+      verdict === usual.verdict
+        ? usual.advice
+        : `Your option \`classify\` changed the verdict from ${usual.verdict} to ${verdict}.`;
     const message = usual.message.replace(usual.advice, advice);
     expect(error.toJSON()).toEqual({ ...usual.toJSON(), verdict, advice, message });
     expect(error.cause).toBe(facts.cause);
@@ -219,7 +222,7 @@ describe('attemptFailure', () => {
     attemptFailure({ classify }, facts);
     expect(classify).toHaveBeenCalledTimes(1);
     const [error, verdict] = classify.mock.calls[0]!;
-    expect(error.toJSON()).toEqual(tradeFeedError(facts).toJSON());
+    expect(error.toJSON()).toEqual(createTradeFeedError(facts).toJSON());
     expect(verdict).toBe('backoff');
   });
 
@@ -239,7 +242,7 @@ describe('attemptFailure', () => {
     (given) => {
       const error = attemptFailure({ classify: () => given as Verdict }, facts) as TradeFeedError;
       expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
-      expect(error.message).toContain('`classify` must be a function that gives stop, renew, wait, backoff)');
+      expect(error.message).toContain('`classify` must be a function that returns stop, renew, wait, backoff)');
     },
   );
 });

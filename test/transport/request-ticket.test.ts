@@ -3,7 +3,7 @@ import { type AddressInfo, connect as connectTcp, createServer as createTcp, typ
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, from, of, toArray } from 'rxjs';
 import { Agent, interceptors } from 'undici';
-import { type Feed, requestTicket, tradeFeedError, type Verdict } from '../../src/index.js';
+import { type Feed, requestTicket, createTradeFeedError, type Verdict } from '../../src/index.js';
 import { certificateFor } from '../support/certificate.js';
 import { closed, optionsFor, plantedKey } from '../support/feed.js';
 import { issue, refuse, startWire, ticketBody, type TicketStep } from '../support/wire.js';
@@ -255,6 +255,6 @@ describe('requestTicket', () => {
       }),
     ).rejects.toBe(thrown);
     await expect(with401(() => 'sometimes' as Verdict)).rejects.toMatchObject({ code: 'invalid-options' });
-    expect(tradeFeedError({ stage: 'ticket', status: 401 }).verdict).toBe('stop');
+    expect(createTradeFeedError({ stage: 'ticket', status: 401 }).verdict).toBe('stop');
   });
 });

@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { describe, expect, it } from '@jest/globals';
 import { noop, VirtualTimeScheduler } from 'rxjs';
 import { Agent, Client } from 'undici';
-import { type FeedEvent, tradeFeedError, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { type FeedEvent, createTradeFeedError, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { resolveOptions } from '../../src/options.js';
 import { freshSockets, reusableSockets } from '../../src/transport/reusable-sockets.js';
 import { certificateFor } from '../support/certificate.js';
@@ -65,7 +65,7 @@ describe('reusableSockets', () => {
   ] as const)('destroys a stored client after %s: %s', (code, isDestroyed) => {
     const [sockets, client] = [createSockets(), clientOf()];
     sockets.storeClient(client);
-    sockets.attemptFailed(tradeFeedError({ stage: 'stream', code }));
+    sockets.attemptFailed(createTradeFeedError({ stage: 'stream', code }));
     expect(client.isDestroyed).toBe(isDestroyed);
     expect(sockets.takeClient() === undefined).toBe(isDestroyed);
   });

@@ -15,7 +15,7 @@ import {
   type Ticket,
   TradeFeedError,
   tradeFeed$,
-  tradeFeedError,
+  createTradeFeedError,
   tradeFeedEvents$,
   type Verdict,
 } from 'rx-trade-feed';
@@ -77,7 +77,7 @@ export const handled = (error: unknown): FailureCode | undefined => {
   return error.code;
 };
 
-const failed: TradeFeedError = tradeFeedError({ stage: 'ticket', status: 401 });
+const failed: TradeFeedError = createTradeFeedError({ stage: 'ticket', status: 401 });
 // @ts-expect-error -- the fields of an error are readonly
 failed.verdict = 'backoff';
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { tradeFeedError } from '../../src/index.js';
+import { createTradeFeedError } from '../../src/index.js';
 import { fromCloneable, toCloneable } from '../../src/worker/cloneable-error.js';
 import { placeholders, storedValues, type ThrownValues } from '../../src/worker/thrown-values.js';
+import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 
 const across = (thrown: unknown, from: ThrownValues, to: ThrownValues): unknown =>
   fromCloneable(structuredClone(toCloneable(thrown, from)), to);
@@ -9,10 +10,13 @@ const across = (thrown: unknown, from: ThrownValues, to: ThrownValues): unknown 
 describe('an error that is sent to another thread', () => {
   it('keeps all fields of a failure, its cause, its previous failure and its stack', () => {
     const cause = Object.assign(new Error('no route'), { code: 'EHOSTUNREACH' });
-    const previous = tradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 7 });
-    const failure = tradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5, endedAt: 1, cause }).with({
-      previous,
-    });
+    const previous = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', uptimeMs: 7 });
+    const failure = copyFailure(
+      createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5, endedAt: 1, cause }),
+      {
+        previous,
+      },
+    );
     const arrived = across(failure, placeholders, storedValues()) as typeof failure;
     expect(arrived).toBeInstanceOf(Error);
     expect(arrived.toJSON()).toEqual(failure.toJSON());
@@ -40,7 +44,7 @@ describe('an error that is sent to another thread', () => {
       const there = across(thrown, values, placeholders);
       expect(there instanceof Error).toBe(thrown instanceof Error);
       if (thrown instanceof Error) expect(there).toMatchObject({ message: 'mine' });
-      const failure = tradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', cause: there });
+      const failure = createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', cause: there });
       expect(across(there, placeholders, values)).toBe(thrown);
       expect((across(failure, placeholders, values) as Error).cause).toBe(thrown);
     },

@@ -137,6 +137,6 @@ describe('the hand-over', () => {
     expect(missed).toMatchObject({ type: 'missed' });
     const all = counts().reduce((a, b) => a + b);
     expect(all - ahead).toBeGreaterThan(0);
-    expect(all + (missed as { readonly missed: number }).missed).toBe(30);
+    expect(all + (missed as { readonly frames: number }).frames).toBe(30);
   });
 });

@@ -17,7 +17,7 @@ const opened = (connection: number): EventItem => ({
 /** Summarizes items: the numbers of frames, the dropped frames and the events. */
 const inShort = (items: readonly Item[]): readonly (string | number)[] =>
   items.flatMap((item): readonly (string | number)[] => {
-    if (item.type === 'missed') return [`-${item.missed} (${item.from} to ${item.to})`];
+    if (item.type === 'missed') return [`-${item.frames} (${item.from} to ${item.to})`];
     if (item.type !== 'frames') return [item.type === 'event' ? item.event.type : item.type];
     const numbers: number[] = [];
     const frames$ = new Observable<Frame>((subscriber) => emitFrames(item, 1, subscriber));
@@ -112,8 +112,8 @@ describe('the store of a worker', () => {
                 expect(item.from).toBe(last + 1);
                 last = item.to;
               } else if (item.type === 'missed') {
-                missed += item.missed;
-                expect([item.from, item.to - item.from + 1]).toEqual([last + 1, item.missed]);
+                missed += item.frames;
+                expect([item.from, item.to - item.from + 1]).toEqual([last + 1, item.frames]);
                 last = item.to;
               } else events += 1;
             }

@@ -1,5 +1,6 @@
-import { gapOf, type Missed, presentBehindGap, presentSince } from '../../protocol/catch-up.js';
+import { relayGap, snapshotAfterGap, snapshotSince } from '../../protocol/snapshot.js';
 import type { Received } from '../../protocol/event-line.js';
+import type { Missed } from '../../protocol/gap.js';
 import type { Batch, Welcome } from './tab-message.js';
 
 /** The position in the id of a message of a relay (`src/relay/event-id.ts` writes it). */
@@ -35,7 +36,7 @@ export const applyWelcome = (
 ): Applied => {
   const since = Math.min(now, watermark?.at ?? now);
   const missed = missedBetween(own, id, shiftMs);
-  const state = missed === undefined ? presentSince(present, since) : presentBehindGap(present, missed);
+  const state = missed === undefined ? snapshotSince(present, since) : snapshotAfterGap(present, missed);
   return { events: watermark === undefined ? state : [...state, watermark], id: isAfter(own, id) ? own : (id ?? own) };
 };
 
@@ -52,7 +53,7 @@ export const applyBatch = (own: string | undefined, { from, to, shiftMs, events 
   if (isAfter(own, begin))
     return { events: from === to ? events : newEvents(own, from, to, events), id: isAfter(own, to) ? own : to };
   const missed = missedBetween(own, begin, shiftMs);
-  return { events: missed === undefined ? events : [gapOf(missed), ...events], id: to ?? own };
+  return { events: missed === undefined ? events : [relayGap(missed), ...events], id: to ?? own };
 };
 
 // An id counts every event except watermarks.

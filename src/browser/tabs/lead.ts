@@ -10,7 +10,7 @@ import {
 } from 'rxjs';
 import { of, tap } from 'rxjs';
 import type { Received } from '../../protocol/event-line.js';
-import { TradeFeedError } from '../../protocol/failure.js';
+import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import type { ResumePoint } from '../resume-point.js';
 import { Outbox } from './outbox.js';
 import type { TabChannel } from './tab-channel.js';

@@ -1,9 +1,9 @@
 import type { Watermark } from '../../protocol/event.js';
 import type { Received } from '../../protocol/event-line.js';
-import { TradeFeedError } from '../../protocol/failure.js';
+import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { Frame } from '../../protocol/frame.js';
-import type { Present } from '../../protocol/present.js';
-import { readFailure } from '../../protocol/read-failure.js';
+import type { Snapshot } from '../../protocol/snapshot.js';
+import { readFailure } from '../../protocol/failures/read-failure.js';
 
 /** The messages of a follower: `join`, and `ping` for a silent leader. */
 export type FromFollower =
@@ -40,7 +40,7 @@ export interface Welcome extends OfLeader {
   readonly id: string | undefined;
   /** How far the clock of this machine is ahead of the relay's, in ms. */
   readonly shiftMs: number;
-  readonly present: Present;
+  readonly present: Snapshot;
   readonly watermark: Watermark | undefined;
 }
 

@@ -1,8 +1,8 @@
 import { EMPTY, from, type Observable, tap } from 'rxjs';
 import type { Watermark } from '../../protocol/event.js';
 import type { Received } from '../../protocol/event-line.js';
-import { nextPresent, openedIn, type Present } from '../../protocol/present.js';
-import { relayError } from '../../protocol/relay-failure.js';
+import { nextSnapshot, openedIn, type Snapshot } from '../../protocol/snapshot.js';
+import { relayError } from '../../protocol/failures/relay-error.js';
 import type { ResumePoint } from '../resume-point.js';
 import { type Applied, applyBatch, applyWelcome } from './apply-message.js';
 import type { FromLeader, Welcome } from './tab-message.js';
@@ -20,7 +20,7 @@ export class TabState {
   /** Whether the leader has answered `join`: batches after its answer are for this tab. */
   isWelcome = false;
   readonly #now: () => number;
-  #present: Present = [];
+  #present: Snapshot = [];
   #watermark: Watermark | undefined;
   #lastMessageAt: number;
   #openSince = 0;
@@ -40,7 +40,7 @@ export class TabState {
     if (event.type === 'frame') this.#frames += 1;
     else if (event.type === 'watermark') this.#watermark = event;
     else if (event.type === 'opened') [this.#openSince, this.#frames] = [this.#now(), 0];
-    this.#present = nextPresent(this.#present, event);
+    this.#present = nextSnapshot(this.#present, event);
   }
 
   /** Processes a message of a leader, and emits the events of this tab for it. Ignores an earlier leader. */

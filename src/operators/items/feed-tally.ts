@@ -1,5 +1,5 @@
 import type { Gap, LifecycleEvent } from '../../protocol/event.js';
-import type { FailureCode } from '../../protocol/failure.js';
+import type { FailureCode } from '../../protocol/failures/failure-code.js';
 import { afterEvent, afterItem, isOfRelay, noOutages, type Outages } from '../../protocol/outage.js';
 import { bytesOf, isLifecycle, timeOf } from './item.js';
 

@@ -1,6 +1,6 @@
 import type { Either } from 'fp-ts/lib/Either.js';
 import type { LifecycleEvent } from '../../protocol/event.js';
-import type { TradeFeedError } from '../../protocol/failure.js';
+import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { type AnyFrame, Frame } from '../../protocol/frame.js';
 import { isRelayedValue } from '../../protocol/relayed-value.js';
 import { Conflated } from './conflated.js';

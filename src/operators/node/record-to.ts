@@ -1,8 +1,9 @@
 import { defer, finalize, type Observable, Subject, takeUntil, tap, throwError } from 'rxjs';
 import type { LifecycleEvent } from '../../protocol/event.js';
-import { TradeFeedError } from '../../protocol/failure.js';
+import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { type AnyFrame, Frame } from '../../protocol/frame.js';
-import { errorBy, type Meaning } from '../../protocol/meaning.js';
+import { recordingPaused } from '../../protocol/failures/client-meanings.js';
+import { createFailure } from '../../protocol/failures/meaning.js';
 import { afterEvent, afterItem, noOutages, stoppedAt } from '../../protocol/outage.js';
 import { type Rule, validated } from '../../protocol/rules.js';
 import { Decoded } from '../items/decoded.js';
@@ -139,11 +140,4 @@ const isFeedEvent = (event: unknown): event is LifecycleEvent =>
   isLifecycle(event) && (!('failure' in event) || event.failure instanceof TradeFeedError);
 
 /** Returns the failure of the gap between two recordings, so that a window over a replay does not count across it. */
-const pausedAt = (endedAt: number): TradeFeedError => errorBy(paused, { stage: 'stream', endedAt });
-
-const paused: Meaning = {
-  code: 'connection-closed',
-  verdict: 'backoff',
-  meaning: 'The recording stopped and was begun again.',
-  advice: 'Nothing to do: the frames of that time are not in the recording.',
-};
+const pausedAt = (endedAt: number): TradeFeedError => createFailure(recordingPaused, { stage: 'stream', endedAt });

@@ -1,5 +1,5 @@
 import type { Gap, LifecycleEvent } from '../../protocol/event.js';
-import { TradeFeedError } from '../../protocol/failure.js';
+import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { afterEvent, afterItem, gapUntil, noOutages, type Outages } from '../../protocol/outage.js';
 
 /** Stores the outages that may overlap an open window. */

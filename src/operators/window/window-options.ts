@@ -2,7 +2,7 @@ import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import {
   aFunction,
   aScheduler,
-  checkGiven,
+  checkRequired,
   durationMs,
   oneOf,
   positiveCount,
@@ -74,7 +74,7 @@ export const resolveWindow = <T, O extends AnyWindowOptions<T>>(
   const needed = isAccumulating ? { ...required, seed: aFunction, add: aFunction } : required;
   const rules = { ...needed, ...(isAccumulating ? optionalOfAccumulator : optional) };
   const options = { ...windowDefaults, ...validated<object>(input, rules) } as O & typeof windowDefaults;
-  checkGiven(options, needed);
+  checkRequired(options, needed);
   const accumulator = options as Accumulator<T, unknown>;
   const contents = isAccumulating ? accumulated(accumulator) : framesUpTo<T>(options.maxFrames);
   return { ...options, contents: contents as WindowContents<T, unknown, unknown> };

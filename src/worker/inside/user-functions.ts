@@ -1,6 +1,7 @@
 import { receiveMessageOnPort } from 'node:worker_threads';
 import type { PeerCertificate } from 'node:tls';
-import type { TradeFeedError, Verdict } from '../../protocol/failure.js';
+import type { Verdict } from '../../protocol/failures/failure-code.js';
+import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { fromCloneable, toCloneable } from '../cloneable-error.js';
 import type { CallResult, UserCall, WorkerStart } from '../messages.js';
 import { placeholders } from '../thrown-values.js';

@@ -4,7 +4,7 @@ import { from } from 'rxjs';
 import type { Locks } from '../../../src/browser/tabs/held-lock.js';
 import { fromPosted, type TabMessage, toPosted } from '../../../src/browser/tabs/tab-message.js';
 import { type AnyFrame, Frame } from '../../../src/protocol/frame.js';
-import { TradeFeedError } from '../../../src/protocol/failure.js';
+import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import type { FeedWindow } from '../../../src/operators/window/feed-window.js';
 import { tumblingWindow } from '../../../src/operators/tumbling-window.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../../src/relay/index.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { fromPosted, type TabMessage, toPosted } from '../../../src/browser/tabs/tab-message.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
-import { TradeFeedError } from '../../../src/protocol/failure.js';
+import { copyFailure, TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { disconnected, lost, opened } from '../../operators/stream.js';
 import { essence } from '../../relay/support.js';
@@ -21,7 +21,7 @@ describe('a message to the other tabs', () => {
   });
 
   it('restores failures as errors with all fields and the previous failure', () => {
-    const failure = lost(9, { uptimeMs: 3, closeCode: 1013 }).with({ previous: lost(4) });
+    const failure = copyFailure(lost(9, { uptimeMs: 3, closeCode: 1013 }), { previous: lost(4) });
     const batch = posted({
       ...{ type: 'batch', term: 1, from: 'a', to: 'a', shiftMs: 0 },
       events: [{ ...disconnected(9), failure }],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type CliEvent, ended } from '../../../src/cli/follow/event.js';
 import { jsonFormat, plainFormat, terminalFormat } from '../../../src/cli/output/format.js';
-import { tradeFeedError } from '../../../src/index.js';
+import { createTradeFeedError } from '../../../src/index.js';
 import { ending, expired, frameAt, gap, start } from '../support/events.js';
 
 const text = frameAt(5, '{"名":"a\nb\u2028\x1b"}');
@@ -65,7 +65,7 @@ describe('the JSON format', () => {
   });
 
   it('includes the failure that stopped the feed, and no other ending', () => {
-    const error = tradeFeedError({ stage: 'ticket', status: 401 });
+    const error = createTradeFeedError({ stage: 'ticket', status: 401 });
     expect(parsed(ended({ kind: 'failed', error }))).toMatchObject({
       type: 'stopped',
       failure: { code: 'invalid-api-key' },

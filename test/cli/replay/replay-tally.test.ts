@@ -6,7 +6,7 @@ import {
   replayTallied,
   tornWords,
 } from '../../../src/cli/replay/replay-tally.js';
-import { ReplayedFrame, type ReplayedGap, tradeFeedError } from '../../../src/index.js';
+import { ReplayedFrame, type ReplayedGap, createTradeFeedError } from '../../../src/index.js';
 
 const frame = (at: number, offset: number) => new ReplayedFrame('market', Buffer.from('abc'), false, at, 1, offset);
 const gap: ReplayedGap = {
@@ -14,7 +14,7 @@ const gap: ReplayedGap = {
   from: 1_000,
   to: 2_000,
   durationMs: 1_000,
-  failure: tradeFeedError({ stage: 'stream', closeCode: 1006 }),
+  failure: createTradeFeedError({ stage: 'stream', closeCode: 1006 }),
   offset: 420,
 };
 

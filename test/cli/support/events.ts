@@ -1,5 +1,5 @@
 import type { ShownLifecycle } from '../../../src/cli/follow/event.js';
-import { type FailureFacts, Frame, tradeFeedError } from '../../../src/index.js';
+import { type FailureFacts, Frame, createTradeFeedError } from '../../../src/index.js';
 
 /** The time at which the examples begin, in epoch ms. */
 export const start = Date.UTC(2026, 0, 1);
@@ -17,7 +17,7 @@ export const opening = (ms: number, connection: number): readonly ShownLifecycle
 
 /** Creates the events of an attempt that ends, and of the reconnect, at a time in ms. */
 export const ending = (ms: number, facts: FailureFacts, delayMs: number, attempt = 1): readonly ShownLifecycle[] => {
-  const failure = tradeFeedError({ endedAt: start + ms, ...facts });
+  const failure = createTradeFeedError({ endedAt: start + ms, ...facts });
   return [
     { type: 'disconnected', at: start + ms, failure },
     { type: 'reconnecting', at: start + ms, delayMs, attempt, verdict: failure.verdict },
@@ -30,7 +30,7 @@ export const gap = (fromMs: number, toMs: number, facts: FailureFacts): ShownLif
   from: start + fromMs,
   to: start + toMs,
   durationMs: toMs - fromMs,
-  failure: tradeFeedError(facts),
+  failure: createTradeFeedError(facts),
 });
 
 /** The failure that the demo causes to show a reconnect. */

@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { failureWords, whatHappened } from '../../../src/cli/view/failure-words.js';
 import { eventWords } from '../../../src/cli/view/words.js';
-import { TradeFeedError, tradeFeedError } from '../../../src/index.js';
-import { meanings } from '../../../src/protocol/classify.js';
+import { TradeFeedError, createTradeFeedError } from '../../../src/index.js';
+import { serviceMeanings } from '../../../src/protocol/failures/service-meanings.js';
 import { ending, expired, gap, opening } from '../support/events.js';
+import { copyFailure } from '../../../src/protocol/failures/trade-feed-error.js';
 
 describe('eventWords', () => {
   it('describes each event', () => {
@@ -27,11 +28,11 @@ describe('eventWords', () => {
 });
 
 describe('failureWords', () => {
-  it.each(meanings.map((row) => [row.code, row] as const))('of %s names no option of the library', (_, row) => {
+  it.each(serviceMeanings.map((row) => [row.code, row] as const))('of %s names no option of the library', (_, row) => {
     const status = typeof row.status === 'number' ? row.status : row.status && 599;
     const closeCode = typeof row.closeCode === 'number' ? row.closeCode : row.closeCode && 4999;
     const isObserved = status !== undefined || closeCode !== undefined;
-    const failure = tradeFeedError({
+    const failure = createTradeFeedError({
       stage: row.stage ?? 'ticket',
       ...(isObserved ? { status, closeCode, reason: row.reason } : { code: row.code }),
     });
@@ -40,7 +41,7 @@ describe('failureWords', () => {
   });
 
   it('ends with the advice', () => {
-    const failure = tradeFeedError({ stage: 'ticket', status: 401 });
+    const failure = createTradeFeedError({ stage: 'ticket', status: 401 });
     expect(whatHappened(failure)).toBe('The service does not accept the API key (HTTP 401).');
     expect(failureWords(failure)).toBe(
       'The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or use --key-file.',
@@ -48,13 +49,13 @@ describe('failureWords', () => {
   });
 
   it('reports the failure before it, once', () => {
-    const revoked = tradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access revoked' });
-    const forbidden = tradeFeedError({ stage: 'ticket', status: 403 });
-    expect(failureWords(forbidden.with({ previous: revoked }))).toContain(
+    const revoked = createTradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access revoked' });
+    const forbidden = createTradeFeedError({ stage: 'ticket', status: 403 });
+    expect(failureWords(copyFailure(forbidden, { previous: revoked }))).toContain(
       'Before that: Access was revoked (close code 4003, "access revoked").',
     );
-    expect(failureWords(forbidden.with({ previous: forbidden }))).not.toContain('Before that');
-    const exhausted = tradeFeedError({
+    expect(failureWords(copyFailure(forbidden, { previous: forbidden }))).not.toContain('Before that');
+    const exhausted = createTradeFeedError({
       stage: 'ticket',
       code: 'retries-exhausted',
       detail: 'maxAttempts is 2',
@@ -67,9 +68,9 @@ describe('failureWords', () => {
   });
 
   it('shows no control characters of a close reason', () => {
-    const failure = tradeFeedError({ stage: 'stream', closeCode: 4999, reason: '\x1b[31mred' });
+    const failure = createTradeFeedError({ stage: 'stream', closeCode: 4999, reason: '\x1b[31mred' });
     expect(whatHappened(failure)).toBe('The connection was closed (close code 4999, "␛[31mred").');
-    const own = new TradeFeedError({ ...failure, message: 'Its own words.' });
+    const own = new TradeFeedError({ ...failure, summary: 'Its own words.' });
     expect(whatHappened(own)).toBe('Its own words.');
   });
 });

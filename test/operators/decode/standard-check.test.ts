@@ -6,7 +6,7 @@ import * as mini from 'zod/mini';
 import { z as z3 } from 'zod/v3';
 import { standardCheck } from '../../../src/operators/decode/standard-check.js';
 import { refusingOverflows } from '../../../src/operators/decode/stack-overflow.js';
-import { TradeFeedError } from '../../../src/protocol/failure.js';
+import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { runBundled } from './run-bundled.js';
 
 const later = () => Promise.resolve(true);

@@ -265,7 +265,7 @@ describe('recordTo', () => {
         code: 'connection-closed',
         stage: 'stream',
         endedAt: 1_000,
-        message: expect.stringContaining('The recording stopped and was begun again.'),
+        message: expect.stringContaining('The recording stopped and was continued later.'),
       });
       expect(rest.map(({ type }) => type)).toEqual(
         events.filter(({ type }) => /frame|gap/.test(type)).map(({ type }) => type),

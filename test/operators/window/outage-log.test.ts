@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { outageLog } from '../../../src/operators/window/outage-log.js';
-import { relayError } from '../../../src/protocol/relay-failure.js';
+import { relayError } from '../../../src/protocol/failures/relay-error.js';
 import { disconnected, gapOf, issued, lost, opened, requested } from '../stream.js';
 
 describe('outageLog', () => {

@@ -1,14 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { tradeFeedError } from 'rx-trade-feed';
+import { createTradeFeedError } from 'rx-trade-feed';
 import type { Lifecycle, Numbered, Seen, Subscribed } from './seen.js';
 import { violations } from './rules.js';
+import { copyFailure } from '../../../src/protocol/failures/trade-feed-error.js';
 
 const apiKey = 'planted-key-1-end';
 const facts: Subscribed = {
   ...{ subscription: 1, apiKey, initialDelayMs: 100, maxDelayMs: 1_000, stableAfterMs: 50, earlyMs: 0 },
   isOwnError: (error) => error instanceof RangeError,
 };
-const expired = tradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access expired', uptimeMs: 80 });
+const expired = createTradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access expired', uptimeMs: 80 });
 
 const requested: Seen = {
   what: 'ticket-request',
@@ -58,7 +59,7 @@ const good: Seen[] = [
   settled,
 ];
 const end: Seen = { what: 'unsubscribed', at: 0 };
-const refused = tradeFeedError({ stage: 'ticket', status: 503 });
+const refused = createTradeFeedError({ stage: 'ticket', status: 503 });
 
 describe('the ten rules', () => {
   it('accept the log of a correct feed', () => {
@@ -111,16 +112,20 @@ describe('the ten rules', () => {
     ['7', 'waits 1001 ms, but the maximum is 1000', again(refused, 1_001)],
     ['7', 'an attempt 40 ms too early', [...again(refused, 100), emits({ type: 'ticket-requested' }, 60)]],
     ['7', 'a second zero delay', [...again(), emits({ type: 'ticket-requested' }), ...again(refused, 0)]],
-    ['8', 'an exception of the consumer was reported as', again(expired.with({}), 0).map((seen) => ownCause(seen))],
+    [
+      '8',
+      'an exception of the consumer was reported as',
+      again(copyFailure(expired, {}), 0).map((seen) => ownCause(seen)),
+    ],
     [
       'the failure table',
       'reconnected after connection-replaced',
-      again(tradeFeedError({ stage: 'stream', closeCode: 4001 })),
+      again(createTradeFeedError({ stage: 'stream', closeCode: 4001 })),
     ],
     [
       'the failure table',
       'stopped with server-shutdown',
-      [{ what: 'errored', at: 0, error: tradeFeedError({ stage: 'stream', closeCode: 1001 }) }],
+      [{ what: 'errored', at: 0, error: createTradeFeedError({ stage: 'stream', closeCode: 1001 }) }],
     ],
   ])('rule %s reports: %s', (rule, what, log) => {
     const found = violations(log, facts).filter((violation) => violation.includes(what));
@@ -132,7 +137,7 @@ describe('the ten rules', () => {
 /** Returns the same event with a failure whose cause is an error of the consumer. */
 function ownCause(seen: Seen): Seen {
   if (seen.what !== 'event' || seen.event.type !== 'disconnected') return seen;
-  const failure = tradeFeedError({
+  const failure = createTradeFeedError({
     stage: 'ticket',
     code: 'ticket-endpoint-unreachable',
     cause: new RangeError('own'),

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { lastValueFrom, toArray } from 'rxjs';
-import { type FailureFacts, Frame, type Gap, type Replayed, replay$, tradeFeedError } from '../../../../src/index.js';
+import {
+  type FailureFacts,
+  Frame,
+  type Gap,
+  type Replayed,
+  replay$,
+  createTradeFeedError,
+} from '../../../../src/index.js';
+import { copyFailure } from '../../../../src/protocol/failures/trade-feed-error.js';
 
 /** Creates a frame that was received at a time in ms. */
 export const frameAt = (ms: number, payload: string | Buffer = `at ${ms}`, connection = 1): Frame =>
@@ -16,7 +24,7 @@ export const gapBetween = (
   from,
   to,
   durationMs: to - from,
-  failure: tradeFeedError({ endedAt: from, ...facts }),
+  failure: createTradeFeedError({ endedAt: from, ...facts }),
 });
 
 /** Returns the recorded part of an event, as plain data to compare. */
@@ -68,8 +76,8 @@ const facts: fc.Arbitrary<FailureFacts> = fc.oneof(
   }),
 );
 const gaps = fc.tuple(times, times, facts, fc.option(facts)).map(([from, to, facts, before]): Gap => {
-  const previous = before === null ? undefined : tradeFeedError({ ...before, endedAt: from });
-  const failure = tradeFeedError({ ...facts, endedAt: from }).with({ previous });
+  const previous = before === null ? undefined : createTradeFeedError({ ...before, endedAt: from });
+  const failure = copyFailure(createTradeFeedError({ ...facts, endedAt: from }), { previous });
   return { type: 'gap', from, to, durationMs: to - from, failure };
 });
 

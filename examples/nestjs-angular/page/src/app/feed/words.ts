@@ -64,7 +64,7 @@ const replacements: readonly (readonly [ofLibrary: string, ofPage: string])[] = 
   ['This process did not read', 'The relay did not read'],
   ['share one feed in this process', 'let it read from this relay'],
   ['the name in `baseUrl`', 'the address of the service'],
-  ['between here and the service', 'between the relay and the service'],
+  ['between this process and the service', 'between the relay and the service'],
   ['this library sends none', 'the relay sends none'],
   [' in the option `apiKey` or in TRADE_FEED_API_KEY', ' to the relay'],
 ];

@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { classify, meanings, tradeFeedError } from '../../src/protocol/classify.js';
-import type { FailureFacts, Stage } from '../../src/protocol/failure.js';
-import type { Meaning } from '../../src/protocol/meaning.js';
-import { failureCodes, type FailureRow, failureTable } from '../support/failure-table.js';
-import { cases } from '../support/cases.js';
+import { classify, createTradeFeedError } from '../../../src/protocol/failures/classify.js';
+import { serviceMeanings } from '../../../src/protocol/failures/service-meanings.js';
+import type { Stage } from '../../../src/protocol/failures/failure-code.js';
+import type { FailureFacts } from '../../../src/protocol/failures/trade-feed-error.js';
+import type { Meaning } from '../../../src/protocol/failures/meaning.js';
+import { failureCodes, type FailureRow, failureTable } from '../../support/failure-table.js';
+import { cases } from '../../support/cases.js';
 
 const answers = (stage: Stage, ...statuses: readonly number[]): FailureFacts[] =>
   statuses.map((status) => ({ stage, status }));
@@ -66,46 +68,46 @@ const examples = failureTable.flatMap((row) =>
 describe('classify', () => {
   it.each(examples)('$what is $code: $verdict', ({ row, each, code, verdict }) => {
     expect(classify(each)).toBe(verdict);
-    expect(tradeFeedError(each)).toMatchObject({ code, verdict, stage: each.stage });
-    const { meaning, advice } = meanings.find((candidate) => keyOf(candidate) === row)!;
-    expect(tradeFeedError(each)).toMatchObject({
+    expect(createTradeFeedError(each)).toMatchObject({ code, verdict, stage: each.stage });
+    const { meaning, advice } = serviceMeanings.find((candidate) => keyOf(candidate) === row)!;
+    expect(createTradeFeedError(each)).toMatchObject({
       advice,
       message: expect.stringContaining(meaning.slice(0, -1)) as unknown,
     });
   });
 
-  it.each(examples)('$what is the same when it is asked again as an error', ({ each, verdict, code }) => {
-    const error = tradeFeedError(each);
+  it.each(examples)('$what has the same verdict as an error', ({ each, verdict, code }) => {
+    const error = createTradeFeedError(each);
     expect(classify(error)).toBe(verdict);
-    expect(tradeFeedError({ ...error }).code).toBe(code);
+    expect(createTradeFeedError({ ...error }).code).toBe(code);
   });
 
   it('has exactly the rows of the failure table', () => {
-    expect(meanings.map(keyOf).sort()).toEqual(failureTable.map(keyOf).sort());
+    expect(serviceMeanings.map(keyOf).sort()).toEqual(failureTable.map(keyOf).sort());
     expect(failureTable.map(keyOf)).toEqual(expect.arrayContaining(Object.keys(samples)));
   });
 
   it('has a row for every code', () => {
-    expect([...new Set(meanings.map(({ code }) => code))].sort()).toEqual(failureCodes);
+    expect([...new Set(serviceMeanings.map(({ code }) => code))].sort()).toEqual(failureCodes);
   });
 
-  it('is the same with and without a text, a Retry-After, an uptime or a cause', () => {
+  it('does not depend on a text, a Retry-After, an uptime or a cause', () => {
     const { stage, status } = { stage: 'ticket', status: 401 } as const;
     expect(classify({ stage, status, retryAfterMs: 5, uptimeMs: 9, detail: 'x', cause: new Error('x') })).toBe('stop');
   });
 
   it.each<[string, unknown]>([
-    ['nothing but a stage', { stage: 'ticket' }],
-    ['a close code of a stage that has none', { stage: 'ticket', closeCode: 4001 }],
-    ['a status of a stage that has none', { stage: 'stream', status: 401 }],
+    ['a stage alone', { stage: 'ticket' }],
+    ['a close code at a stage without close codes', { stage: 'ticket', closeCode: 4001 }],
+    ['a status at a stage without statuses', { stage: 'stream', status: 401 }],
     ['a code of another stage', { stage: 'stream', code: 'invalid-ticket' }],
-    ['a code that there is not', { stage: 'ticket', code: 'out-of-luck' }],
-    ['a stage that there is not', { stage: 'farewell', status: 401 }],
+    ['an unknown code', { stage: 'ticket', code: 'out-of-luck' }],
+    ['an unknown stage', { stage: 'farewell', status: 401 }],
     ['a code that its status contradicts', { stage: 'ticket', code: 'not-entitled', status: 401 }],
     ['a status and a close code', { stage: 'stream', status: 401, closeCode: 1001 }],
   ])('throws a TypeError for %s', (_what, facts) => {
     expect(() => classify(facts as FailureFacts)).toThrow(TypeError);
-    expect(() => tradeFeedError(facts as FailureFacts)).toThrow(
+    expect(() => createTradeFeedError(facts as FailureFacts)).toThrow(
       /^No failure is known for stage (ticket|stream|farewell)/,
     );
   });
@@ -116,13 +118,13 @@ describe('classify', () => {
         fc.constantFrom<Stage>('ticket', 'handshake'),
         fc.integer({ min: 100, max: 999 }),
         (stage, status) => {
-          const server = status >= 500 && status <= 599;
+          const isServer = status >= 500 && status <= 599;
           const named = [401, 408, 429].includes(status);
           expect(['stop', 'renew', 'wait', 'backoff']).toContain(classify({ stage, status }));
-          // What no row names stops, unless the trouble is the server's, or of this moment.
+          // A status that no row names stops, unless it is a fault of the server, or temporary.
           if (stage === 'handshake' && (status === 408 || status === 429))
             expect(classify({ stage, status })).toBe('backoff');
-          if (!named) expect(classify({ stage, status })).toBe(server ? 'backoff' : 'stop');
+          if (!named) expect(classify({ stage, status })).toBe(isServer ? 'backoff' : 'stop');
         },
       ),
       { numRuns: cases(100) },
@@ -132,7 +134,7 @@ describe('classify', () => {
   it('knows any close code with any reason', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1000, max: 4999 }), fc.string({ unit: 'binary' }), (closeCode, reason) => {
-        const error = tradeFeedError({ stage: 'stream', closeCode, reason });
+        const error = createTradeFeedError({ stage: 'stream', closeCode, reason });
         expect(error).toMatchObject({ closeCode, reason });
         if (![1001, 1006, 1008, 1013, 4001, 4003].includes(closeCode)) {
           expect(error).toMatchObject({ code: 'connection-closed', verdict: 'backoff' });
@@ -143,20 +145,22 @@ describe('classify', () => {
   });
 });
 
-describe('the words of the table', () => {
-  const sentences = meanings.flatMap((row) => [row.meaning, row.advice].map((text) => [keyOf(row), text] as const));
+describe('the texts of the table', () => {
+  const sentences = serviceMeanings.flatMap((row) =>
+    [row.meaning, row.advice].map((text) => [keyOf(row), text] as const),
+  );
 
   it.each(sentences)('of %s are sentences without addresses: %s', (_row, text) => {
     expect(text).toMatch(/^[A-Z].*\.$/s);
     expect(text).not.toMatch(/\.\.|\s\.|\s\s|[a-z]+:\/\/|Bearer|[0-9a-f]{16}/i);
   });
 
-  it('give one sentence of advice for each row', () => {
-    expect(meanings.filter(({ advice }) => advice.includes('. ')).map(keyOf)).toEqual([]);
+  it('have one sentence of advice for each row', () => {
+    expect(serviceMeanings.filter(({ advice }) => advice.includes('. ')).map(keyOf)).toEqual([]);
   });
 });
 
-describe('a failure known by its code alone', () => {
+describe('a failure that is named by a code alone', () => {
   it.each([
     [{ stage: 'ticket', code: 'invalid-api-key' }, 'stop'],
     [{ stage: 'stream', code: 'connection-lost' }, 'renew'],
@@ -168,36 +172,38 @@ describe('a failure known by its code alone', () => {
 });
 
 describe('the message of a failure', () => {
-  const told = (facts: FailureFacts) => tradeFeedError(facts).message;
+  const messageOf = (facts: FailureFacts) => createTradeFeedError(facts).message;
 
-  it('says what it means, what was seen, and what to do', () => {
-    expect(told({ stage: 'ticket', status: 401 })).toBe(
+  it('says what happened, what was observed, and what to do', () => {
+    expect(messageOf({ stage: 'ticket', status: 401 })).toBe(
       'The service does not accept the API key (HTTP 401). Give a valid key in the option `apiKey` or in TRADE_FEED_API_KEY.',
     );
-    expect(told({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' })).toBe(
+    expect(messageOf({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' })).toBe(
       'The service shut down (close code 1001, "server shutdown"). Nothing to do: the feed reconnects with backoff.',
     );
-    expect(told({ stage: 'stream', closeCode: 1006, reason: '' })).toBe(
+    expect(messageOf({ stage: 'stream', closeCode: 1006, reason: '' })).toBe(
       'The connection broke off without a close frame (close code 1006). Nothing to do: the feed reconnects with a fresh ticket.',
     );
-    expect(told({ stage: 'ticket', code: 'invalid-ticket', detail: 'wrong or missing: feed' })).toMatch(
+    expect(messageOf({ stage: 'ticket', code: 'invalid-ticket', detail: 'wrong or missing: feed' })).toMatch(
       /^The service answered 200 with a body that is not a ticket \(wrong or missing: feed\)\. Check `baseUrl`/,
     );
   });
 
-  it('has no brackets when nothing more was seen', () => {
-    expect(told({ stage: 'stream', code: 'connection-stalled' })).toBe(
-      'The connection fell silent and did not answer a ping. Nothing to do: the feed reconnects with a fresh ticket.',
+  it('has no parentheses when nothing more was observed', () => {
+    expect(messageOf({ stage: 'stream', code: 'connection-stalled' })).toBe(
+      'The connection was silent and did not answer a ping. Nothing to do: the feed reconnects with a fresh ticket.',
     );
   });
 
-  it('does not keep the detail as a field', () => {
-    expect(tradeFeedError({ stage: 'ticket', status: 401, detail: 'x' })).not.toHaveProperty('detail');
+  it('has the observed facts as `detail`, which is not in JSON', () => {
+    const error = createTradeFeedError({ stage: 'ticket', status: 401, detail: 'x' });
+    expect(error.detail).toBe('HTTP 401, x');
+    expect(error.toJSON()).not.toHaveProperty('detail');
   });
 
-  it('shows a close reason letter for letter, also one with a dollar sign', () => {
+  it('shows a close reason character by character, also one with a dollar sign', () => {
     for (const reason of ['$$', '$&', '$`', "$'"]) {
-      expect(told({ stage: 'stream', closeCode: 1000, reason })).toContain(`"${reason}"`);
+      expect(messageOf({ stage: 'stream', closeCode: 1000, reason })).toContain(`"${reason}"`);
     }
   });
 });

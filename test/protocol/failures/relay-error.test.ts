@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { RelayFailureCode, Stage, Verdict } from '../../src/protocol/failure.js';
-import { relayError, type RelayFailureFacts, relayMeanings } from '../../src/protocol/relay-failure.js';
-import { relayTold } from '../../src/protocol/relay-told.js';
+import type { RelayFailureCode, Stage, Verdict } from '../../../src/protocol/failures/failure-code.js';
+import { relayError, type RelayFailureFacts } from '../../../src/protocol/failures/relay-error.js';
+import { relayMeanings, relayReports } from '../../../src/protocol/failures/relay-meanings.js';
 
-/** The table of the design, written from the design: what is observed, what it is called, what follows. */
+/** What is observed, its code, stage and verdict. Written by hand, not from src. */
 const table: readonly (readonly [readonly RelayFailureFacts[], RelayFailureCode, Stage, Verdict])[] = [
   [[{ status: 401 }, { status: 403 }], 'relay-refused', 'handshake', 'stop'],
   [[{ status: 503 }], 'relay-full', 'handshake', 'backoff'],
@@ -53,43 +53,43 @@ describe('relayError', () => {
     expect(error.advice).toBe(advice);
   });
 
-  it('keeps what was observed', () => {
+  it('keeps the observed facts', () => {
     const cause = new Error('below');
     const facts = { uptimeMs: 5, framesReceived: 6, endedAt: 7, retryAfterMs: 8 };
-    const error = relayError({ code: 'relay-lost', ...facts, detail: 'a word more', cause });
+    const error = relayError({ code: 'relay-lost', ...facts, detail: 'one more word', cause });
     expect(error).toMatchObject({ ...facts, cause });
-    expect(error.message).toContain('(a word more)');
+    expect(error.message).toContain('(one more word)');
     expect(relayError({ status: 503 }).message).toContain('(HTTP 503)');
   });
 
   it.each<[string, object]>([
-    ['nothing', {}],
+    ['no facts', {}],
     ['a code of the service', { code: 'connection-lost' }],
-    ['a code that a relay alone tells of', { code: 'relay-behind' }],
-    ['a code that there is not', { code: 'out-of-luck' }],
+    ['a code that only a relay reports', { code: 'relay-behind' }],
+    ['an unknown code', { code: 'out-of-luck' }],
   ])('throws a TypeError for %s', (_what, facts) => {
     expect(() => relayError(facts)).toThrow(new TypeError('Unknown failure.'));
   });
 
-  it('knows any status; a stop is a matter of the request, the rest one of the relay', () => {
+  it('knows any status: a fault of the request stops, a fault of the relay is retried', () => {
     fc.assert(
       fc.property(fc.integer({ min: 100, max: 999 }), (status) => {
-        const again = [408, 429].includes(status) || Math.floor(status / 100) === 5;
-        expect(relayError({ status }).verdict).toBe(again ? 'backoff' : 'stop');
+        const isTemporary = [408, 429].includes(status) || Math.floor(status / 100) === 5;
+        expect(relayError({ status }).verdict).toBe(isTemporary ? 'backoff' : 'stop');
       }),
     );
   });
 
-  it('is made of a row for every code, and of no other', () => {
-    const rows = [...relayMeanings, ...Object.values(relayTold)].map(({ code }) => code);
+  it('has one or more rows for each code, and no other rows', () => {
+    const rows = [...relayMeanings, ...Object.values(relayReports)].map(({ code }) => code);
     expect([...new Set(rows)].sort()).toEqual(codes.sort());
     expect([...new Set(table.map(([, code]) => code))].sort()).toEqual(
       [...new Set(relayMeanings.map(({ code }) => code))].sort(),
     );
   });
 
-  it.each([...relayMeanings, ...Object.values(relayTold)])(
-    'says in sentences what happened, and what to do: $code',
+  it.each([...relayMeanings, ...Object.values(relayReports)])(
+    'has one sentence for what happened and one for what to do: $code',
     ({ meaning, advice }) => {
       expect([meaning, advice]).toEqual([expect.stringMatching(/^[A-Z].*\.$/), expect.stringMatching(/^[A-Z].*\.$/)]);
     },

@@ -1,14 +1,14 @@
 import { expect, it } from '@jest/globals';
-import { receiverTold } from '../../src/protocol/receiver-told.js';
+import { workerMeanings } from '../../../src/protocol/failures/worker-meanings.js';
 
-it('is why frames are missing, and why there is no worker, in words that name what can be done', () => {
-  expect(receiverTold).toEqual({
+it('says why frames are missing or why there is no worker, and what to do', () => {
+  expect(workerMeanings).toEqual({
     tooSlow: {
       stage: 'stream',
       code: 'receiver-too-slow',
       verdict: 'renew',
-      meaning: expect.stringMatching(/^Frames came faster .+\.$/),
-      advice: expect.stringMatching(/^.+`receiveBufferBytes`.+\.$/),
+      meaning: expect.stringMatching(/^The main thread was slower than the feed.+\.$/),
+      advice: expect.stringMatching(/^.+`receiveBufferBytes`\.$/),
     },
     lost: {
       code: 'receiver-failed',

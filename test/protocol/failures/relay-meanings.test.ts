@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
-import { relayTold } from '../../src/protocol/relay-told.js';
+import { relayReports } from '../../../src/protocol/failures/relay-meanings.js';
 
-it('is why a gap is there, why there is no feed, and why a stream ends', () => {
-  expect(relayTold).toMatchObject({
+it('has a report for a gap, for a source that failed, and for each end of a stream', () => {
+  expect(relayReports).toMatchObject({
     behind: { code: 'relay-behind', stage: 'stream', verdict: 'renew' },
     sourceFailed: { code: 'relay-source-failed', stage: 'stream', verdict: 'stop' },
     closing: { code: 'relay-closing', stage: 'stream', verdict: 'backoff' },

@@ -1,14 +1,13 @@
-import { CloseCode, CloseReason } from './close-code.js';
-import type { FailureFacts, TradeFeedError, Verdict } from './failure.js';
-import { errorBy, type Meaning, meaningIn } from './meaning.js';
-import { invalidOptions, retriesExhausted } from './own-meanings.js';
-import { printable } from './printable.js';
+import { CloseCode, CloseReason } from '../close-code.js';
+import { invalidOptions, retriesExhausted } from './client-meanings.js';
+import type { Meaning } from './meaning.js';
 
 const untrustedCertificate = {
   code: 'untrusted-certificate',
   verdict: 'stop',
-  meaning: 'The server did not show a certificate that this machine trusts for its host.',
-  advice: 'Give the CA of a private service in the option `tls: { ca }`, or check who answers at that address.',
+  meaning: 'This machine does not trust the certificate of the server, or it is for another host.',
+  advice:
+    'Give the CA of a private service in the option `tls: { ca }`, or check which server answers at that address.',
 } as const;
 
 const ticketRequestFailed = {
@@ -31,10 +30,10 @@ const restoreAccess = 'Restore access, or use a key of an account that has it.';
 const nothingToDo = 'Nothing to do: the feed reconnects with a fresh ticket.';
 
 /**
- * The meaning of every failure (contract, section 7). The first row that fits counts. A row without a status or close code
- * is for what the client sees by itself, and fits by its code.
+ * The meaning of every failure (contract, section 7). The first row that matches counts. A row without a status or close code
+ * is for a failure that the client itself detects, and matches by its code.
  */
-export const meanings: readonly Meaning[] = [
+export const serviceMeanings: readonly Meaning[] = [
   {
     stage: 'ticket',
     status: 401,
@@ -56,8 +55,8 @@ export const meanings: readonly Meaning[] = [
     status: 422,
     code: 'invalid-ticket-request',
     verdict: 'stop',
-    meaning: 'The service does not know the feed that was asked for, or could not read the request.',
-    advice: 'Ask for `market` or `raw`.',
+    meaning: 'The service does not know the requested feed, or could not read the request.',
+    advice: 'Request `market` or `raw`.',
   },
   {
     stage: 'ticket',
@@ -65,7 +64,8 @@ export const meanings: readonly Meaning[] = [
     code: 'ticket-rate-limited',
     verdict: 'wait',
     meaning: 'Too many tickets were requested in this window.',
-    advice: 'Look for a second client of the account, if it happens often; the feed waits as long as the service says.',
+    advice:
+      'If this happens often, look for a second client of the account; the feed waits as long as the service demands.',
   },
   {
     stage: 'ticket',
@@ -82,8 +82,7 @@ export const meanings: readonly Meaning[] = [
     status: 'other',
     code: 'ticket-request-rejected',
     verdict: 'stop',
-    meaning:
-      'The answer to the ticket request is none that the service gives; a redirect is never followed with a key.',
+    meaning: 'Unexpected answer to the ticket request; a redirect is never followed with a key.',
     advice: 'Check `baseUrl`: it must be the address of the service itself.',
   },
   {
@@ -92,15 +91,15 @@ export const meanings: readonly Meaning[] = [
     verdict: 'backoff',
     meaning: 'The ticket request got no answer.',
     advice:
-      'Check the network, the name in `baseUrl` and the proxy, if this goes on; the request is repeated with backoff.',
+      'If this continues, check the network, the name in `baseUrl` and the proxy; the request is repeated with backoff.',
   },
   { stage: 'ticket', ...untrustedCertificate },
   {
     stage: 'ticket',
     code: 'api-key-unavailable',
     verdict: 'backoff',
-    meaning: 'The `apiKey` function gave no key.',
-    advice: 'See the cause: the function is yours; it is asked again with backoff.',
+    meaning: 'The `apiKey` function returned no key.',
+    advice: 'See the cause, which your function threw; it is called again with backoff.',
   },
   {
     stage: 'ticket',
@@ -108,7 +107,7 @@ export const meanings: readonly Meaning[] = [
     verdict: 'stop',
     meaning: 'The service answered 200 with a body that is not a ticket.',
     advice:
-      'Check `baseUrl`: it must be the address of the service itself; if it is, tell the service which field is named here.',
+      'Check `baseUrl`: it must be the address of the service itself; if it is, report the field that is named here to the service.',
   },
   {
     stage: 'handshake',
@@ -116,7 +115,7 @@ export const meanings: readonly Meaning[] = [
     code: 'handshake-rejected',
     verdict: 'stop',
     meaning: 'The feed or the subprotocol of the handshake is not valid.',
-    advice: 'Check that nothing between here and the service changes the address or the headers.',
+    advice: 'Look for a proxy between this process and the service that changes the address or the headers.',
   },
   {
     stage: 'handshake',
@@ -135,7 +134,7 @@ export const meanings: readonly Meaning[] = [
     advice: 'Nothing to do: the feed tries again with backoff.',
   },
   { status: '5xx', ...handshakeFailed },
-  // Temporary, and not caused by this client: a busy server or proxy sends it (RFC 9110, 15.5.9; RFC 6585, 4).
+  // Temporary, and not caused by this client: busy servers and proxies send them (RFC 9110, 15.5.9; RFC 6585, 4).
   { status: 408, ...handshakeFailed },
   { status: 429, ...handshakeFailed },
   {
@@ -143,29 +142,29 @@ export const meanings: readonly Meaning[] = [
     status: 'other',
     code: 'handshake-failed',
     verdict: 'stop',
-    meaning: 'The answer to the handshake is none that the service gives; a redirect is never followed.',
-    advice: 'Check the proxy between here and the service: it must pass a WebSocket upgrade on.',
+    meaning: 'Unexpected answer to the handshake; a redirect is never followed.',
+    advice: 'Check the proxy between this process and the service: it must forward a WebSocket upgrade.',
   },
   {
     stage: 'handshake',
     code: 'subprotocol-mismatch',
     verdict: 'stop',
     meaning: 'The service did not agree to the subprotocol of the ticket.',
-    advice: 'Check the proxy between here and the service, and whether this version of the library is current.',
+    advice: 'Check the proxy between this process and the service, and whether this version of the library is current.',
   },
   {
     stage: 'handshake',
     code: 'handshake-unreachable',
     verdict: 'backoff',
     meaning: 'The handshake got no answer.',
-    advice: 'Check the network and the proxy, if this goes on; the feed tries again with backoff.',
+    advice: 'If this continues, check the network and the proxy; the feed tries again with backoff.',
   },
   { stage: 'handshake', ...untrustedCertificate },
   {
     stage: 'handshake',
     code: 'ticket-expired',
     verdict: 'renew',
-    meaning: 'The ticket ran out before the handshake was done.',
+    meaning: 'The ticket expired before the handshake was complete.',
     advice: nothingToDo,
   },
   {
@@ -174,7 +173,8 @@ export const meanings: readonly Meaning[] = [
     code: 'connection-replaced',
     verdict: 'stop',
     meaning: 'Another connection of the same account took over: an account has one, across all keys and both feeds.',
-    advice: 'Find the other client, or share one feed in this process; to reconnect would evict the other one in turn.',
+    advice:
+      'Find the other client, or share one feed in this process; a reconnect would disconnect the other client in turn.',
   },
   {
     stage: 'stream',
@@ -182,7 +182,7 @@ export const meanings: readonly Meaning[] = [
     code: 'policy-violation',
     verdict: 'stop',
     meaning: 'The service says that a message was sent to it; this library sends none.',
-    advice: 'Look for a proxy between here and the service that writes to the connection.',
+    advice: 'Look for a proxy between this process and the service that writes to the connection.',
   },
   {
     stage: 'stream',
@@ -238,14 +238,14 @@ export const meanings: readonly Meaning[] = [
     stage: 'stream',
     code: 'connection-stalled',
     verdict: 'renew',
-    meaning: 'The connection fell silent and did not answer a ping.',
+    meaning: 'The connection was silent and did not answer a ping.',
     advice: nothingToDo,
   },
   {
     stage: 'stream',
     code: 'invalid-frame',
     verdict: 'backoff',
-    meaning: 'A frame broke the WebSocket protocol or is larger than `maxFrameBytes`.',
+    meaning: 'A frame violates the WebSocket protocol or is larger than `maxFrameBytes`.',
     advice: 'Raise `maxFrameBytes` if large frames are expected; otherwise look for a proxy that changes the bytes.',
   },
   {
@@ -259,45 +259,3 @@ export const meanings: readonly Meaning[] = [
   invalidOptions,
   retriesExhausted,
 ];
-
-/**
- * Says what a failure asks for, by the table of the contract's section 7: one of `stop`, `renew`, `wait`, `backoff`.
- *
- * Pure. Takes a {@link TradeFeedError} or bare facts; a status or close code that no row names falls to the row of all others.
- *
- * @param failure - the stage with a status, a close code and its reason, or a code
- * @throws TypeError when the facts name no failure: no status, close code or known code at that stage
- * @see the contract, section 7
- * @example
- * ```ts
- * import { classify } from 'rx-trade-feed';
- *
- * classify({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }); // 'stop'
- * classify({ stage: 'ticket', status: 503 }); // 'backoff'
- * ```
- */
-export const classify = (failure: FailureFacts): Verdict => meaningIn(meanings, failure).verdict;
-
-/**
- * Makes the {@link TradeFeedError} for what was observed: code, verdict, message and advice come from the table.
- *
- * Also of use in tests of your own error handling.
- *
- * @param facts - see {@link FailureFacts}
- * @throws TypeError when the facts name no failure
- * @example
- * ```ts
- * import { tradeFeedError } from 'rx-trade-feed';
- *
- * tradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' }).code; // 'server-shutdown'
- * ```
- */
-export const tradeFeedError = (facts: FailureFacts): TradeFeedError => {
-  const { reason, detail } = facts;
-  const shown = { ...facts, reason: reason && onOneLine(reason), detail: detail && onOneLine(detail) };
-  const error = errorBy(meaningIn(meanings, facts), shown);
-  return reason === undefined ? error : Object.assign(error, { reason });
-};
-
-// A close reason is the service's to write, and messages go to logs; the field has it as it was sent.
-const onOneLine = (text: string): string => printable(text.trim());

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { errorBy, fits, type Meaning, meaningIn } from '../../src/protocol/meaning.js';
+import { createFailure, findMeaning, matches, type Meaning } from '../../../src/protocol/failures/meaning.js';
 
 const row = (fields: Partial<Meaning>): Meaning => ({
   ...{ code: 'connection-lost', verdict: 'renew', meaning: 'It ended.', advice: 'Wait.' },
   ...fields,
 });
 
-describe('fits', () => {
+describe('matches', () => {
   it.each<[number | string | undefined, number | undefined, boolean]>([
     [401, 401, true],
     [401, 403, false],
@@ -20,12 +20,12 @@ describe('fits', () => {
     [undefined, undefined, true],
     [undefined, 401, false],
     [401, undefined, false],
-  ])('%p takes %p in: %p', (pattern, value, does) => {
-    expect(fits(pattern, value)).toBe(does);
+  ])('pattern %p, value %p: %p', (pattern, value, expected) => {
+    expect(matches(pattern, value)).toBe(expected);
   });
 });
 
-describe('meaningIn', () => {
+describe('findMeaning', () => {
   const table = [
     row({ stage: 'ticket', status: 401, code: 'invalid-api-key' }),
     row({ stage: 'ticket', status: 'other', code: 'ticket-request-rejected' }),
@@ -41,23 +41,23 @@ describe('meaningIn', () => {
     [{ stage: 'stream', closeCode: 4003, reason: 'another' }, 3],
     [{ stage: 'stream', code: 'access-expired' }, 2],
     [{ stage: 'handshake', code: 'invalid-options' }, 4],
-  ] as const)('finds the first row that fits %j', (facts, index) => {
-    expect(meaningIn(table, facts)).toBe(table[index]);
+  ] as const)('finds the first row that matches %j', (facts, index) => {
+    expect(findMeaning(table, facts)).toBe(table[index]);
   });
 
   it.each([
     { stage: 'ticket' },
     { stage: 'handshake', status: 401 },
     { stage: 'ticket', code: 'invalid-api-key', status: 402 },
-  ] as const)('throws when none fits: %j', (facts) => {
-    expect(() => meaningIn(table, facts)).toThrow(TypeError);
+  ] as const)('throws when no row matches: %j', (facts) => {
+    expect(() => findMeaning(table, facts)).toThrow(TypeError);
   });
 });
 
-describe('errorBy', () => {
-  it('says what happened, what was seen, and what to do', () => {
+describe('createFailure', () => {
+  it('has a message that says what happened, what was observed, and what to do', () => {
     const seen = { stage: 'stream', closeCode: 4003, reason: 'why', detail: 'a word', status: 401 } as const;
-    const error = errorBy(row({}), seen);
+    const error = createFailure(row({}), seen);
     expect(error.message).toBe('It ended (HTTP 401, close code 4003, "why", a word). Wait.');
     expect(error).toMatchObject({
       code: 'connection-lost',
@@ -66,7 +66,7 @@ describe('errorBy', () => {
       closeCode: 4003,
       reason: 'why',
     });
-    expect(error).not.toHaveProperty('detail');
-    expect(errorBy(row({}), { stage: 'stream', reason: '' }).message).toBe('It ended. Wait.');
+    expect(error).toMatchObject({ summary: 'It ended.', detail: 'HTTP 401, close code 4003, "why", a word' });
+    expect(createFailure(row({}), { stage: 'stream', reason: '' }).message).toBe('It ended. Wait.');
   });
 });
