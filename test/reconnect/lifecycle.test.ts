@@ -19,7 +19,9 @@ const collect = (values$: Parameters<typeof withLifecycle<string>>[0]) => {
 
 describe('withLifecycle', () => {
   it('emits values and events in order', () => {
-    const { emitted, subscription } = collect((emit) => concat(of('a', 'b').pipe(tap(() => emit(watermark(1)))), NEVER));
+    const { emitted, subscription } = collect((emit) =>
+      concat(of('a', 'b').pipe(tap(() => emit(watermark(1)))), NEVER),
+    );
     expect(emitted).toEqual(['watermark', 'a', 'watermark', 'b']);
     subscription.unsubscribe();
   });
