@@ -315,7 +315,7 @@ const handshakeTlsRows = [
 
 const tried = new Set<FailureRow>();
 
-describe('the failure table, on the wire', () => {
+describe('the failure table on the wire', () => {
   it.each(rows.map((row) => ({ ...row, ...expectedFailure(row) })))('$stage: $what is $code, $verdict', async (row) => {
     await using wire = await startWire(row);
 
@@ -376,7 +376,7 @@ describe('the failure table, on the wire', () => {
     tried.add(failureRow({ stage: 'ticket', code: 'retries-exhausted' }));
   });
 
-  it('is tried in every row', () => {
+  it('is tested in every row', () => {
     expect(failureTable.filter((row) => !tried.has(row))).toEqual([]);
   });
 });

@@ -340,7 +340,7 @@ describe('a process', () => {
 
   it.each<[string, readonly string[], Record<string, string>]>([
     ['without flags', [], {}],
-    ['whatever its flags', ['--expose-gc'], { NODE_OPTIONS: 'with flags and NODE_OPTIONS' }],
+    ['with flags and NODE_OPTIONS', ['--expose-gc'], { NODE_OPTIONS: '--max-old-space-size=512 --no-warnings' }],
   ])('whose only work was a feed in a worker exits %s', async (_what, flags, more) => {
     await using wire = await startWire({ ticket: [issue()], handshake: [accept(text('a'), text('b'), text('c'))] });
     const ended = await runProgram('../../worker/programs/take-three.mjs', [], { ...env(wire), ...more }, flags);
