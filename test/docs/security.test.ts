@@ -78,7 +78,7 @@ describe('the threat model', () => {
     expect(problemsOf(row('the tests'))).toHaveLength(1);
     expect(problemsOf(row('`test/nothing.test.ts`: x'))).toEqual(['test/nothing.test.ts does not exist']);
     expect(problemsOf(row('`test/docs/security.test.ts`: no such title'))).toHaveLength(1);
-    expect(problemsOf(row('`test/docs/security.test.ts`: says what is not defended'))).toEqual([]);
+    expect(problemsOf(row('`test/docs/security.test.ts`: lists what is not defended'))).toEqual([]);
     expect(problemsOf(row('`test/docs/security.test.ts`: lists what is not defended; `test/x`: y'))).toHaveLength(1);
   });
 
