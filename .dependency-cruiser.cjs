@@ -27,7 +27,10 @@ const rows = {
     ...['protocol/', 'reconnect/', 'operators/', 'operators/node/', 'transport/', 'options.ts', 'trade-feed.ts'],
   ],
   'testing/': ['protocol/', 'ws', 'io-ts', 'fp-ts', 'rxjs', 'node:'],
-  'cli/': ['index.ts', 'protocol/printable.ts', 'testing/', 'rxjs', 'selfsigned', 'node:'],
+  'cli/': [
+    ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'testing/'],
+    ...['rxjs', 'commander', 'selfsigned', 'node:'],
+  ],
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
   'browser/': ['protocol/', 'reconnect/', 'operators/', 'rxjs'],
   'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import type { TradeFeedOptions } from '../index.js';
-import type { ConnectionArguments } from './arguments/command.js';
+import type { ConnectionArguments } from './arguments/parsed-command.js';
 import { CliError, localError, usageError } from './cli-error.js';
 import type { CliContext } from './context.js';
 

@@ -40,7 +40,8 @@ export const exitCodeMeanings: Readonly<Record<number, string>> = {
 /** The meanings of the exit codes of `record`, which does not write to stdout. */
 export const recordExitCodeMeanings: Readonly<Record<number, string>> = {
   ...exitCodeMeanings,
-  [ExitCode.ok]: 'success: --count or --duration reached, or Ctrl-C, SIGTERM or SIGHUP in a run without --count and --duration',
+  [ExitCode.ok]:
+    'success: --count or --duration reached, or Ctrl-C, SIGTERM or SIGHUP in a run without --count and --duration',
 };
 
 /** The meanings of the exit codes of `replay`. */

@@ -1,14 +1,14 @@
 import { inspect } from 'node:util';
 import { noop } from 'rxjs';
 import { RecordingError, TradeFeedError } from '../index.js';
-import { isCommand } from './arguments/program.js';
-import type { ParsedCommand } from './arguments/command.js';
+import { printable } from '../protocol/printable.js';
+import type { ParsedCommand } from './arguments/parsed-command.js';
+import { isCommand } from './arguments/commands.js';
 import { parse } from './arguments/parse.js';
 import { CliError, exitCodeOf } from './cli-error.js';
 import type { CliContext } from './context.js';
 import { ExitCode } from './exit-code.js';
 import { failureWords } from './view/failure-words.js';
-import { printable } from '../protocol/printable.js';
 
 /**
  * Runs the command in the arguments.

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { Frame } from '../../src/protocol/frame.js';
-import { frameLine } from '../../src/operators/node/recording-line.js';
+import { frameLine } from '../../src/operators/node/recording/recording-line.js';
 import { lost, opened } from '../operators/stream.js';
 import { frame, type Web } from '../relay/support.js';
 import { withoutNewerApis } from '../support/newer-apis.js';

@@ -5,7 +5,7 @@ import type { Received } from '../../src/protocol/event-line.js';
 import { relayConnection$ } from '../../src/browser/relay-connection.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { resumePoint } from '../../src/browser/resume-point.js';
-import { frameLine } from '../../src/operators/node/recording-line.js';
+import { frameLine } from '../../src/operators/node/recording/recording-line.js';
 import { lost, opened } from '../operators/stream.js';
 import { Clock, frame, isFrame, type Web } from '../relay/support.js';
 import { connectAgain, ended, hello, message, silence, startSteps, status, type Step, stream } from './support.js';

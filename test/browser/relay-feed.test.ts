@@ -9,7 +9,7 @@ import { relayTold } from '../../src/protocol/relay-told.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import { frames } from '../../src/operators/frames.js';
-import { frameLine } from '../../src/operators/node/recording-line.js';
+import { frameLine } from '../../src/operators/node/recording/recording-line.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
 import { tradeFeedError } from '../../src/protocol/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';

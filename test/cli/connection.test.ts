@@ -77,7 +77,9 @@ describe('connectionOptions', () => {
     await expect(connectionOptions({ ca: missing }, { env })).rejects.toEqual(
       local(/^Cannot read the file of --ca: there is no such file\.$/),
     );
-    await expect(connectionOptions({ ca: odd }, { env })).rejects.toEqual(usage(/--ca must contain certificates in PEM/));
+    await expect(connectionOptions({ ca: odd }, { env })).rejects.toEqual(
+      usage(/--ca must contain certificates in PEM/),
+    );
   });
 });
 

@@ -163,7 +163,7 @@ describe('the program: listen', () => {
     );
   });
 
-  it('refuses a key as an argument, and does not print it', async () => {
+  it('refuses a key as an argument, and does not repeat it', async () => {
     const refused = listen('--api-key planted-secret', { TRADE_FEED_API_KEY: 'planted-secret' });
     expect(await refused.exit).toBe(2);
     expect(refused.stderr()).toContain('not accepted as an argument');

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { helpText } from '../../src/cli/arguments/parse.js';
-import { isCommand } from '../../src/cli/arguments/program.js';
+import { isCommand } from '../../src/cli/arguments/commands.js';
 import { read, root } from './fences.js';
 
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };

@@ -203,11 +203,7 @@ it('docs/how-it-works.md names existing files only, and every file with a rule o
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   // Files of the client without a rule of the contract.
   const withoutRule = [
-    ...[
-      'src/protocol/loopback.ts',
-      'src/protocol/check-feed.ts',
-      'src/protocol/tried.ts',
-    ],
+    ...['src/protocol/loopback.ts', 'src/protocol/check-feed.ts', 'src/protocol/tried.ts'],
     ...['meaning', 'own-meanings', 'read-failure'].map((name) => `src/protocol/${name}.ts`),
     // The relay and the worker are not part of the contract.
     ...['relay-failure', 'relay-told', 'relay-wire', 'receiver-told'].map((name) => `src/protocol/${name}.ts`),

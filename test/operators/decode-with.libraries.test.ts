@@ -156,10 +156,7 @@ const relayed = { feed: 'market', connection: 1, receivedAt: 1, isBinary: false,
 /** Creates a frame as each source does. */
 const hops: readonly [string, (text: string) => AnyFrame][] = [
   ['the service', (text) => frameOf(text)],
-  [
-    'a relay',
-    (data) => readFrame({ ...relayed, data }, bytesReader),
-  ],
+  ['a relay', (data) => readFrame({ ...relayed, data }, bytesReader)],
   ['a recording', (text) => new ReplayedFrame('market', Buffer.from(text), false, 1, 1, 0)],
   [
     'a worker',

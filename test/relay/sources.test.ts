@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { writeFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import { tempFolder } from '../cli/support/temp-folder.js';
-import { frameLine, gapLine } from '../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../src/operators/node/recording/recording-line.js';
 import { Frame, frames, replay$, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
 import { createRelay, type Relay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { frameLine } from '../../src/operators/node/recording-line.js';
+import { frameLine } from '../../src/operators/node/recording/recording-line.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { RelayClient } from '../../src/relay/relay-client.js';
 import { sseText } from '../../src/relay/relay-message.js';

@@ -10,7 +10,7 @@ import { relayFeed$ } from '../../src/browser/index.js';
 import { replay$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { stoppedBy } from '../../src/nestjs/feed-status.js';
 import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
-import { frameLine, gapLine } from '../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../src/operators/node/recording/recording-line.js';
 import { meanings, tradeFeedError } from '../../src/protocol/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { type FailureFacts, TradeFeedError } from '../../src/protocol/failure.js';

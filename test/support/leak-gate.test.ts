@@ -7,19 +7,19 @@ import { basename, join, resolve } from 'node:path';
 // Small test files, each with one passing test, and the expected message of the gate.
 const files: Readonly<Record<string, { source: string; message?: string }>> = {
   'leaves-a-timer': {
-    source: `test('passes', () => { setTimeout(() => {}, 60_000); });`,
+    source: `it('passes', () => { setTimeout(() => {}, 60_000); });`,
     message: 'leaks: 1 Timeout ',
   },
   'leaves-an-interval': {
-    source: `test('passes', () => { setInterval(() => {}, 50); setInterval(() => {}, 50); });`,
+    source: `it('passes', () => { setInterval(() => {}, 50); setInterval(() => {}, 50); });`,
     message: 'leaks: 2 Timeout ',
   },
   'leaves-a-timer-before-fake-ones': {
-    source: `test('passes', () => { setTimeout(() => {}, 60_000); jest.useFakeTimers(); });`,
+    source: `it('passes', () => { setTimeout(() => {}, 60_000); jest.useFakeTimers(); });`,
     message: 'leaks: 1 Timeout ',
   },
   'leaves-a-server': {
-    source: `test('passes', (done) => { createServer().listen(0, '127.0.0.1', done); });`,
+    source: `it('passes', (done) => { createServer().listen(0, '127.0.0.1', done); });`,
     message: 'leaks: 1 TCPServerWrap ',
   },
   'leaves-a-socket': {
@@ -31,7 +31,7 @@ const files: Readonly<Record<string, { source: string; message?: string }>> = {
     message: 'TCPSocketWrap',
   },
   'leaves-a-rejection': {
-    source: `test('passes', () => {}); afterAll(() => { setImmediate(() => { Promise.reject(new Error('late')); }); });`,
+    source: `it('passes', () => {}); afterAll(() => { setImmediate(() => { Promise.reject(new Error('late')); }); });`,
     message: 'late',
   },
   'leaves-nothing': {
@@ -43,12 +43,12 @@ const files: Readonly<Record<string, { source: string; message?: string }>> = {
       afterAll(() => { server.close(); });`,
   },
   'closes-a-little-later': {
-    source: `test('passes', () => { setTimeout(() => {}, 300); });`,
+    source: `it('passes', () => { setTimeout(() => {}, 300); });`,
   },
 };
 
 const prelude = `
-  import { afterAll, beforeAll, jest, test } from '@jest/globals';
+  import { afterAll, beforeAll, it, jest } from '@jest/globals';
   import { connect, createServer } from 'node:net';`;
 
 interface Outcome {

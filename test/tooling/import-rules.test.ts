@@ -28,7 +28,7 @@ const files: Readonly<Record<string, string>> = {
 };
 const codecs = ['io-ts', 'fp-ts', '@standard-schema/spec'];
 const packages = [
-  ...[...codecs, 'rxjs', 'ws', 'undici', 'selfsigned', 'fs-native-extensions'],
+  ...[...codecs, 'rxjs', 'ws', 'undici', 'selfsigned', 'commander', 'fs-native-extensions'],
   ...['@angular/core', '@nestjs/common'],
 ];
 const others = [...packages, 'lodash', 'node:fs'];
@@ -52,7 +52,7 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   },
   index: { may: ['protocol', 'reconnect', ...operators, 'transport', 'options', 'trade-feed'] },
   testing: { may: ['protocol', 'ws', 'rxjs', 'io-ts', 'fp-ts', 'node:fs'] },
-  cli: { may: ['index', 'testing', 'rxjs', 'selfsigned', 'node:fs'] },
+  cli: { may: ['index', 'testing', 'rxjs', 'commander', 'selfsigned', 'node:fs'] },
   relay: { may: ['protocol', ...operators, 'rxjs', 'node:fs'] },
   browser: { may: ['protocol', 'reconnect', 'operators', 'rxjs'] },
   angular: { may: ['browser', 'operators', 'protocol', '@angular/core', 'rxjs'] },

@@ -1,7 +1,8 @@
 import { type Command, CommanderError } from 'commander';
 import { usageError } from '../cli-error.js';
-import type { ParsedCommand } from './command.js';
-import { type CommandName, commandNames, createProgram, isCommand, quoted } from './program.js';
+import { type CommandName, commandNames, isCommand, quoted } from './commands.js';
+import type { ParsedCommand } from './parsed-command.js';
+import { createProgram } from './program.js';
 
 /**
  * Parses the arguments. An error names the problem but never repeats a value, which may be a key in the wrong place.
@@ -11,7 +12,8 @@ import { type CommandName, commandNames, createProgram, isCommand, quoted } from
  */
 export const parse = (args: readonly string[]): ParsedCommand => {
   const [first, topic] = args;
-  if (first === 'help') return topic === undefined ? parse(['--help']) : parse(isCommand(topic) ? [topic, '--help'] : [topic]);
+  if (first === 'help')
+    return topic === undefined ? parse(['--help']) : parse(isCommand(topic) ? [topic, '--help'] : [topic]);
   if (first === undefined) throw usageError(`A command is missing. ${listOfCommands}`);
   let parsed: ParsedCommand | undefined;
   let printed = '';
@@ -57,7 +59,7 @@ const checkFlags = ({ options }: Command, args: readonly string[]): string[] =>
 const explain = ({ code, message }: CommanderError, command: Command): Error => {
   const [, word = '', meant] = /'(.*?)'(?:\s+\(Did you mean (.*)\?\))?$/.exec(message) ?? [];
   const suggestion = meant === undefined ? '' : ` Did you mean ${meant}?`;
-  const usage = `Usage: ${command.parent?.name() ?? ''} ${command.name()} ${command.usage()}`;
+  const usage = `Usage: ${[command.parent?.name(), command.name(), command.usage()].filter(Boolean).join(' ')}`;
   switch (code) {
     case 'commander.unknownOption':
       return isKeyOption(word) ? keyInArguments() : usageError(`There is no option${quoted(word)}.${suggestion}`);

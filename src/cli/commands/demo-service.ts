@@ -1,7 +1,7 @@
 import { interval } from 'rxjs';
 import type { TradeFeedOptions } from '../../index.js';
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from '../../testing/index.js';
-import type { DemoCommand } from '../arguments/command.js';
+import type { DemoCommand } from '../arguments/parsed-command.js';
 import { usageError } from '../cli-error.js';
 import { connectionOptions, retryPolicy, targetOf } from '../connection.js';
 import type { CliContext } from '../context.js';

@@ -1,6 +1,6 @@
 import { tap } from 'rxjs';
 import { tradeFeedEvents$ } from '../../index.js';
-import type { DemoCommand } from '../arguments/command.js';
+import type { DemoCommand } from '../arguments/parsed-command.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { endingOf, endings$, finish, outcomeOf } from '../follow/ending.js';
 import { follow } from '../follow/follow.js';

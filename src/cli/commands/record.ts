@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { tap } from 'rxjs';
 import { RecordingError, recordTo, tradeFeedEvents$ } from '../../index.js';
 import { printable } from '../../protocol/printable.js';
-import type { RecordCommand } from '../arguments/command.js';
+import type { RecordCommand } from '../arguments/parsed-command.js';
 import { usageError } from '../cli-error.js';
 import { connectionOptions } from '../connection.js';
 import { type CliContext, isTerminal } from '../context.js';

@@ -1,6 +1,6 @@
 import { endWith, filter, firstValueFrom, ignoreElements, interval, merge, of, take, tap } from 'rxjs';
 import type { Replayed, ReplayProgress } from '../../index.js';
-import type { ReplayCommand } from '../arguments/command.js';
+import type { ReplayCommand } from '../arguments/parsed-command.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { endingOf, endings$, exitCodeOfEnding } from '../follow/ending.js';
 import type { Ending } from '../follow/event.js';

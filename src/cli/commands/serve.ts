@@ -6,7 +6,7 @@ import {
   type TradeFeedService,
   type TradeFeedServiceOptions,
 } from '../../testing/index.js';
-import type { ServeCommand } from '../arguments/command.js';
+import type { ServeCommand } from '../arguments/parsed-command.js';
 import { localError, usageError } from '../cli-error.js';
 import type { CliContext } from '../context.js';
 import { ExitCode } from '../exit-code.js';

@@ -18,7 +18,7 @@ import {
   timer,
 } from 'rxjs';
 import type { Feed, FeedEvent } from '../../index.js';
-import { type Ended, ended, type Ending, type CliEvent, type ShownEvent } from './event.js';
+import { type CliEvent, type Ended, ended, type Ending, type ShownEvent } from './event.js';
 import { emptyTally, type Tally, tallied } from './tally.js';
 
 /** The limits of a command. */

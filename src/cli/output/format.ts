@@ -1,5 +1,5 @@
-import { isUtf8 } from 'node:buffer';
-import { type Frame, type LifecycleEvent, TradeFeedError } from '../../index.js';
+import { type Frame, TradeFeedError } from '../../index.js';
+import { writeFrame } from '../../operators/node/write-frame.js';
 import { printable } from '../../protocol/printable.js';
 import { type CliContext, isTerminal } from '../context.js';
 import type { CliEvent } from '../follow/event.js';
@@ -31,11 +31,11 @@ export const terminalFormat: Format = (event) => {
 
 const base64Line = ({ data }: Frame): string => `${data.toString('base64')}\n`;
 
-/** Formats all events but ticks as JSON, for a pipe or a file. */
+/** Formats all events but ticks as JSON, for a pipe or a file. The line of a frame or a gap equals its line in a recording. */
 export const jsonFormat: Format = (event) => {
-  if (event.type === 'frame') return `${frameRecord(event)}\n`;
+  if (event.type === 'frame') return `${writeFrame(event)}\n`;
   if (event.type === 'tick') return undefined;
-  if (event.type !== 'ended') return `${eventRecord(event)}\n`;
+  if (event.type !== 'ended') return `${JSON.stringify(event)}\n`;
   return event.ending.kind === 'failed' ? `${stoppedRecord(event.ending.error)}\n` : undefined;
 };
 
@@ -48,27 +48,6 @@ const terminalJsonFormat: Format = (event) => {
 const terminalControls = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
 
 const escapeCharacter = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-
-/**
- * Returns the JSON of a frame: its metadata and its payload. The payload is base64 if it was sent as binary or is not valid UTF-8.
- *
- * Times are epoch ms.
- */
-export const frameRecord = ({ feed, connection, receivedAt, isBinary, data }: Frame): string => {
-  const encoding = isBinary || !isUtf8(data) ? 'base64' : 'utf8';
-  return JSON.stringify({
-    type: 'frame',
-    feed,
-    connection,
-    receivedAt,
-    isBinary,
-    encoding,
-    data: data.toString(encoding),
-  });
-};
-
-/** Returns the JSON of an event, with the fields of the library; a failure is plain data. */
-export const eventRecord = (event: LifecycleEvent): string => JSON.stringify(event);
 
 /** Returns the JSON in the place of lines that were dropped because the reader was too slow. */
 export const droppedRecord = (lines: number): string => JSON.stringify({ type: 'dropped', at: Date.now(), lines });

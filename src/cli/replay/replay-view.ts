@@ -1,4 +1,4 @@
-import type { StatusArguments } from '../arguments/command.js';
+import type { StatusArguments } from '../arguments/parsed-command.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { tickMs } from '../follow/follow.js';
 import { printed } from '../view/line.js';
@@ -15,10 +15,7 @@ export interface ReplayView {
 }
 
 /** Returns the view for stderr: a status line on a terminal, otherwise a log line at intervals. */
-export const replayView = (
-  { quiet, status }: StatusArguments,
-  context: CliContext,
-): ReplayView => {
+export const replayView = ({ quiet, status }: StatusArguments, context: CliContext): ReplayView => {
   if (quiet) return { show: () => undefined, close: () => undefined };
   return isTerminal(context.stderr, context) && status ? lineView(context) : logView(context);
 };

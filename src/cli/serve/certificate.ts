@@ -32,7 +32,8 @@ export const certificateFor = async (
   { tls, cert, key }: TlsArguments,
   load: () => Promise<SelfSigned> = () => import('selfsigned'),
 ): Promise<ServedCertificate> => {
-  if ((cert === undefined) !== (key === undefined)) throw usageError('--cert needs --key, and --key needs --cert: use both.');
+  if ((cert === undefined) !== (key === undefined))
+    throw usageError('--cert needs --key, and --key needs --cert: use both.');
   if (cert !== undefined && key !== undefined) {
     return {
       tls: { cert: await read('--cert', cert), key: await read('--key', key) },
@@ -40,7 +41,9 @@ export const certificateFor = async (
       close: nothing,
     };
   }
-  return tls ? createCertificate(await load().catch(notInstalled)) : { tls: undefined, caFile: undefined, close: nothing };
+  return tls
+    ? createCertificate(await load().catch(notInstalled))
+    : { tls: undefined, caFile: undefined, close: nothing };
 };
 
 const nothing = (): Promise<void> => Promise.resolve();

@@ -31,7 +31,7 @@ export interface LineSource {
  *
  * @throws CliError when the file cannot be read
  */
-export const openSource = async ({ source, rate, stdin, firstClient$ }: LineSourceOptions): Promise<LineSource> => {
+export const openLineSource = async ({ source, rate, stdin, firstClient$ }: LineSourceOptions): Promise<LineSource> => {
   const isFile = source !== '-' && (await isRegular(source));
   const open = (): Readable => (source === '-' ? stdin : createReadStream(source));
   const lines = `the lines of ${source === '-' ? 'stdin' : source}`;

@@ -2,10 +2,10 @@ import type { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
 import type { Feed } from '../../index.js';
 import { marketBatches$, pendingTransactions$ } from '../../testing/index.js';
-import type { ServeCommand } from '../arguments/command.js';
+import type { ServeCommand } from '../arguments/parsed-command.js';
 import { usageError } from '../cli-error.js';
-import { openRecording } from './recording-source.js';
-import { openSource } from './line-source.js';
+import { openLineSource } from './line-source.js';
+import { openRecordingSource } from './recording-source.js';
 
 /** The payloads of each feed, their description, and the feed to listen to. */
 export interface Payloads {
@@ -28,7 +28,7 @@ export const payloadsFor = async (
   checkOptions(options);
   const { rate, seed = 1, source, feed = 'market', replay, speed = 1 } = options;
   if (replay !== undefined) {
-    const { payloads, description, feed } = await openRecording({ file: replay, speed, firstClient: clients });
+    const { payloads, description, feed } = await openRecordingSource({ file: replay, speed, firstClient: clients });
     return {
       sources: { market: payloads('market'), raw: payloads('raw') },
       feeds: { market: description('market'), raw: description('raw') },
@@ -36,7 +36,7 @@ export const payloadsFor = async (
     };
   }
   const lineSource =
-    source === undefined ? undefined : await openSource({ source, rate, stdin, firstClient$: clients(feed) });
+    source === undefined ? undefined : await openLineSource({ source, rate, stdin, firstClient$: clients(feed) });
   const description = `generated payloads, ${rate ?? 20} a second (seed ${seed})`;
   const generated = { market: marketBatches$({ rate, seed }), raw: pendingTransactions$({ rate, seed }) };
   return {

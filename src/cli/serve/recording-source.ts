@@ -30,7 +30,11 @@ const searchedBytes = 16 * 1024 * 1024;
  *
  * @throws RecordingError when it cannot be read
  */
-export const openRecording = async ({ file, speed, firstClient }: RecordingSourceOptions): Promise<RecordingSource> => {
+export const openRecordingSource = async ({
+  file,
+  speed,
+  firstClient,
+}: RecordingSourceOptions): Promise<RecordingSource> => {
   const { feeds, isWhole } = await feedsIn(file);
   if (isWhole && feeds.length === 0) throw new CliError(ExitCode.local, 'The recording of --replay contains no frame.');
   return {

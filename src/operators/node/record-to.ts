@@ -9,7 +9,7 @@ import { Decoded } from '../items/decoded.js';
 import { isLifecycle, isWatermark, timeOf } from '../items/item.js';
 import type { RecordingError } from './recording/recording-error.js';
 import { absolutePath, checkPath } from './recording/recording-path.js';
-import { type RecordingWriter, createRecordingWriter } from './recording/recording-writer.js';
+import { createRecordingWriter, type RecordingWriter } from './recording/recording-writer.js';
 
 /** The options of {@link recordTo}. */
 export interface RecordOptions {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { noop } from 'rxjs';
+import { commandNames } from '../../../src/cli/arguments/commands.js';
 import { helpText, parse } from '../../../src/cli/arguments/parse.js';
-import { commandNames, createProgram } from '../../../src/cli/arguments/program.js';
+import { createProgram } from '../../../src/cli/arguments/program.js';
 import {
   exitCodeMeanings,
   recordExitCodeMeanings,

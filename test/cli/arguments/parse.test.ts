@@ -50,12 +50,22 @@ describe('parse', () => {
     ],
     ['record --max-file-size 2gb', { command: 'record', feed: 'market', options: { status: true, maxFileSize: 2e9 } }],
     ['record --max-file-size 1T', { command: 'record', feed: 'market', options: { status: true, maxFileSize: 1e12 } }],
-    ['record --max-file-size 500kB', { command: 'record', feed: 'market', options: { status: true, maxFileSize: 500_000 } }],
-    ['record --max-file-size 0.0015k', { command: 'record', feed: 'market', options: { status: true, maxFileSize: 1 } }],
+    [
+      'record --max-file-size 500kB',
+      { command: 'record', feed: 'market', options: { status: true, maxFileSize: 500_000 } },
+    ],
+    [
+      'record --max-file-size 0.0015k',
+      { command: 'record', feed: 'market', options: { status: true, maxFileSize: 1 } },
+    ],
     ['replay f', { command: 'replay', file: 'f', options: { status: true } }],
     [
       'replay --speed 0.5 f --offset 0 --json -q --count 2',
-      { command: 'replay', file: 'f', options: { status: true, speed: 0.5, offset: 0, json: true, quiet: true, count: 2 } },
+      {
+        command: 'replay',
+        file: 'f',
+        options: { status: true, speed: 0.5, offset: 0, json: true, quiet: true, count: 2 },
+      },
     ],
     ['replay f --speed max', { command: 'replay', file: 'f', options: { status: true, speed: Infinity } }],
     ['serve --replay f --speed 10', { command: 'serve', options: { replay: 'f', speed: 10 } }],

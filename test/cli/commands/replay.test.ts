@@ -195,7 +195,7 @@ describe('replay', () => {
   it('reports that the last lines could not be written', async () => {
     const { context, exit } = replay([usual(), '--speed', 'max']);
     context.stdout.block();
-    // From when it waits for the last lines, it listens whether the output closes.
+    // It listens for the close of the output once it waits for the last lines.
     await waitFor(() => context.stdout.listenerCount('close') > 0);
     context.stdout.destroy(Object.assign(new Error('write ENOSPC'), { code: 'ENOSPC' }));
     expect(await exit).toBe(8);

@@ -209,8 +209,6 @@ describe('serve', () => {
     const [cert, key] = [await folder.file('no-cert', 'x'), await folder.file('no-key', 'y')];
     const pem = start(`serve --cert ${cert} --key ${key}`);
     expect(await pem.exit).toBe(2);
-    expect(pem.context.stderr.text).toContain(
-      '--cert and --key must contain a PEM certificate and its key.',
-    );
+    expect(pem.context.stderr.text).toContain('--cert and --key must contain a PEM certificate and its key.');
   });
 });

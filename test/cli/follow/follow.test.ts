@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { map, NEVER, type Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import type { Ending, CliEvent } from '../../../src/cli/follow/event.js';
+import type { CliEvent, Ending } from '../../../src/cli/follow/event.js';
 import { type Bounds, follow } from '../../../src/cli/follow/follow.js';
 import type { FeedEvent } from '../../../src/index.js';
 import { frameAt } from '../support/events.js';

@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CliEvent } from '../../../src/cli/follow/event.js';
-import { averageRate, currentRate, emptyTally, perTick, reconnectCount, tallied, type Tally } from '../../../src/cli/follow/tally.js';
+import {
+  averageRate,
+  currentRate,
+  emptyTally,
+  perTick,
+  reconnectCount,
+  tallied,
+  type Tally,
+} from '../../../src/cli/follow/tally.js';
 import { ending, expired, frameAt, gap, opening, start } from '../support/events.js';
 
 const tallyOf = (...events: readonly CliEvent[]): Tally => events.reduce(tallied, emptyTally('market', start));

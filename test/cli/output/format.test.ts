@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ended, type CliEvent } from '../../../src/cli/follow/event.js';
+import { type CliEvent, ended } from '../../../src/cli/follow/event.js';
 import { jsonFormat, plainFormat, terminalFormat } from '../../../src/cli/output/format.js';
 import { tradeFeedError } from '../../../src/index.js';
 import { ending, expired, frameAt, gap, start } from '../support/events.js';

@@ -4,7 +4,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, NEVER, type Observable, of, Subject, take, toArray } from 'rxjs';
-import { linesOf, openSource, pacedAt } from '../../../src/cli/serve/line-source.js';
+import { linesOf, openLineSource, pacedAt } from '../../../src/cli/serve/line-source.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const folder = tempFolder();
@@ -55,11 +55,11 @@ describe('pacedAt', () => {
   });
 });
 
-describe('openSource', () => {
+describe('openLineSource', () => {
   const open = (
     source: string,
     options: { rate?: number; stdin?: Readable; firstClient$?: Observable<unknown> } = {},
-  ) => openSource({ source, rate: undefined, stdin: new PassThrough(), firstClient$: of(1), ...options });
+  ) => openLineSource({ source, rate: undefined, stdin: new PassThrough(), firstClient$: of(1), ...options });
 
   it('emits the lines of stdin as they arrive', async () => {
     const stdin = new PassThrough();

@@ -27,20 +27,17 @@ describe('eventWords', () => {
 });
 
 describe('failureWords', () => {
-  it.each(meanings.map((row) => [row.code, row] as const))(
-    'of %s names no option of the library',
-    (_, row) => {
-      const status = typeof row.status === 'number' ? row.status : row.status && 599;
-      const closeCode = typeof row.closeCode === 'number' ? row.closeCode : row.closeCode && 4999;
-      const isObserved = status !== undefined || closeCode !== undefined;
-      const failure = tradeFeedError({
-        stage: row.stage ?? 'ticket',
-        ...(isObserved ? { status, closeCode, reason: row.reason } : { code: row.code }),
-      });
-      expect(failureWords(failure)).not.toMatch(/`\w*[A-Z]|option/);
-      expect(failureWords(failure)).toMatch(/^[A-Z].*\.$/);
-    },
-  );
+  it.each(meanings.map((row) => [row.code, row] as const))('of %s names no option of the library', (_, row) => {
+    const status = typeof row.status === 'number' ? row.status : row.status && 599;
+    const closeCode = typeof row.closeCode === 'number' ? row.closeCode : row.closeCode && 4999;
+    const isObserved = status !== undefined || closeCode !== undefined;
+    const failure = tradeFeedError({
+      stage: row.stage ?? 'ticket',
+      ...(isObserved ? { status, closeCode, reason: row.reason } : { code: row.code }),
+    });
+    expect(failureWords(failure)).not.toMatch(/`\w*[A-Z]|option/);
+    expect(failureWords(failure)).toMatch(/^[A-Z].*\.$/);
+  });
 
   it('ends with the advice', () => {
     const failure = tradeFeedError({ stage: 'ticket', status: 401 });

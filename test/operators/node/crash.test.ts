@@ -36,7 +36,7 @@ it('a kill while recording tears at most the last line, and the next recording c
   const bytes = readFileSync(path);
   const numbers = await numbersOf(path);
   expect(numbers.length).toBeGreaterThan(500);
-  // From the first one without a hole, and all lines that the file holds.
+  // The numbers begin at the first one, have no hole, and match all lines of the file.
   expect(numbers).toEqual(upFrom(0, numbers.length));
   expect(numbers).toHaveLength(bytes.toString().split('\n').length - 1);
 
@@ -96,7 +96,7 @@ it('a kill during a rotation leaves a valid recording', async () => {
   await recordAndKill([path, '0', '60000'], `${path}.7`, 1);
   const numbers = await numbersOf(path);
   expect(numbers).toEqual(upFrom(0, numbers.length));
-  // The first one may have written more files than it was waited for.
+  // The first process may have written more files before the kill.
   let next = 8;
   while (existsSync(`${path}.${next}`)) next += 1;
   await recordAndKill([path, '0', '60000'], `${path}.${next + 4}`, 1);

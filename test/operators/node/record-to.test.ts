@@ -19,7 +19,7 @@ import {
 } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { Decoded, type FeedEvent, Frame, RecordingError, type RecordOptions, recordTo } from '../../../src/index.js';
-import { frameLine, gapLine } from '../../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../../src/operators/node/recording/recording-line.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { openFiles } from './support/open-files.js';
 import { frameAt, gapBetween, payloadsOf, replayed } from './support/recorded.js';
@@ -334,7 +334,7 @@ describe('recordTo', () => {
       expect(text(path)).toBe('root:x:0:0\n');
     });
 
-    // The device of Linux that is always full.
+    // A Linux device that is always full.
     const full = (options?: RecordOptions) => {
       const source = new Subject<Frame>();
       return { source, seen: told(source.pipe(recordTo('/dev/full', options))) };

@@ -36,7 +36,7 @@ const kill = async (child: ChildProcess): Promise<void> => {
 
 const isRecorded = (path: string) => (): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
-/** What another process says that records one frame to a path: that it did, or why not. */
+/** Records one frame in another process, and returns `recorded` or why it was refused. */
 const recordAfter = (path: string, through: readonly string[] = []): string => {
   const [command, ...args] = [...through, process.execPath, recordOnce, path];
   return execFileSync(command, args, { encoding: 'utf8' }).trimEnd();
@@ -47,7 +47,7 @@ const refused = (path: string): string =>
 
 it('a killed recorder whose parent has not read its exit status does not keep the lock', async () => {
   const path = folder.path('zombie.ndjson');
-  // The shell becomes a program that never asks what has become of its children.
+  // The shell is replaced by a program that never reads the exit status of its children.
   const parent = begin('sh', '-c', `"$0" "$@" & echo $!; exec sleep 600`, process.execPath, recordForever, path);
   const [line] = (await once(parent.stdout!.setEncoding('utf8'), 'data')) as [string];
   const pid = Number(line);
@@ -71,7 +71,7 @@ it('a terminated worker thread does not keep the lock, not even within its proce
   await once(next, 'exit');
 }, 60_000);
 
-/** Runs a program as one of another container would run: it sees no process but its own. Where that is not allowed, as any process. */
+/** Runs a program as in another container, where it sees only its own process. If the system does not allow this, runs a normal process. */
 const apart = (): readonly string[] => {
   const command = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child=SIGKILL'];
   const { status } = spawnSync('unshare', [...command.slice(1), 'true']);
@@ -90,7 +90,7 @@ it('two recorders in containers that share a folder exclude each other', async (
 
 it('a full disk does not leave a file that refuses the next recorder', () => {
   const path = folder.path('full.ndjson');
-  // Files can be made, but no byte can be written to them.
+  // Files can be created, but no byte can be written.
   const full = ['sh', '-c', `trap '' XFSZ; ulimit -f 0; exec "$0" "$@"`];
   expect(recordAfter(path, full)).toBe(
     `Cannot write the recording ${path}: the file is larger than this operating system allows.`,

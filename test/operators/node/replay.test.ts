@@ -2,9 +2,9 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { from, lastValueFrom, take, tap, toArray } from 'rxjs';
-import { eventRecord, frameRecord } from '../../../src/cli/output/format.js';
+import { jsonFormat } from '../../../src/cli/output/format.js';
 import { Frame, type Gap, recordTo, replay$, type ReplayOptions, type ReplayProgress } from '../../../src/index.js';
-import { frameLine } from '../../../src/operators/node/recording-line.js';
+import { frameLine } from '../../../src/operators/node/recording/recording-line.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { openFiles } from './support/open-files.js';
 import { essence, frameAt, gapBetween, payloadsOf, replayed, sequences } from './support/recorded.js';
@@ -55,9 +55,9 @@ describe('a replay of a recording', () => {
 
   it('accepts the output of `listen --json`', async () => {
     const [frame, gap] = [frameAt(10), gapBetween(10, 20)];
-    const opened = eventRecord({ type: 'opened', at: 1, feed: 'market', connection: 1 });
+    const lines = [{ type: 'opened', at: 1, feed: 'market', connection: 1 } as const, frame, gap].map(jsonFormat);
     const path = fresh();
-    writeFileSync(path, `${opened}\n${frameRecord(frame)}\n${eventRecord(gap)}\n{"type":"stopped","at":30}\n`);
+    writeFileSync(path, `${lines.join('')}{"type":"stopped","at":30}\n`);
     expect((await replayed(path)).map(essence)).toEqual([frame, gap].map(essence));
   });
 
@@ -180,7 +180,7 @@ describe('replay$', () => {
 
   it('copies the bytes of each frame, so that no frame keeps a chunk in memory', async () => {
     const path = record([frameAt(1, 'x'.repeat(20_000)), frameAt(2, 'y')]);
-    // A piece has 256 KiB; Node's own pool, which small buffers come from, 8 or 64 KiB and a little.
+    // A chunk has 256 KiB. The pool of Node for small buffers has 8 or 64 KiB and a little more.
     const poolBytes = 70_000;
     for (const event of await replayed(path))
       expect(event.type === 'frame' && event.data.buffer.byteLength).toBeLessThanOrEqual(poolBytes);

@@ -9,9 +9,9 @@ import { marbles } from '../stream.js';
 
 const mine = new Error('mine');
 
-/** What a diagram can do with a stream: read it, destroy it. */
+/** The actions of a diagram on a stream: read it, destroy it. */
 const acts: Readonly<Record<string, (stream: Readable) => string>> = {
-  // Nothing is ready: `o`.
+  // `o`: no chunk is ready.
   r: (stream) => (stream.read() as string | null) ?? 'o',
   x: (stream) => {
     stream.destroy();
@@ -23,7 +23,7 @@ interface Diagrams {
   readonly source: string;
   /** `r` and `x`: see `acts`. One for each stream. */
   readonly acts: readonly string[];
-  /** What comes of it: the chunk that was read, or `o`. */
+  /** The results of the actions: the chunk that was read, or `o`. */
   readonly given: readonly string[];
   readonly subs: readonly string[];
 }

@@ -12,7 +12,7 @@ import { bufferSizes, chunk, fullChunk } from '../memory/views.js';
 
 const mine = new Error('mine');
 
-/** A stream over a source to push to. */
+/** A stream of a subject. */
 const bench = (options: ReadableOptions<number> = {}) => {
   const source = new Subject<number>();
   const reports: DropReport[] = [];
@@ -112,29 +112,32 @@ describe('toReadable', () => {
     expect(seen).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it.each(['data', 'readable', 'for await'])('delivers all values before the error to a reader that uses %s', async (how) => {
-    const source = new Observable<number>((subscriber) => {
-      [1, 2, 3].forEach((n) => subscriber.next(n));
-      subscriber.error(mine);
-    });
-    const stream = toReadable()(source);
-    const seen: unknown[] = [];
-    if (how === 'for await') {
-      const loop = async () => {
-        for await (const value of stream) seen.push(value);
-      };
-      await expect(loop()).rejects.toBe(mine);
-    } else {
-      const failed = once(stream, 'close').catch((error: unknown) => error);
-      if (how === 'data') stream.on('data', (value) => seen.push(value));
-      else
-        stream.on('readable', () => {
-          for (let value: unknown; (value = stream.read()) !== null;) seen.push(value);
-        });
-      expect(await failed).toBe(mine);
-    }
-    expect(seen).toEqual([1, 2, 3]);
-  });
+  it.each(['data', 'readable', 'for await'])(
+    'delivers all values before the error to a reader that uses %s',
+    async (how) => {
+      const source = new Observable<number>((subscriber) => {
+        [1, 2, 3].forEach((n) => subscriber.next(n));
+        subscriber.error(mine);
+      });
+      const stream = toReadable()(source);
+      const seen: unknown[] = [];
+      if (how === 'for await') {
+        const loop = async () => {
+          for await (const value of stream) seen.push(value);
+        };
+        await expect(loop()).rejects.toBe(mine);
+      } else {
+        const failed = once(stream, 'close').catch((error: unknown) => error);
+        if (how === 'data') stream.on('data', (value) => seen.push(value));
+        else
+          stream.on('readable', () => {
+            for (let value: unknown; (value = stream.read()) !== null;) seen.push(value);
+          });
+        expect(await failed).toBe(mine);
+      }
+      expect(seen).toEqual([1, 2, 3]);
+    },
+  );
 
   it('delivers the chunk in the stream before the error', async () => {
     const { source, stream } = bench();

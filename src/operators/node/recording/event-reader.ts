@@ -1,5 +1,5 @@
 import type { Replayed } from '../../items/replayed.js';
-import { readLine } from '../recording-line.js';
+import { readLine } from './recording-line.js';
 import { carriageReturn, newline } from './line-buffer.js';
 import { RecordingError } from './recording-error.js';
 import type { RecordedLines } from './recording-reader.js';

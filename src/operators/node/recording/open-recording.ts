@@ -1,5 +1,5 @@
 import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, readSync, type Stats } from 'node:fs';
-import { isRecordingStart, startBytes, timeIn } from '../recording-line.js';
+import { isRecordingStart, startBytes, timeIn } from './recording-line.js';
 import { refuseSpecial } from './file-checks.js';
 import { newline } from './line-buffer.js';
 import { RecordingError, toRecordingError } from './recording-error.js';

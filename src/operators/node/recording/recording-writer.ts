@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import type { Gap } from '../../../protocol/event.js';
 import type { AnyFrame } from '../../../protocol/frame.js';
-import { frameLine, gapLine } from '../recording-line.js';
+import { frameLine, gapLine } from './recording-line.js';
 import { atExit } from './at-exit.js';
 import { claimRecording } from './claim-recording.js';
 import { createFileWriter, type Disk } from './file-writer.js';

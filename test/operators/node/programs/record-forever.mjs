@@ -8,7 +8,7 @@ frames.pipe(recordTo(path, { maxFileBytes: Number(maxFileBytes) })).subscribe();
 
 let number = Number(first);
 const turn = () => {
-  // As many as a read of the socket holds.
+  // As many frames as one read of the socket contains.
   for (let n = 0; n < 150; n += 1) {
     const payload = JSON.stringify({ number, filler: 'x'.repeat(number % 700) });
     frames.next(new Frame('market', Buffer.from(payload), false, Date.now(), 1));

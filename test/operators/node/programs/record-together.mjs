@@ -1,4 +1,4 @@
-// Says that it is ready, begins to record at the word on stdin, says its number or why it was refused, and ends with stdin.
+// Prints `ready`, begins to record at the first line on stdin, prints its number or why it was refused, and ends with stdin.
 import { once } from 'node:events';
 import { Subject } from 'rxjs';
 import { Frame, recordTo } from 'rx-trade-feed';
@@ -11,6 +11,6 @@ frames.pipe(recordTo(path)).subscribe({ error: (error) => process.stdout.write(e
 const data = Buffer.from(JSON.stringify({ number: Number(number) }));
 for (let n = 0; n < 100; n += 1) frames.next(new Frame('market', data, false, Date.now(), 1));
 if (frames.observed) process.stdout.write(number);
-// Who records goes on until all of the others have been refused.
+// The recorder continues until all others have been refused.
 await once(process.stdin.resume(), 'end');
 frames.complete();

@@ -128,7 +128,7 @@ describe('claimRecording', () => {
         return lockFile(fd);
       });
       expect(inodes).toHaveLength(2);
-      // The file that has the name is the one that is locked.
+      // The file at the path is locked.
       const fd = openSync(path, 'r+');
       expect(lockFile(fd)).toBe(false);
       closeSync(fd);

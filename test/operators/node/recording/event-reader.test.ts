@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createEventReader } from '../../../../src/operators/node/recording/event-reader.js';
-import { frameLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine } from '../../../../src/operators/node/recording/recording-line.js';
 import { frameAt } from '../support/recorded.js';
 
 const lines = (text: string, offset = 0) => ({

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { closeSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { type OpenRecording, openRecording } from '../../../../src/operators/node/recording/open-recording.js';
-import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording/recording-line.js';
 import { tempFolder } from '../../../cli/support/temp-folder.js';
 import { openFiles } from '../support/open-files.js';
 import { frameAt, gapBetween } from '../support/recorded.js';

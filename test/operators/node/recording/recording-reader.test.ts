@@ -3,7 +3,10 @@ import fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { type RecordingReader, createRecordingReader } from '../../../../src/operators/node/recording/recording-reader.js';
+import {
+  createRecordingReader,
+  type RecordingReader,
+} from '../../../../src/operators/node/recording/recording-reader.js';
 import { tempFolder } from '../../../cli/support/temp-folder.js';
 import { openFiles } from '../support/open-files.js';
 import { cases } from '../../../support/cases.js';
@@ -119,7 +122,7 @@ describe('createRecordingReader', () => {
     const path = recording(one);
     const reader = readerOf(path);
     expect((await reader.read())?.bytes.toString()).toBe(one);
-    // The recorder rotates when the end was met, and the next file is not opened yet.
+    // The recorder rotates after the reader has reached the end, and before the reader opens the next file.
     const handle = await open(path);
     const filesOpen = (): readonly string[] => openFiles().filter((file) => file.startsWith(path));
     const prototype = Object.getPrototypeOf(handle) as typeof handle;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { appendFileSync, existsSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { RecordingError } from '../../../../src/index.js';
-import { frameLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine } from '../../../../src/operators/node/recording/recording-line.js';
 import {
   type RecordingWriter,
   createRecordingWriter,
@@ -176,7 +176,7 @@ describe('createRecordingWriter', () => {
       add(writer, 1);
       await turn();
       for (let ms = 2; ms < 50; ms += 1) add(writer, ms);
-      // The first one for its lock, the last one, and the one that a write goes to.
+      // The first file for its lock, the last file, and the file of the write in progress.
       expect(openFiles().filter((file) => file.startsWith(path)).length).toBeLessThanOrEqual(3);
       disk.waiting[0]?.land();
       writer.end();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { map, noop, take } from 'rxjs';
-import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording/recording-line.js';
 import type { RecordedLines } from '../../../../src/operators/node/recording/recording-reader.js';
 import { replayRounds } from '../../../../src/operators/node/recording/replay-rounds.js';
 import { marbles } from '../../stream.js';
@@ -8,15 +8,15 @@ import { frameAt, gapBetween } from '../support/recorded.js';
 
 const failure = new Error('of the disk');
 
-/** A read: when it gives its piece (`p`) after it was subscribed to, which times are in it, when it is subscribed to. */
+/** A read: when it emits its chunk (`p`) after the subscription, the times in the chunk, and when it is subscribed to. */
 interface Read {
   readonly gives: string;
-  /** The times of frames; a negative one is the end of a gap. Left out: there is nothing more. */
+  /** The times of frames; a negative time is the end of a gap. Without times, the source is at its end. */
   readonly times?: readonly number[];
   readonly sub: string | readonly string[];
 }
 
-/** Runs a replay, of which each read is another source; gives how many reads there were. */
+/** Runs a replay in which each read is another source. Returns the number of reads. */
 const check = (reads: readonly Read[], expected: string, { unsub = '', speed = 1, count = Infinity } = {}): number => {
   let begun = 0;
   marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
@@ -65,7 +65,7 @@ describe('the reads of a replay', () => {
   });
 
   it('do not delay events that are due during a read', () => {
-    // 104 was due at 4, 109 at 9: both come with their piece, at 10. 118 is due at 18, as planned.
+    // 104 was due at 4 and 109 at 9: both are emitted when their chunk arrives, at 10. 118 is due at 18.
     const expected = '  f-f-------(fg)----f-';
     check(
       [

@@ -13,7 +13,7 @@ import {
 } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { ReplayProgress } from '../../../../src/index.js';
-import { frameLine, gapLine } from '../../../../src/operators/node/recording-line.js';
+import { frameLine, gapLine } from '../../../../src/operators/node/recording/recording-line.js';
 import {
   type LineSource,
   replayRounds,
@@ -28,7 +28,7 @@ const run = (test: (helpers: Run, scheduler: TestScheduler) => void): void => {
   scheduler.run((helpers) => test(helpers, scheduler));
 };
 
-/** A recording in pieces: each a list of times, a gap when it is negative. */
+/** A recording in chunks. Each chunk is a list of times; a negative time is a gap. */
 const sourceOf = (...pieces: readonly (readonly number[])[]): LineSource & { readonly reads: () => number } => {
   let offset = 0;
   let reads = 0;
@@ -46,7 +46,7 @@ const replay = (source: LineSource, settings: Partial<ReplaySettings>): Observab
     map((event) => (event.type === 'gap' ? 'g' : 'f')),
   );
 
-/** A scheduler that records each wait and makes it longer. */
+/** A scheduler that stores each wait and lengthens it. */
 const spiedScheduler = (scheduler: TestScheduler, tell: (delayMs: number) => void, moreMs = 0): SchedulerLike => ({
   now: () => scheduler.now(),
   schedule: <T>(work: (this: SchedulerAction<T>, state: T) => void, delayMs: number, state: T) => {

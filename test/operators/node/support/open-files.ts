@@ -11,7 +11,7 @@ const readdirOf = (folder: string): readonly string[] => {
   }
 };
 
-// The one that lists the folder is closed by now.
+// The descriptor that lists the folder is closed by now.
 const targetOf = (link: string): string => {
   try {
     return readlinkSync(link);

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { lastValueFrom, toArray } from 'rxjs';
 import { type FailureFacts, Frame, type Gap, type Replayed, replay$, tradeFeedError } from '../../../../src/index.js';
 
-/** A frame that was received after so many ms. */
+/** Creates a frame that was received at a time in ms. */
 export const frameAt = (ms: number, payload: string | Buffer = `at ${ms}`, connection = 1): Frame =>
   new Frame('market', Buffer.from(payload), typeof payload !== 'string', ms, connection);
 
-/** A gap. */
+/** Creates a gap between two times. */
 export const gapBetween = (
   from: number,
   to: number,
@@ -19,7 +19,7 @@ export const gapBetween = (
   failure: tradeFeedError({ endedAt: from, ...facts }),
 });
 
-/** What a recording must give back of an event: plain data to compare. */
+/** Returns the recorded part of an event, as plain data to compare. */
 export const essence = (event: Frame | Gap): object => {
   if (event.type === 'gap') {
     const { from, to, durationMs, failure } = event;
@@ -29,11 +29,11 @@ export const essence = (event: Frame | Gap): object => {
   return { feed, connection, receivedAt, isBinary, data: data.toString('hex') };
 };
 
-/** Replays a recording as fast as possible, all of it. */
+/** Replays a whole recording at speed Infinity. */
 export const replayed = (path: string, options: Parameters<typeof replay$>[1] = {}): Promise<Replayed[]> =>
   lastValueFrom(replay$(path, { speed: Infinity, ...options }).pipe(toArray()));
 
-/** The payloads of a recording, and `gap` where there is one. */
+/** Returns the payloads of a recording, with `gap` for each gap. */
 export const payloadsOf = async (path: string): Promise<string[]> =>
   (await replayed(path)).map((event) => (event.type === 'gap' ? 'gap' : event.text()));
 

@@ -19,13 +19,13 @@ export interface SlowDisk extends Disk {
   readonly waiting: WaitingWrite[];
   /** The texts of synchronous writes. */
   readonly sync: string[];
-  /** How many bytes a synchronous write takes at most. */
+  /** The most bytes of one synchronous write. */
   mostSync: number;
-  /** The next synchronous write fails so. */
+  /** The error of the next synchronous write. */
   failSync: string | undefined;
-  /** The next close fails so. */
+  /** The error of the next close. */
   failClose: string | undefined;
-  /** How often the file was looked at. */
+  /** How often the file was checked. */
   looked: number;
   readonly closed: number[];
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { Gap } from '../../protocol/event.js';
+import type { Gap } from '../../../protocol/event.js';
 import {
   type LineFields,
   parseLine,
@@ -7,26 +7,26 @@ import {
   readFrame,
   readGap,
   writeEventLine,
-} from '../../protocol/event-line.js';
-import { feeds } from '../../protocol/feed.js';
-import type { AnyFrame } from '../../protocol/frame.js';
-import { type Replayed, ReplayedFrame, type ReplayedGap } from '../items/replayed.js';
-import { writeFrame } from './write-frame.js';
+} from '../../../protocol/event-line.js';
+import { feeds } from '../../../protocol/feed.js';
+import type { AnyFrame } from '../../../protocol/frame.js';
+import { type Replayed, ReplayedFrame, type ReplayedGap } from '../../items/replayed.js';
+import { writeFrame } from '../write-frame.js';
 
-/** Makes the line of a frame, newline included. */
+/** Returns the line of a frame, with a newline. */
 export const frameLine = (frame: AnyFrame): string => `${writeFrame(frame)}\n`;
 
-/** Makes the line of a gap, newline included: its own fields alone. */
+/** Returns the line of a gap, with a newline. It contains only the fields of a gap. */
 export const gapLine = ({ type, from, to, durationMs, failure }: Gap): string =>
   `${writeEventLine({ type, from, to, durationMs, failure })}\n`;
 
 /**
  * Reads a line.
  *
- * @param line - its bytes; what is made of them holds bytes of its own
- * @param offset - the byte of the recording right behind it
- * @returns `undefined` for a line of another type, which a recording may hold
- * @throws TypeError that says what is wrong, and never shows the payload
+ * @param line - the bytes of the line, which are copied
+ * @param offset - the offset in the recording after the line
+ * @returns `undefined` for a line of another type, which a recording may contain
+ * @throws TypeError that explains the problem without showing the payload
  */
 export const readLine = (line: Buffer, offset: number): Replayed | undefined => {
   const fields = objectIn(line);
@@ -41,7 +41,7 @@ export const readLine = (line: Buffer, offset: number): Replayed | undefined => 
   }
 };
 
-/** When a line was written, as far as it says so, in epoch ms. */
+/** Returns when a line was written, in epoch ms; `undefined` if the line contains no time. */
 export const timeIn = (line: Buffer): number | undefined => {
   const { receivedAt, to, at } = objectIn(line);
   return [receivedAt, to, at].find(isNumber);
@@ -53,10 +53,10 @@ const types = [
 ];
 const starts = types.map((type) => `{"type":"${type}"`);
 
-/** How many bytes of a file {@link isRecordingStart} wants to see. */
+/** The number of bytes that {@link isRecordingStart} needs. */
 export const startBytes = Math.max(...starts.map(({ length }) => length));
 
-/** Tells whether a file may be a recording by how it begins; it may have been torn in its very first line. */
+/** Returns whether a file with this start may be a recording. A crash may have torn its first line. */
 export const isRecordingStart = (start: string): boolean =>
   starts.some((known) => start.startsWith(known) || known.startsWith(start));
 

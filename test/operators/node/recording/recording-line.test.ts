@@ -1,10 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from '@jest/globals';
-import { eventRecord, frameRecord } from '../../../src/cli/output/format.js';
-import { Frame, ReplayedFrame, TradeFeedError } from '../../../src/index.js';
-import { frameLine, gapLine, isRecordingStart, readLine, timeIn } from '../../../src/operators/node/recording-line.js';
-import { essence, frameAt, gapBetween, sequences } from './support/recorded.js';
-import { cases } from '../../support/cases.js';
+import { jsonFormat } from '../../../../src/cli/output/format.js';
+import { Frame, ReplayedFrame, TradeFeedError } from '../../../../src/index.js';
+import {
+  frameLine,
+  gapLine,
+  isRecordingStart,
+  readLine,
+  timeIn,
+} from '../../../../src/operators/node/recording/recording-line.js';
+import { essence, frameAt, gapBetween, sequences } from '../support/recorded.js';
+import { cases } from '../../../support/cases.js';
 
 const read = (text: string) => readLine(Buffer.from(text), 7);
 
@@ -26,8 +32,7 @@ describe('a line', () => {
     fc.assert(
       fc.property(sequences, (events) => {
         for (const event of events) {
-          if (event.type === 'frame') expect(frameLine(event)).toBe(`${frameRecord(event)}\n`);
-          else expect(gapLine(event)).toBe(`${eventRecord(event)}\n`);
+          expect(event.type === 'frame' ? frameLine(event) : gapLine(event)).toBe(jsonFormat(event));
         }
       }),
       { numRuns: cases(100) },
