@@ -10,7 +10,9 @@ export const operators = {
     { code: 'inOrder.size > 0', why: 'Without an oldest entry its time counts as now, which has not expired.' },
     { code: 'if (at > now) now = at', why: 'Assigning the same time changes nothing.' },
   ],
-  'decode/io-ts-guard/compiled-guard.ts': [{ code: '} catch {', why: 'Without the `return` the result is `undefined` as well.' }],
+  'decode/io-ts-guard/compiled-guard.ts': [
+    { code: '} catch {', why: 'Without the `return` the result is `undefined` as well.' },
+  ],
   'decode/io-ts-guard/io-ts-check.ts': [
     { code: 'context.at(-1)?.type', why: 'A context of io-ts has at least its root. The check is for the type.' },
   ],
