@@ -97,11 +97,12 @@ describe('readFailure', () => {
     expect(copyFailure(readFailure(fields), { advice: 'Stop.' }).message).toBe('Something else. Stop.');
   });
 
-  it('reads summary and detail out of the message', () => {
-    expect(readFailure(written(before))).toMatchObject({ summary: before.summary, detail: 'HTTP 503' });
-    expect(readFailure(written(before.toPublic()))).toMatchObject({ summary: before.summary });
-    expect(readFailure(written(before.toPublic()))).not.toHaveProperty('detail');
-    const own = { ...before.toJSON(), meaning: undefined };
-    expect(readFailure(own)).toMatchObject({ summary: 'The service cannot issue tickets at the moment (HTTP 503).' });
+  it('reads the summary out of the message, with the detail and without the advice', () => {
+    expect(readFailure(written(before)).summary).toBe('The service cannot issue tickets at the moment (HTTP 503).');
+    expect(readFailure(written(before.toPublic())).summary).toBe(before.summary);
+    expect(readFailure(written(before))).not.toHaveProperty('detail');
+    expect(copyFailure(readFailure(written(before)), { advice: 'Stop.' }).message).toBe(
+      'The service cannot issue tickets at the moment (HTTP 503). Stop.',
+    );
   });
 });
