@@ -1,36 +1,55 @@
 import { type FailureCode, TradeFeedError } from '../../index.js';
 import { printable } from '../../protocol/printable.js';
 
-/** The advice for a failure, if the advice of the library names an option that has another name in the command. */
-const commandAdvice: Partial<Readonly<Record<FailureCode, string>>> = {
-  'invalid-api-key': 'Set TRADE_FEED_API_KEY to a valid key, or use --key-file.',
-  'untrusted-certificate':
-    'Use --ca FILE for the CA of a private service, or check which server answers at this address.',
-  'ticket-request-rejected': 'Check the base URL: it must be the address of the service itself.',
-  'invalid-ticket': 'Check the base URL: it must be the address of the service itself.',
-  'connection-replaced': 'Find the other client of the account. Reconnecting would close its connection.',
-  'invalid-options': 'See --help.',
-  'invalid-frame': 'Check whether a proxy changes the bytes.',
-  'client-too-slow': 'Give this process more CPU time.',
-  'retries-exhausted': 'Use a larger --retries.',
+/** The texts of the command for one failure code. */
+interface CommandTexts {
+  readonly summary?: string;
+  /** `false`: the detail names options of the library, and is not shown. */
+  readonly detail?: false;
+  readonly advice?: string;
+}
+
+const checkBaseUrl = 'Check the base URL: it must be the address of the service itself.';
+
+/** The texts for failures whose own texts name options of the library. */
+const commandTexts: Partial<Readonly<Record<FailureCode, CommandTexts>>> = {
+  'invalid-options': { summary: 'The settings are not valid.', advice: 'See --help.' },
+  'retries-exhausted': {
+    summary: 'The feed gave up after --retries reconnects without a stable connection.',
+    detail: false,
+    advice: 'Use a larger --retries.',
+  },
+  'invalid-api-key': { advice: 'Set TRADE_FEED_API_KEY to a valid key, or use --key-file.' },
+  'api-key-unavailable': { summary: 'The API key cannot be read.', advice: 'Check TRADE_FEED_API_KEY or --key-file.' },
+  'untrusted-certificate': {
+    advice: 'Use --ca FILE for the CA of a private service, or check which server answers at this address.',
+  },
+  'ticket-request-rejected': { advice: checkBaseUrl },
+  'ticket-endpoint-unreachable': {
+    advice: 'If this continues, check the network, the base URL and the proxy. The request is repeated with backoff.',
+  },
+  'invalid-ticket': { advice: checkBaseUrl },
+  'connection-replaced': {
+    advice: 'Find the other client of the account. Reconnecting would close its connection.',
+  },
+  'invalid-frame': {
+    summary: 'A frame violates the WebSocket protocol or is larger than 16 MiB.',
+    advice: 'Check whether a proxy changes the bytes.',
+  },
+  'client-too-slow': { advice: 'Give this process more CPU time.' },
 };
 
-/** Terms of the library in messages and advice, and the terms of the command. This is the only place that replaces text of a message. */
-const commandTerms: Readonly<Record<string, string>> = {
-  '`baseUrl`': 'the base URL',
-  '`maxFrameBytes`': '16 MiB',
-  'The options are': 'The settings are',
-  '`apiKey`': 'the API key',
-  '`maxAttempts`': '--retries',
-  'maxAttempts is': '--retries is',
-};
-
-const withCommandTerms = (text: string): string =>
-  Object.entries(commandTerms).reduce((replaced, [term, commandTerm]) => replaced.replaceAll(term, commandTerm), text);
+/** The names of options of the library for users of the command. */
+const settingNames: Readonly<Record<string, string>> = { baseUrl: 'the base URL', apiKey: 'the API key' };
 
 /** Describes a failure without the advice. */
-export const whatHappened = ({ message, advice }: TradeFeedError): string =>
-  printable(withCommandTerms(message.endsWith(advice) ? message.slice(0, -advice.length) : message).trim());
+export const whatHappened = ({ code, summary, detail, option }: TradeFeedError): string => {
+  const texts = commandTexts[code] ?? {};
+  const setting = option === undefined ? [] : [settingNames[option] ?? option];
+  const observed = texts.detail === false ? '' : [...setting, ...(detail === undefined ? [] : [detail])].join(' ');
+  const text = texts.summary ?? summary;
+  return printable(observed === '' ? text : `${text.replace(/\.$/, '')} (${observed}).`);
+};
 
 /** Describes a failure, the failure before it, and what to do. */
 export const failureWords = (failure: TradeFeedError): string => {
@@ -39,6 +58,6 @@ export const failureWords = (failure: TradeFeedError): string => {
   return [
     whatHappened(failure),
     ...(before && before.code !== code ? [`Before that: ${whatHappened(before)}`] : []),
-    commandAdvice[code] ?? withCommandTerms(advice),
+    commandTexts[code]?.advice ?? advice,
   ].join(' ');
 };

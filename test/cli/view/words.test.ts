@@ -62,7 +62,7 @@ describe('failureWords', () => {
       cause: forbidden,
     });
     expect(failureWords(exhausted)).toBe(
-      'The feed gave up after --retries reconnects without a stable connection (--retries is 2). ' +
+      'The feed gave up after --retries reconnects without a stable connection. ' +
         'Before that: The account is inactive or is not entitled to the stream (HTTP 403). Use a larger --retries.',
     );
   });
