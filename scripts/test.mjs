@@ -38,8 +38,8 @@ const jest = async (id, args, settings) => {
 };
 
 /** The test suite without coverage. It fails when jest fails, even if no test failed. */
-const plain = async (id, settings) => {
-  const result = await jest(id, [], settings);
+const plain = async (id, settings, args = []) => {
+  const result = await jest(id, args, settings);
   return result.ok === false && result.failed === 0 ? { ...result, failed: 1 } : result;
 };
 
@@ -58,7 +58,10 @@ const covered = async () => {
   return result.ok ? { ...result, passed: result.passed + 1, note } : { ...result, failed: 1, note };
 };
 
-const onNode = (version) => async () => plain(`node-${version}`, { bin: [installNode(version)] });
+const onNode =
+  (version, args = []) =>
+  async () =>
+    plain(`node-${version}`, { bin: [installNode(version)] }, args);
 
 // Scripts must not build again, because other checks are reading `dist`. They share the example app.
 const env = { RX_TRADE_FEED_IS_BUILT: '1', RX_TRADE_FEED_EXAMPLE_IN: join(temp, 'example') };
@@ -86,20 +89,24 @@ const shared = [
   ['imports', beside('depcruise . --config')],
   ['package', beside('node scripts/package.mjs')],
 ];
-const sharedInCi = [
+const nodeName = (version) => `node ${version.split('.')[0]}`;
+const [firstNode, ...otherNodes] = nodeVersions;
+// Beside each other: the apps use about one core, and so does jest with one worker. More would delay tests that measure time.
+const appsInCi = [
   ['debian', command('node scripts/install-debian.mjs')],
   ['peers', counted('node scripts/test-peers.mjs')],
   ['apps', counted('node scripts/test-apps.mjs --without example-app')],
   ['example', counted('node scripts/test-apps.mjs example-app --without speed')],
-  ...nodeVersions.map((version) => [`node ${version.split('.')[0]}`, onNode(version)]),
 ];
-// One at a time: they measure.
+const besideApps = [[nodeName(firstNode), onNode(firstNode, ['--maxWorkers=1'])]];
 const aloneInCi = [
+  ...otherNodes.map((version) => [nodeName(version), onNode(version)]),
+  // These measure.
   ['speed', counted('node scripts/test-apps.mjs speed')],
   ['bench', command('node --expose-gc bench/check/index.mjs')],
 ];
 
-const all = [build, ...shared, ...(options.ci ? [...sharedInCi, ...aloneInCi] : [])];
+const all = [build, ...shared, ...(options.ci ? [...appsInCi, ...besideApps, ...aloneInCi] : [])];
 const names = all.map(([name]) => name);
 const groups = { nodes: ['build', ...names.filter((name) => name.startsWith('node '))] };
 const only = options.only?.split(',').flatMap((name) => groups[name] ?? [name]) ?? names;
@@ -130,20 +137,16 @@ process.once('exit', () => {
   rmSync(temp, { recursive: true, force: true });
 });
 
-// Two lanes. The tests that need a program from Debian wait until it is installed.
-let debianInstalled;
-const waiting = [...shared, ...(options.ci ? sharedInCi : [])];
-const lane = async () => {
-  for (let next = waiting.shift(); next; next = waiting.shift()) {
-    if (/^(peers|apps|example)$/.test(next[0])) await debianInstalled;
-    const done = check(next);
-    if (next[0] === 'debian') debianInstalled = done;
-    await done;
-  }
+/** Runs checks one after the other. Several lanes can share a list. */
+const lane = async (checks) => {
+  for (let next = checks.shift(); next; next = checks.shift()) await check(next);
 };
 await check(build);
-await Promise.all([lane(), lane()]);
-if (options.ci) for (const each of aloneInCi) await check(each);
+await Promise.all([lane(shared), lane(shared)]);
+if (options.ci) {
+  await Promise.all([lane(appsInCi), lane(besideApps)]);
+  await lane(aloneInCi);
+}
 
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;
