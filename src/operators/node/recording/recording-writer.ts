@@ -107,7 +107,7 @@ export const createRecordingWriter = (
   const schedule = (): void => {
     if (isScheduled || inFlight !== undefined) return;
     isScheduled = true;
-    // One read of the socket contains many frames, so the write waits for all frames of this turn.
+    // One read of the socket contains many frames. The microtask runs after all of them, so that one write contains them all.
     queueMicrotask(() => orStop(writeWaiting));
   };
 
