@@ -72,7 +72,7 @@ const keyFromFile = async (file: string): Promise<string | (() => Promise<string
   }
 };
 
-// A file may be empty while it is being written. For a later ticket, the feed treats this error as an outage and retries.
+// A file may be empty while another program writes it. If this error happens for a later ticket, the feed retries with backoff.
 const readKey = async (file: string): Promise<string> => {
   const key = (await readFile(file, 'utf8')).replace(/[\r\n]+$/, '');
   if (/^[\x21-\x7e]+$/.test(key)) return key;

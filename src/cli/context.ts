@@ -20,7 +20,7 @@ export type Output = Writable & {
 
 /** The signals that ask the command to end, with the exit codes that shells expect. */
 export const interrupts = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
-/** Names one of those signals. */
+/** The name of one of these signals. */
 export type Interrupt = keyof typeof interrupts;
 
 /** Creates the context of a real process. */

@@ -60,8 +60,8 @@ export const serveExitCodeMeanings: Readonly<Record<number, string>> = {
 };
 
 /**
- * The exit code of each failure. After most failures the feed reconnects, and only `retries-exhausted` ends the command. Their rows apply to a
- * policy that stops at them.
+ * The exit code of each failure. After most failures the feed reconnects, and only `retries-exhausted` ends the command. The rows of these
+ * failures apply only if the backoff policy stops at one.
  */
 export const exitCodes: Readonly<Record<ServiceFailureCode, ExitCode> & Partial<Record<FailureCode, ExitCode>>> = {
   'invalid-options': ExitCode.usage,

@@ -17,7 +17,7 @@ import { failureWords } from './view/failure-words.js';
  * @returns the exit code; an error is printed on stderr
  */
 export const run = async (args: readonly string[], context: CliContext): Promise<number> => {
-  // Without a listener, an output whose reader has exited would crash the process. `endings$` handles the error.
+  // Without a listener, the `error` event of an output whose reader has exited would crash the process. `endings$` handles the error of stdout.
   for (const output of [context.stdout, context.stderr]) output.on('error', noop);
   try {
     return await start(parse(args), context);

@@ -23,10 +23,10 @@ export interface ConflateOptions {
 }
 
 /**
- * Emits the newest value of each key once per period, with the number of values that it replaces.
+ * Emits the newest value of each key once per period, with the number of values of the key in that period.
  *
- * Conflation as in market data: a consumer of the latest state receives at most one value per key and period, and no value waits longer than
- * a period. Each value counts in exactly one {@link Conflated}. The first period begins with the subscription. At the end of a period, the keys are
+ * Conflation as in market data: a consumer of the latest state receives at most one value per key and period. No value waits longer than a
+ * period. Each value counts in exactly one {@link Conflated}. The first period begins with the subscription. At the end of a period, the keys are
  * emitted in the order in which they first arrived; a period without values emits nothing.
  *
  * Lifecycle events such as `gap` keep their place: waiting values are emitted before them. A watermark waits with the values before it.
@@ -140,7 +140,7 @@ const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E,
   };
 };
 
-/** The newest value of a key. */
+/** The newest value of a key, and the number of values of the key in this period. */
 interface Waiting<T> {
   held: Held<T>;
   count: number;

@@ -4,7 +4,7 @@ import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { afterEvent, afterItem, noOutages, type Outages } from '../protocol/outage.js';
 import { frameOf, isLifecycle, timeOf } from './items/item.js';
 
-/** The first attempt is in progress: this operator has seen no connection. */
+/** The first attempt is in progress: no connection has been open since the subscription. */
 export interface ConnectingStatus {
   readonly state: 'connecting';
   /** When the attempt began, in epoch ms. For an attempt that had begun before the subscription: the time of its first event here. */
@@ -49,7 +49,8 @@ export type ConnectionStatus = ConnectingStatus | LiveStatus | ReconnectingStatu
  * Emits the status of the connection: `connecting`, `live`, `reconnecting` with the time of the next attempt, or `stopped`.
  *
  * Emits each status once, when it begins. Errors with the failure that stopped the feed, after the status `stopped`. Completes with the
- * source. With a `retry` before this operator, `reconnecting` follows `stopped`. Memory: the current status.
+ * source. With a `retry` before this operator, `reconnecting` follows `stopped`, or `connecting` if no connection was open before.
+ * Memory: the current status.
  *
  * The status depends on the events since the subscription. A late subscriber of a shared feed receives no status before the next event or frame,
  * which can take long on a quiet feed. In an outage, the first status is `connecting` or `reconnecting`, with a `since` that is too late. So
@@ -140,7 +141,7 @@ const attempting = (
       return status.nextAttemptAt === undefined ? status : { ...status, nextAttemptAt: undefined };
     case 'live':
     case 'stopped': {
-      // The feed has a new subscription. Before that it was open, or the first attempt stopped it.
+      // The feed was subscribed to again. Without an outage, no connection has been open: the first attempt stopped the feed.
       if (current === undefined) return status.state === 'live' ? status : { state: 'connecting', since: at };
       return { state: 'reconnecting', since: current.from, nextAttemptAt: undefined, attempt: 1, failure };
     }

@@ -33,7 +33,7 @@ export interface DecodeOptions {
  * Completes and errors with the source. Also errors when a function in the codec or `onInvalid` throws, and with `invalid-options` when the schema
  * is asynchronous. Memory: none.
  *
- * For an io-ts codec that returns valid documents unchanged, the first frame compiles a guard, and only frames that the guard refuses are decoded.
+ * If an io-ts codec returns valid documents unchanged, the first frame compiles a guard. Then only frames that the guard refuses are decoded.
  * Where code generation is disallowed, and with `compile: false`, the codec's `is` replaces the compiled guard.
  *
  * ```ts

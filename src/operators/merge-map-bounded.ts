@@ -22,10 +22,11 @@ export interface MergeMapBoundedOptions<T = unknown> extends BoundOptions<T> {
  * Maps each value to an inner Observable, as `mergeMap` does, and limits how many values wait.
  *
  * The operator never blocks the source. So the socket is always read, even if the work is slow, and the service does not close with `1013`. While
- * `concurrency` inner Observables are active, further values wait in order; beyond `capacity` or `capacityBytes` they are dropped.
+ * `concurrency` inner Observables are active, further values wait in order. Beyond `capacity` or `capacityBytes`, `overflow` decides: by
+ * default, the oldest waiting values are dropped.
  *
  * Emits the values of the inner Observables. Completes when the source, all waiting values and all inner Observables are done. Errors at once
- * with the source, an inner Observable, `project` or `onDrop`, and with an {@link OverflowError} when `overflow` is `error`.
+ * with the source, an inner Observable, `project`, `bytesOf` or `onDrop`, and with an {@link OverflowError} when `overflow` is `error`.
  *
  * `onDrop` is called once each time the queue overflows, when at most half of the bounds is in use again. During a long overflow, it is called at most
  * once a second. Values that wait at an error or when the consumer unsubscribes are reported as dropped, too, with the reason `ended`. So the

@@ -12,9 +12,9 @@ export interface ShareFeedOptions {
 /**
  * Shares one connection among all subscribers: an account can have only one live connection (contract, section 3.2).
  *
- * The first subscriber opens the connection. A later subscriber receives the values from then on. The connection is closed `lingerMs` after the
- * last subscriber unsubscribed, unless another one subscribes before. Emits, completes and errors with the source, for all subscribers. A subscriber
- * after that starts a new attempt, with a new ticket. Memory: the subscribers.
+ * The first subscriber opens the connection. A later subscriber receives the values that follow its subscription. The connection is closed
+ * `lingerMs` after the last subscriber unsubscribed, unless another one subscribes before. Emits, completes and errors with the source, for all
+ * subscribers. A subscriber after that starts a new attempt, with a new ticket. Memory: the subscribers.
  *
  * Share one Observable: each call of `shareFeed` creates a separate connection.
  *

@@ -8,7 +8,8 @@ import { Ring } from './bounded/ring.js';
  * Converts an Observable to an `AsyncIterable` for `for await`, and limits how many values wait for the loop.
  *
  * Each loop has a separate subscription. It begins when the loop requests the first value, and ends when the loop ends by `break`, `return` or an
- * exception. Values that arrive while the loop is busy wait in order; beyond `capacity` or `capacityBytes` they are dropped.
+ * exception. Values that arrive while the loop is busy wait in order. Beyond `capacity` or `capacityBytes`, `overflow` decides: by default, the
+ * oldest waiting values are dropped.
  *
  * After the waiting values, the loop ends when the source completes, and throws when the source errors. It also throws an {@link OverflowError} with
  * `overflow: 'error'`, and the error of `onDrop`.

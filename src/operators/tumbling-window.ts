@@ -25,8 +25,9 @@ export interface TumblingWindowOptions extends TimeWindowOptions {
  *
  * The clock moves the time. If the source sends a {@link Watermark}, only watermarks move the time; in a recording, its events do.
  *
- * A window that overlaps an outage has `complete: false` and the `gaps`. `complete` is also `false` if the window began before the feed opened, dropped
- * items, or ended early. More than 10 000 empty windows that end at once (the clock jumped, or a recorded time is wrong) are emitted as one, with
+ * A window that overlaps an outage has `complete: false` and the `gaps`. `complete` is also `false` if the window began before the feed opened,
+ * dropped items, contains a late item of an earlier window, or ended early.
+ * More than 10 000 empty windows can end at once if the clock jumped, or if a recorded time is wrong. They are emitted as one, with
  * `complete: false`, from the start of the first to the end of the last.
  * When the source completes or errors, the open window is emitted first.
  *

@@ -23,7 +23,7 @@ export const valueOption = (flags: string, { read, allowed }: ValueType, help: s
   });
 };
 
-/** Any text but an empty one. */
+/** Any text that is not empty. */
 export const anyText: ValueType = { read: (text) => text || undefined, allowed: 'followed by a value' };
 
 /** One of the words. */

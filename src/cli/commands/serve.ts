@@ -19,7 +19,7 @@ import { logLine } from '../view/views.js';
  * Runs a local service until it is interrupted.
  *
  * @returns the exit code
- * @throws CliError when the port, the certificate or the source cannot be used
+ * @throws CliError when the port, the certificate or the source cannot be used; RecordingError when the recording cannot be read
  */
 export const serve = async (
   { options }: ServeCommand,

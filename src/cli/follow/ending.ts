@@ -6,7 +6,7 @@ import type { Ended, Ending } from './event.js';
 import type { Bounds, Step } from './follow.js';
 import type { Tally } from './tally.js';
 
-/** Emits when a signal arrives, or when stdout breaks because its reader has exited or cannot be written to. */
+/** Emits when a signal arrives, when the reader of stdout exits, or when a write to stdout fails. */
 export const endings$ = ({ interrupt$, stdout }: Pick<CliContext, 'interrupt$' | 'stdout'>): Observable<Ending> =>
   merge(interrupt$.pipe(map((signal) => ({ kind: 'interrupted' as const, signal }))), brokenOutput$(stdout));
 

@@ -10,7 +10,7 @@ export type Ending =
   | { readonly kind: 'output-closed' }
   | { readonly kind: 'failed'; readonly error: unknown };
 
-/** Marks that time has passed. */
+/** Updates the time between other events. Emitted at intervals. */
 export interface Tick {
   readonly type: 'tick';
   readonly at: number;

@@ -15,7 +15,7 @@ export interface Tally {
   readonly gaps: number;
   /** The total duration of all gaps that have ended, in ms. */
   readonly lostMs: number;
-  /** When the connection was lost; `undefined` while there is one. */
+  /** When the connection was lost; `undefined` while a connection is open, and before the first one. */
   readonly lostAt: number | undefined;
   /** The number of reconnects, by the failure before them. */
   readonly reconnects: Readonly<Partial<Record<FailureCode, number>>>;
@@ -42,7 +42,7 @@ export interface Sample {
 /** Frames and bytes per second. */
 export type Rate = Pick<Sample, 'frames' | 'bytes'>;
 
-/** The number of events of one reconnect. */
+/** The number of stored events: as many as one reconnect has. */
 const logLength = 6;
 const sampleCount = 40;
 /** The number of ticks for the current rate. */

@@ -23,7 +23,7 @@ export const plainFormat: Format = (event) => {
   return event.isBinary ? base64Line(event) : Buffer.concat([event.data, newline]);
 };
 
-/** Formats frames for a terminal, which a payload must not control. */
+/** Formats frames for a terminal. Control characters are replaced, so that a payload cannot control the terminal. */
 export const terminalFormat: Format = (event) => {
   if (event.type !== 'frame') return undefined;
   return event.isBinary ? base64Line(event) : `${printable(event.text())}\n`;
@@ -31,7 +31,10 @@ export const terminalFormat: Format = (event) => {
 
 const base64Line = ({ data }: Frame): string => `${data.toString('base64')}\n`;
 
-/** Formats all events but ticks as JSON, for a pipe or a file. The line of a frame or a gap equals its line in a recording. */
+/**
+ * Formats frames, lifecycle events and the failure that stopped the feed as JSON, for a pipe or a file. The line of a frame or a gap equals its
+ * line in a recording.
+ */
 export const jsonFormat: Format = (event) => {
   if (event.type === 'frame') return `${writeFrame(event)}\n`;
   if (event.type === 'tick') return undefined;
@@ -49,10 +52,10 @@ const terminalControls = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u2
 
 const escapeCharacter = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** Returns the JSON in the place of lines that were dropped because the reader was too slow. */
+/** Returns the JSON line that replaces lines dropped because the reader was too slow. */
 export const droppedRecord = (lines: number): string => JSON.stringify({ type: 'dropped', at: Date.now(), lines });
 
-/** Returns the JSON of the failure that stopped the feed: the last line. */
+/** Returns the last line: the JSON of the failure that stopped the feed. */
 const stoppedRecord = (error: unknown): string =>
   JSON.stringify({
     type: 'stopped',

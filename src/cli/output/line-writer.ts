@@ -8,7 +8,7 @@ export interface LineWriter {
   /** The number of lines that were dropped because the stream was too slow. */
   readonly dropped: number;
   /**
-   * Resolves when all lines are written or the stream is broken. When the time is over first, the remaining lines are dropped.
+   * Resolves when all lines are written or the stream is broken. If the time is over before, the remaining lines are dropped.
    *
    * @param withinMs - how long to wait @defaultValue without limit
    */

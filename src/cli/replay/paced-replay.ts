@@ -19,7 +19,7 @@ const maxWaitingBytes = 1024 * 1024;
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * Replays a recording at most as fast as its output accepts it. When too many bytes wait, the operator unsubscribes from the replay, and later
+ * Replays a recording, but never faster than the output accepts it. When too many bytes wait, the operator unsubscribes from the replay, and later
  * continues from its offset. The recorded intervals are kept across the pause, unless the output was slower.
  *
  * @param write - writes an event to the output

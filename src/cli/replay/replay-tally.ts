@@ -57,7 +57,7 @@ export const replayProgressWords = ({ frames, gaps, to, offset, totalBytes }: Re
 
 /**
  * Returns the summary of a replay, with the offset from which another replay can continue. If the reader of stdout has exited, the offset is
- * unknown, because the reader may not have read all that stdout accepted.
+ * unknown, because the reader may not have read all data that stdout accepted.
  */
 export const replaySummary = (tally: ReplayTally, { kind }: Pick<Ending, 'kind'>): string => {
   const { frames, bytes: total, gaps, from, to, offset } = tally;

@@ -9,10 +9,10 @@ import { localError } from '../cli-error.js';
 export interface LineSourceOptions {
   /** A file, or `-` for stdin. */
   readonly source: string;
-  /** Payloads per second. By default, lines of a pipe are sent as they arrive, and lines of a file at the default rate of the service. */
+  /** Payloads per second. By default, the lines of a pipe are sent as they arrive, and the lines of a file at 20 per second. */
   readonly rate: number | undefined;
   readonly stdin: Readable;
-  /** Emits when a client has connected. A file waits for this. */
+  /** Emits when a client has connected. A file, and any source with a rate, waits for this. */
   readonly firstClient$: Observable<unknown>;
 }
 
@@ -94,7 +94,7 @@ const payloadsIn = (lines: string): readonly string[] =>
     .map((line) => line.replace(/\r$/, ''))
     .filter((line) => line !== '');
 
-/** After a delay, at most this much time is caught up, in ms. More would send many values at once. */
+/** The maximum time that is caught up after a delay, in ms. A larger value would send many payloads at once. */
 const maxCatchUpMs = 100;
 
 /**

@@ -28,7 +28,7 @@ const searchedBytes = 16 * 1024 * 1024;
 /**
  * Opens a recording to serve.
  *
- * @throws RecordingError when it cannot be read
+ * @throws RecordingError when the recording cannot be read; CliError when it contains no frame
  */
 export const openRecordingSource = async ({
   file,
@@ -57,7 +57,7 @@ export const openRecordingSource = async ({
 interface FoundFeeds {
   /** In the order of their first frames. */
   readonly feeds: readonly Feed[];
-  /** Whether the whole recording was searched. */
+  /** Whether the search ended before the limit of `searchedBytes`: at the end of the recording, or when both feeds were found. */
   readonly isWhole: boolean;
 }
 

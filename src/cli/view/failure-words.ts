@@ -11,7 +11,7 @@ interface CommandTexts {
 
 const checkBaseUrl = 'Check the base URL: it must be the address of the service itself.';
 
-/** The texts for failures whose own texts name options of the library. */
+/** Replacements for texts of the library that name options of the library, or that do not help a user of the command. */
 const commandTexts: Partial<Readonly<Record<FailureCode, CommandTexts>>> = {
   'invalid-options': { summary: 'The settings are not valid.', advice: 'See --help.' },
   'retries-exhausted': {

@@ -1,4 +1,4 @@
-/** The styles of a terminal that are used here, with their SGR codes (ECMA-48, 8.3.117). */
+/** The styles of a span, with their SGR codes (ECMA-48, 8.3.117). */
 const codes = { plain: '', bold: '1', dim: '2', red: '31', green: '32', yellow: '33', cyan: '36' } as const;
 type Style = keyof typeof codes;
 

@@ -2,7 +2,7 @@ import type { Output } from '../context.js';
 
 const esc = '\x1b[';
 
-/** Draws whole pictures on a terminal, each over the previous one. */
+/** Draws full screens on a terminal, each over the previous one. */
 export interface Screen {
   /** Draws lines from the top, in one write and without clearing the screen first, which would flicker. */
   draw(lines: readonly string[]): void;
@@ -34,7 +34,7 @@ export interface PinnedLine {
 
 const [saveCursor, restoreCursor] = ['\x1b7', '\x1b8'];
 const eraseLine = `${esc}2K`;
-/** A terminal prints `^C` at the cursor after Ctrl-C. */
+/** Erases the `^C` that a terminal prints at the cursor after Ctrl-C. */
 const eraseControlC = `\r${esc}K`;
 
 /**

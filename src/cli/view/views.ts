@@ -71,10 +71,10 @@ export const statusView = (context: CliContext, more: () => string = () => ''): 
   };
 };
 
-/** A wider panel is difficult to read, in columns. */
+/** The maximum width of the panel, in columns. A wider panel is difficult to read. */
 const maxPanelColumns = 100;
 
-/** Shows the panel of `demo` on stdout. Updates it at each tick, and immediately for an event that is not a frame. */
+/** Shows the panel of `demo` on stdout. Updates it at each tick, for the first frame, and for each event that is not a frame. */
 export const panelView = (context: CliContext, content: Pick<PanelContent, 'service' | 'next'>): View => {
   const { stdout } = context;
   const terminal = screen(stdout);

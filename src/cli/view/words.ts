@@ -60,7 +60,7 @@ export const statusLine = (tally: Tally): Line => {
 export const gapWords = ({ gaps, lostMs }: Tally): string =>
   gaps === 0 ? 'none' : `${count(gaps)}, ${duration(lostMs)} without frames`;
 
-/** Describes how often the feed reconnected and why: `none`, `3: 2 connection-lost, 1 capacity-full`. */
+/** Describes how often the feed reconnected, and after which failures: `none`, `3: 2 connection-lost, 1 capacity-full`. */
 export const reconnectCauses = (tally: Tally): string => {
   const total = reconnectCount(tally);
   const causes = Object.entries(tally.reconnects);

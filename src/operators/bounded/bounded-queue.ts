@@ -8,7 +8,7 @@ import { OverflowError } from './overflow-error.js';
 import { Ring } from './ring.js';
 
 /**
- * Holds the values of one subscription that wait for the consumer, within bounds, and reports dropped values.
+ * Stores the values of one subscription that wait for the consumer, within bounds, and reports dropped values.
  *
  * Each step takes constant time (amortized).
  */
@@ -64,8 +64,8 @@ export class BoundedQueue<T> {
   }
 
   /**
-   * Reports drops when the queue is at most half full again. An overflow lasts until then; otherwise a queue that stays near its bounds would
-   * report many.
+   * Reports drops when the queue is at most half full again. An overflow lasts until then. If it ended earlier, a queue that stays near its
+   * bounds would report many overflows.
    *
    * @throws the error of `onDrop`
    */

@@ -5,7 +5,7 @@ import type { SourceError } from '../items/item.js';
 
 /** A consumer that requests each value. */
 export interface Taker<T> {
-  /** Whether it has requested a value that it has not received. */
+  /** Whether the consumer has requested a value that it has not received. */
   readonly wants: boolean;
   next(value: T): void;
   /** Called once, at the first request after the last value. `failure` has the error of the source, the bounds or `onDrop`. */
@@ -68,7 +68,7 @@ export class BoundedReader<T> {
     if (this.#state !== 'reading') return;
     if (this.#isDirect()) {
       this.#taker.next(value);
-      // Values that arrived during `next`, before the consumer requested more.
+      // The source may emit during `next`, before the consumer requests another value. These values are in the queue.
       if (this.#queue.size > 0) this.pull();
       return;
     }

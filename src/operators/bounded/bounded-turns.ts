@@ -4,7 +4,7 @@ import type { Bounds } from './bounds.js';
 
 /** Starts a limited number of one subscription's values at a time. The other values wait in a bounded queue. */
 export class BoundedTurns<T> {
-  /** Emits each value when its turn begins. Completes when the last turn has begun; errors at once with the source. */
+  /** Emits each value when its turn begins. Completes when the last turn has begun. Errors at once with the source, the bounds or `onDrop`. */
   readonly values$: Observable<T>;
   readonly #concurrency: number;
   readonly #queue: BoundedQueue<T>;
@@ -67,7 +67,7 @@ export class BoundedTurns<T> {
     this.#values?.next(value);
   }
 
-  // One loop, even if turns end synchronously while they begin.
+  // A turn may end synchronously in `#begin` and call this method again. The outer loop then begins the next turn, without recursion.
   #beginTurns(): void {
     if (this.#isBeginningTurns || this.#queue.hasEnded) return;
     this.#isBeginningTurns = true;

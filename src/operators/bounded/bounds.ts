@@ -11,8 +11,9 @@ export interface BoundOptions<T = unknown> {
   /** The maximum number of waiting values, 1 or more. @defaultValue 10 000 */
   readonly capacity?: number | undefined;
   /**
-   * The maximum size of all waiting values in bytes, above 0. After the event-loop turn in which a value arrived, other bytes in its buffer
-   * count, too. A single value larger than this is dropped, and no other value is dropped for it.
+   * The maximum size of all waiting values in bytes, above 0. If a value keeps a larger buffer alive, the other bytes of that buffer count, too.
+   * A value that uses less than 3/4 of its buffer is copied after its event-loop turn, to release that buffer.
+   * A single value larger than `capacityBytes` is dropped, or causes the error. No other value is dropped for it.
    *
    * @defaultValue 64 MiB
    */

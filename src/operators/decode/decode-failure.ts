@@ -4,7 +4,7 @@ import type { Frame } from '../../protocol/frame.js';
 
 /** One problem of a payload. */
 export interface DecodeIssue {
-  /** Where in the document: a JSON Pointer (RFC 6901) such as `/transactions/3/to`, shortened to 200 characters; empty for the whole document. */
+  /** Where in the document: a JSON Pointer (RFC 6901) such as `/transactions/3/to`, shortened to 200 characters; empty for the document itself. */
   readonly path: string;
   /** The codec's message, shortened to 200 characters. */
   readonly message: string;
@@ -51,7 +51,7 @@ export class DecodeError extends Error {
       `${summaryOf(failure)} Correct the codec, or set \`onInvalid\` to 'drop' or to a function: then the stream continues after such a frame.`,
     );
     this.failure = failure;
-    // Reads the stack now: an unread stack keeps every object alive that was on it.
+    // V8 formats the stack when it is first read. Until then, the error keeps the functions and objects of the call stack alive.
     this.stack = String(this.stack);
   }
 }
@@ -69,7 +69,7 @@ export const decodeFailure = (frame: Frame, issues: readonly DecodeIssue[]): Dec
   connection: frame.connection,
   receivedAt: frame.receivedAt,
   bytes: frame.data.byteLength,
-  // Keys are part of the payload, so a path can be as long as the payload.
+  // A path contains keys of the payload, so it can be as long as the payload.
   issues: issues
     .slice(0, maxIssues)
     .map(({ path, message }) => ({ path: shortened(path), message: shortened(message) })),

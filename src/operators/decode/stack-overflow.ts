@@ -8,8 +8,8 @@ const maxValues = 10_000;
 /**
  * Wraps a check, so that it refuses a document whose depth or size makes the codec run out of stack.
  *
- * Throws all other errors: they come from functions of the user. Also throws a stack overflow on a small document: there a function of the
- * user recurses without end.
+ * Throws all other errors: they come from functions of the user. Also throws the stack overflow of a small document, because its cause is
+ * an endless recursion in a function of the user.
  */
 export const refusingOverflows =
   <A>(check: Check<A>): Check<A> =>
@@ -23,7 +23,7 @@ export const refusingOverflows =
     }
   };
 
-// Some libraries print the refused value, and recurse into it.
+// Collecting the issues may also overflow the stack: some libraries print the refused value recursively.
 const issuesOf = (read: () => readonly DecodeIssue[], document: unknown): readonly DecodeIssue[] => {
   try {
     return read();
@@ -45,7 +45,8 @@ export const isStackOverflow = (error: unknown): boolean => {
   return fields.name === name && fields.message === message;
 };
 
-// V8 and JavaScriptCore throw a RangeError, which has other causes, too; SpiderMonkey throws an InternalError. So this provokes one, to compare.
+// V8 and JavaScriptCore throw a RangeError, which has other causes, too; SpiderMonkey throws an InternalError. So the function causes a
+// stack overflow, to compare.
 const stackOverflow = (): Error => {
   const recurse = (): number => recurse() + 1;
   try {

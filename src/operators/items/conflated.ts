@@ -14,7 +14,7 @@ export class Conflated<T, K> {
   readonly key: K;
   /** The newest value of the key. */
   readonly value: T;
-  /** How many values of the key came in the period, the newest included. */
+  /** The number of values of the key in the period, including the newest. */
   readonly count: number;
 
   constructor(key: K, value: T, count: number) {

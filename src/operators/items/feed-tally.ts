@@ -22,7 +22,7 @@ export interface FeedStats {
   readonly totalBytes: number;
   /** Outages that began or ended since the subscription. */
   readonly gaps: number;
-  /** How long these outages lasted, in ms, in full. An outage that is not over counts up to the known time. */
+  /** How long these outages lasted, in ms, in full. An outage that is not over counts up to the last watermark, or to now if there is none. */
   readonly lostMs: number;
   /** Reconnects since the subscription, by the code of the failure before each. */
   readonly reconnects: Readonly<Partial<Record<FailureCode, number>>>;
@@ -75,7 +75,7 @@ export class FeedTally {
     const bytes = this.#bytes;
     const seconds = (now - from) / 1_000;
     const { current, unconfirmed } = this.#outages;
-    // While the connection to a relay is down, the status of the feed is unknown.
+    // While the connection to a relay is down, the status of the feed is unknown, so no outage is counted.
     const outage = current && !isOfRelay(current) ? current : undefined;
     const openFrom = unconfirmed?.from ?? outage?.from;
     this.#totalFrames += frames;

@@ -79,7 +79,7 @@ export const frameOf = (value: unknown): Frame | undefined => {
   return isEither(value) && value._tag === 'Right' ? frameOf(value.right) : undefined;
 };
 
-/** Returns whether a value comes from a recording. */
+/** Returns whether a value is from a recording. */
 export const isReplayed = (value: unknown): boolean =>
   frameOf(value) instanceof ReplayedFrame || (isLifecycle(value) && 'offset' in value);
 

@@ -3,9 +3,9 @@ import { isSparse, slackOf, viewOf, withOwnBytes } from './own-bytes.js';
 /** A value in a {@link Holding}. */
 export interface Held<T> {
   value: T;
-  /** How many bytes the buffer keeps alive in addition to those of the value; 0 until the value is settled. */
+  /** How many bytes the value keeps alive in addition to its own: the rest of its buffer. 0 while the value is fresh. */
   slack: number;
-  /** Whether the value is held and not settled. */
+  /** Whether the value is held and waits for its copy at the end of the turn. */
   isFresh: boolean;
 }
 
@@ -15,15 +15,16 @@ const mostUnsettledBytes = 4 * 1024 * 1024;
 /** Released values are removed from the list when there are this many more of them than held values. */
 const mostReleased = 1_000;
 
-// In Node this runs after the consumer's synchronous code, its promises and `process.nextTick`. A value that the consumer takes until then is not
-// copied. A browser has no `setImmediate`.
+// In Node the task runs after the consumer's synchronous code, its promises and `process.nextTick`. A value that the consumer takes before is not
+// copied. A browser has no `setImmediate`, so it uses a microtask.
 const { setImmediate: afterTurn = queueMicrotask } = globalThis as { setImmediate?: (task: () => void) => unknown };
 
 /**
  * Holds values that are released one by one, in any order. They keep at most 4/3 of their bytes alive.
  *
  * A frame is a view of the buffer that it was read into, and keeps all of that buffer alive. A frame that is still held after its event-loop
- * turn is copied into a buffer of exactly its size, unless it uses at least 3/4 of its read buffer. Each copy has a separate buffer, so another
+ * turn is copied into a buffer of exactly its size. A frame that uses at least 3/4 of its read buffer is not copied.
+ * Each copy has a separate buffer, so another
  * operator that holds the same frame changes nothing. A frame that is released within its turn is not copied.
  */
 export class Holding<T> {
@@ -34,7 +35,7 @@ export class Holding<T> {
   #isScheduled = false;
   #slack = 0;
 
-  /** How many bytes the settled values keep alive in addition to their own. Read buffers of this turn are alive anyway. */
+  /** How many bytes the values keep alive in addition to their own. Fresh values do not count: the read buffers of this turn are alive anyway. */
   get slack(): number {
     return this.#slack;
   }

@@ -29,8 +29,8 @@ export const withOwnBytes = <T>(value: T): T => {
   return value;
 };
 
-// The copy of a Buffer is a Buffer. This file does not name that class, because a browser does not have it. It creates the ArrayBuffer itself,
-// because a new Buffer may be a part of Node's pool.
+// The copy of a Buffer is a Buffer. This file does not name that class, because a browser does not have it. The function creates the
+// ArrayBuffer, because a new Buffer may be a part of Node's pool.
 const copyOf = (view: Uint8Array): Uint8Array => {
   const { [Symbol.species]: Kind } = view.constructor as unknown as { [Symbol.species]: typeof Uint8Array };
   const copy = new Kind(new ArrayBuffer(view.byteLength), 0, view.byteLength);

@@ -16,7 +16,7 @@ import { createRecordingWriter, type RecordingWriter } from './recording/recordi
 export interface RecordOptions {
   /**
    * The largest size of a file, in bytes. A line that would make the file larger is written to the next file: `feed.ndjson`, `feed.ndjson.1`,
-   * `feed.ndjson.2`, … A line that is longer than this has its own file. Files are never removed or renamed.
+   * `feed.ndjson.2`, … A line that is longer than this has a separate file. Files are never removed or renamed.
    *
    * @defaultValue `Infinity`: one file
    */
@@ -47,7 +47,7 @@ export interface RecordOptions {
  * subscribed to. The file is complete when the source completes or errors, when the subscriber unsubscribes, or when the process exits normally;
  * a signal without a handler is not a normal exit. Errors with a {@link RecordingError} when the file cannot be written, is not a recording,
  * is in use by another recorder, or is changed by another program. The option `onError` handles a failure during the recording. A failure after
- * the end of the subscription goes to RxJS's unhandled-error hook.
+ * the end of the subscription is reported to `config.onUnhandledError` of RxJS.
  *
  * The file is locked with an advisory lock of the operating system, which is released with the recording, its worker thread and its process.
  * Where such locks are not available, the process emits one warning with the code `RX_TRADE_FEED_NO_LOCK`.
@@ -139,5 +139,5 @@ const frameIn = (event: unknown): AnyFrame | undefined => {
 const isFeedEvent = (event: unknown): event is LifecycleEvent =>
   isLifecycle(event) && (!('failure' in event) || event.failure instanceof TradeFeedError);
 
-/** Returns the failure of the gap between two recordings, so that a window over a replay does not count across it. */
+/** Returns the failure of the gap between two recordings. With this gap, a window over a replay is not marked complete. */
 const pausedAt = (endedAt: number): TradeFeedError => createFailure(recordingPaused, { stage: 'stream', endedAt });

@@ -36,12 +36,13 @@ export interface ReplayOptions {
  * {@link Frame} for each recorded frame, with the recorded bytes, metadata and `receivedAt`, and each gap with its `TradeFeedError`. Each of
  * them has an `offset`, from which a later replay continues. Skips empty lines and lines of other types, which
  * `rx-trade-feed listen --json` writes. Completes at the end. Skips a last line that a crash has torn, and reports it to `onProgress` as `torn`.
- * Errors with a {@link RecordingError} when a file cannot be read, the offset is inside a line, or a line before the last one is invalid.
+ * Errors with a {@link RecordingError} when a file cannot be read or is not a recording, the offset is inside a line, or a line
+ * before the last one is invalid.
  *
  * Emits the first event immediately. Each other event follows after the recorded time since the first event, divided by `speed`. A recorded
  * clock that was set back adds no delay. With `speed: Infinity` it emits all events of a chunk, reads the next chunk, and uses no timer.
  *
- * Stores one chunk of 256 KiB, or one line if that is longer; never a whole file.
+ * Stores one chunk of 256 KiB, or one line if that is longer; never a complete file.
  *
  * ```ts
  * // recorded at, in ms    0     10    20    30

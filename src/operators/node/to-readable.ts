@@ -58,7 +58,7 @@ export function toReadable(options: ReadableOptions<never> = {}): (source: Obser
   return (source) => readable(source, settings);
 }
 
-// Not `Readable.from`, which takes several microtasks for each chunk.
+// `Readable.from` would need several microtasks for each chunk.
 const readable = <T>(
   source: Observable<T>,
   { objectMode, ...bounds }: Bounds<T> & { objectMode: boolean },

@@ -39,7 +39,7 @@ export const collect$ = <E, W>(
       filter((value) => collector.add(value)),
       tap((value) => added.next(value)),
       endWith(new End(undefined)),
-      // As a value, so that it is queued after results that still wait for `concatMap`.
+      // An error would end `concatMap` at once. As a value, it waits for the results before it.
       catchError((error: unknown) => of(new End({ error }))),
     ),
   ).pipe(

@@ -32,8 +32,8 @@ export interface WindowFacts {
   /** How many items belong to the window, including dropped ones. */
   readonly count: number;
   /**
-   * The outages that overlap the window, in full: an outage may begin before the window and end after it. If an outage was not over when the
-   * window was emitted, the `to` of its gap is the end of the window.
+   * The outages that overlap the window, in full: an outage may begin before the window and end after it. The gap of an outage that
+   * is not over ends with the window. If the window ended early, the gap ends at the last known time.
    */
   readonly gaps: readonly Gap[];
   /** `true` if no item is known to be missing. If `false`, a sum over the window may be too small. */
@@ -49,7 +49,7 @@ export interface Accumulator<T, S> {
 }
 
 /**
- * The source of a window: `E`, if `E` has the events that report outages. Windows over frames alone do not compile: without these events, every
+ * The source of a window: `E`, if `E` has the events that report outages. Windows over only frames do not compile: without these events, every
  * window would look complete.
  */
 export type WindowSource<E> = Disconnected extends E

@@ -7,8 +7,8 @@ export interface OutageLog {
   /**
    * Records an event.
    *
-   * @param oldest - the start of the oldest open window, in epoch ms. A gap that ended before it arrived late. It counts for that window, so that
-   *   at least one window is marked incomplete.
+   * @param oldest - the start of the oldest open window, in epoch ms. A gap that ended before this time has arrived late. It counts
+   *   for the oldest open window, so that at least one window is marked incomplete.
    * @param newestAt - the time of the newest item or event before this one, in epoch ms; `undefined` before the feed opens
    */
   readonly event: (event: LifecycleEvent, oldest: number, newestAt: number | undefined) => void;

@@ -20,8 +20,8 @@ export const mostEmptyWindows = 10_000;
 /**
  * Collects the events of one subscription into windows, and closes each window when its time is over.
  *
- * The time comes from the events and never decreases; see {@link EventTime}. A late item belongs to the oldest open window. This is a class
- * because `add` runs for every frame: in a closure, each change of a number would allocate.
+ * The time never decreases; see {@link EventTime}. A late item belongs to the oldest open window. This is a class because `add` runs for every
+ * frame: in a closure, V8 would allocate memory for each change of a number.
  */
 export class TimeWindowCollector<E, A, W> {
   private readonly shape: WindowShape;
@@ -108,7 +108,7 @@ export class TimeWindowCollector<E, A, W> {
 
   private follow(event: LifecycleEvent): boolean {
     const time = timeOf(event) as number;
-    // Before the time moves: the windows that close now must contain the outage.
+    // Read before `receive` moves the time: an outage without an event began at the newest time before this event.
     const newestAt = this.coveredFrom < Infinity ? this.time.newestAt : undefined;
     this.time.receive(event, time);
     this.outages.event(event, this.oldestStart(), newestAt);
@@ -125,7 +125,8 @@ export class TimeWindowCollector<E, A, W> {
     return this.grid?.start(this.oldest) ?? -Infinity;
   }
 
-  // Called when the connection is known to be open. If it was open before the first event, nothing has been missed since then.
+  // Called when an event or item shows an open connection. If this is the first one and not `opened`, the connection was open before the
+  // subscription, so nothing is missing since the subscription.
   private cover(time: number, earliest: number): void {
     if (this.coveredFrom < Infinity) return;
     this.firstAt = time;
@@ -165,7 +166,7 @@ export class TimeWindowCollector<E, A, W> {
     this.until = Math.min(grid.end(first), grid.start(last + 1));
     this.current = [];
     for (let index = first; index <= last; index += 1) this.current.push(this.opened(index));
-    // The item belongs to a closed window, so the sum of this window is not exact either.
+    // The item belongs to a window that is closed, so the open windows that contain it are not exact.
     if (time < this.from) for (const window of this.current) window.isExact = false;
   }
 
@@ -177,7 +178,7 @@ export class TimeWindowCollector<E, A, W> {
 
   private put(item: ItemOf<E>): void {
     const { add, limit } = this.contents;
-    // Only an item that a window adds is held.
+    // `keep` may copy the item, so it is called only if a window adds the item.
     let held: ItemOf<E> | undefined;
     for (const window of this.current) {
       if (window.count < limit) window.state = add(window.state, (held ??= this.keep(item)));
@@ -207,6 +208,6 @@ interface Open<A> {
   state: A;
   count: number;
   dropped: number;
-  /** Whether each of its items belongs to it, not to an older window. */
+  /** Whether all items of the window belong to it. `false` if it contains a late item of an earlier window. */
   isExact: boolean;
 }

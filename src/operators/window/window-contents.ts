@@ -3,7 +3,7 @@ import { keeper } from '../memory/keeper.js';
 
 /** How a window stores its items. */
 export interface WindowContents<T, A, W> {
-  /** Creates the function that prepares items for being held. Call it once per subscription. */
+  /** Creates the function that prepares items for being stored. Call it once per subscription. */
   readonly keeper: () => (item: T) => T;
   /** The maximum number of items that a window adds. */
   readonly limit: number;

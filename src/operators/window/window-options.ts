@@ -15,8 +15,8 @@ import { accumulated, framesUpTo, type WindowContents } from './window-contents.
 /** The options that `tumblingWindow` and `slidingWindow` share. */
 export interface TimeWindowOptions {
   /**
-   * When windows begin. `'epoch'`: at the multiples of their distance since 1970 UTC. `'start'`: when the feed first opens, or at the first event
-   * if the feed is already open. @defaultValue `'epoch'`
+   * When windows begin. `'epoch'`: at multiples of `everyMs` (`tumblingWindow`: `lengthMs`) since 1970 UTC. `'start'`: when the feed first
+   * opens, or at the first event if the feed is already open. @defaultValue `'epoch'`
    */
   readonly align?: 'epoch' | 'start' | undefined;
   /**
@@ -24,7 +24,7 @@ export interface TimeWindowOptions {
    * @defaultValue 0
    */
   readonly allowedLatenessMs?: number | undefined;
-  /** The clock that closes windows when no event does. @defaultValue `asyncScheduler` */
+  /** The clock that closes windows when no event closes them. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { type Feed, feeds } from '../../protocol/feed.js';
 import type { Connection } from './connection.js';
 
-/** The open connections: at most one per account, for all its keys and both feeds (contract, section 8). */
+/** The open connections: at most one per account, for all keys of the account and both feeds (contract, section 8). */
 export interface ConnectionRegistry {
   /** The number of accounts with an open connection. */
   readonly liveUsers: number;

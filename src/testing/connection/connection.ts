@@ -60,7 +60,7 @@ export const createConnection = (parts: ConnectionParts): Connection => {
 
   const signal = (name: ConnectionSignal, clientCode = 1006): void => {
     const transition = connectionTransitions[state][name];
-    // The first close is reported: if the client has begun to close, the service does not also replace it or shut it down.
+    // Only the first close is reported. If the client has begun to close, the service does not start a second close.
     if (transition === undefined || (closesByService.has(name) && ws.readyState !== WebSocket.OPEN)) return;
     state = transition.next;
     if (state === 'open') return;
@@ -76,7 +76,7 @@ export const createConnection = (parts: ConnectionParts): Connection => {
     signal(rule);
   };
   ws.on('message', () => violate('client-message'));
-  // `ws` has already begun to close, with 1008 instead of 1009.
+  // At this event, `ws` has already begun to close: for a message that is too large, `PushOnlySocket` sends 1008 instead of 1009.
   ws.on('error', (error: Error & { code?: string }) =>
     violate(error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' ? 'client-message' : 'protocol-error'),
   );

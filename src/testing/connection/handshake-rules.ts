@@ -25,7 +25,7 @@ const unauthorized = { status: 401, headers: { 'WWW-Authenticate': 'Bearer' } } 
  * The refusals of the handshake (contract, section 7.2), in the order of the checks.
  *
  * The ticket is checked first, because it determines the feed. Only the address could request another feed, so an address with any addition
- * (`/ws?feed=raw`) gets the 400 for a feed that does not match. If subprotocols are requested, the only one must be that of the ticket. A request
+ * (`/ws?feed=raw`) gets the 400 for a feed that does not match. If subprotocols are requested, the subprotocol of the ticket must be the only one. A request
  * without a subprotocol is accepted, because 7.2 refuses "an explicitly requested subprotocol".
  */
 export const handshakeRules: readonly RefusalRule<HandshakeFacts>[] = [

@@ -15,7 +15,7 @@ export type Admission =
 /**
  * Checks a handshake (contract, sections 4.2 and 7.2).
  *
- * Reserves the ticket before all other checks, so the ticket cannot be used again, even after a refusal.
+ * Reserves the ticket before the rules are checked, so the ticket cannot be used again, even after a refusal.
  */
 export const admit = (state: ServiceState, { url, headers }: Pick<IncomingMessage, 'url' | 'headers'>): Admission => {
   const bearer = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];

@@ -15,7 +15,8 @@ const burstBytes = 64 * 1024;
  * Creates the outbox of a connection. It sends the frames of one turn in one system call, and detects a client that is too slow.
  *
  * The backlog is the bytes in the socket that the operating system does not accept, because the client does not read. If more than `backlogBytes`
- * wait when a frame is written, the client is too slow (contract, section 7.3, 1013). A single frame may be larger.
+ * wait when a burst begins, the client is too slow (contract, section 7.3, 1013). The frames of the burst do not count, so a single frame may be
+ * larger.
  */
 export const createOutbox = (socket: Duplex, backlogBytes: number): Outbox => {
   let corkedBytes = 0;

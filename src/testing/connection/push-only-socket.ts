@@ -5,8 +5,8 @@ import { CloseCode, CloseReason } from '../../protocol/close-code.js';
 const messageTooBig = 1009;
 
 /**
- * A server's WebSocket that closes with 1008 `server push only` (contract, section 3.2) also when a client's message is too large. `ws` would close with
- * 1009.
+ * A server's WebSocket. It closes with 1008 `server push only` (contract, section 3.2), even if a client's message is too large. `ws` would close
+ * with 1009.
  */
 export class PushOnlySocket extends WebSocket {
   override close(code?: number, reason?: string | Buffer): void {

@@ -14,7 +14,7 @@ import { createConnection } from './connection.js';
 import { admit } from './handshake.js';
 import { PushOnlySocket } from './push-only-socket.js';
 
-/** The maximum size of a client's message that is read, in bytes. A client must not send messages at all. */
+/** The maximum size of a client's message, in bytes. A client must send no messages, so none needs to be read. */
 const maxMessageBytes = 1024;
 
 /** The WebSocket side of the HTTP server. */
@@ -86,7 +86,7 @@ const createWebSocketServer = (closeTimeout: number): WebSocketServer => {
     noServer: true,
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,
-    // Also a text message with invalid UTF-8 is closed with 1008 `server push only`, not 1007.
+    // Without the check of `ws`, a text message with invalid UTF-8 is closed with 1008 `server push only`, not with 1007.
     skipUTF8Validation: true,
     closeTimeout,
     WebSocket: PushOnlySocket,

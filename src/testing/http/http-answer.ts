@@ -10,9 +10,9 @@ export interface Answer {
 }
 
 /**
- * Creates an answer with a JSON body. It must not be stored, because tickets are secrets.
+ * Creates an answer with a JSON body. `Cache-Control` forbids caches to store it, because tickets are secrets.
  *
- * The `Date` header is set here, by the clock of `expires_at`: if a test mocks `Date`, the header of Node would show the real time.
+ * Sets the `Date` header with the clock of `expires_at`. If a test mocks `Date`, the header of Node would show the real time.
  */
 export const jsonAnswer = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Answer => {
   // `undefined` has no JSON: the body is empty.

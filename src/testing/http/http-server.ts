@@ -35,7 +35,7 @@ export const startHttpServer = async (
   const timeouts = {
     requestTimeout: limits.requestTimeoutMs,
     headersTimeout: limits.requestTimeoutMs,
-    // Node checks its timeouts at this interval, so a request may last this much longer.
+    // Node checks its timeouts at this interval, so a request may last longer than its timeout, by one interval.
     connectionsCheckingInterval: Math.min(Math.ceil(limits.requestTimeoutMs / 10), 1_000),
   };
   const listener = onRequest as RequestListener;

@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 /**
  * Reads the body of a request, up to `maxBytes`. The server limits the time by `limits.requestTimeoutMs`.
  *
- * @returns the bytes; `too-large` for a larger body (the rest is read and dropped, so that the client can read the answer); `aborted` if the client
- *   disconnected
+ * @returns the bytes; `too-large` for a larger body; `aborted` if the client disconnected. The rest of a larger body is read and dropped, so that
+ *   the client can read the answer.
  */
 export const readBody = (request: IncomingMessage, maxBytes: number): Promise<Buffer | 'too-large' | 'aborted'> =>
   new Promise((resolve) => {

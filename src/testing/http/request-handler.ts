@@ -20,9 +20,9 @@ export const createRequestHandler = (state: ServiceState): HttpHandlers['onReque
     const body = await readBody(request, settings.limits.requestBytes);
     if (body === 'aborted') return undefined;
     if (body === 'too-large') return refusalAnswer(requestTooLarge, settings.errorBody);
-    // After reading the body: a shutdown may have begun meanwhile.
+    // Checked after reading the body, because a shutdown may have begun in the meantime.
     if (state.isShuttingDown) return refusalAnswer(shuttingDown, settings.errorBody);
-    // Node joins a header that is sent twice; the result is not a valid key.
+    // Node joins the values of a header that is sent twice, so the type is never an array. The joined value is not a valid key.
     const apiKey = request.headers['x-api-key'] as string | undefined;
     if (body.byteLength > 0 && !isDeclaredJson(request.headers['content-type'])) {
       emit({ type: 'violation', rule: 'content-type' });

@@ -69,8 +69,8 @@ export interface UpgradeFacts extends RouteFacts {
 const notAHandshake = { status: 400, code: 'not-a-websocket-handshake' } as const;
 
 /**
- * The refusals of a request that is not a valid WebSocket handshake (RFC 6455, section 4.2.2). They are checked before the ticket, so such a request
- * does not reserve its ticket.
+ * The refusals of a request that is not a valid WebSocket handshake (RFC 6455, section 4.2.2). They are checked before the ticket, so a
+ * malformed request does not reserve its ticket.
  */
 export const upgradeRules: readonly RefusalRule<UpgradeFacts>[] = [
   ...routeRules,

@@ -11,7 +11,7 @@ export interface Group {
   readonly all?: true;
 }
 
-/** Throws a TypeError with the name and the allowed values if the check fails. The error never contains a text, which may be a secret. */
+/** Throws a TypeError with the name and the allowed values if the check fails. The error never contains a string value, which may be a secret. */
 export const checkValue = (name: string, value: unknown, [is, allowed]: Check): void => {
   if (is(value)) return;
   const actual = typeof value === 'number' ? String(value) : value === null ? 'null' : typeof value;

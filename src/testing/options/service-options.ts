@@ -43,7 +43,7 @@ export interface TradeFeedServiceOptions {
   /** Key and certificate in PEM. With them, the service uses `https:` and `wss:`. @defaultValue none: `http:` and `ws:` */
   readonly tls?: { readonly key: string | Buffer; readonly cert: string | Buffer } | undefined;
   /**
-   * The address that clients use if they connect through a proxy, such as one that ends TLS: an origin with `https:`, or with `http:` for a
+   * The address that clients use if they connect through a proxy, for example one that terminates TLS: an origin with `https:`, or with `http:` for a
    * loopback host. The `wss_url` of tickets uses it; `baseUrl` remains the address of the service.
    * @defaultValue the address of the service
    */
@@ -55,7 +55,7 @@ export interface TradeFeedServiceOptions {
   readonly sources?: ServiceSources | undefined;
   /** See {@link ServiceLimits}. */
   readonly limits?: { readonly [L in keyof ServiceLimits]?: ServiceLimits[L] | undefined } | undefined;
-  /** The subprotocol of each feed; the contract does not show that of `raw`. @defaultValue `mmp.trade-batch.v1`, `mmp.pending-transaction.v1` */
+  /** The subprotocol of each feed; the contract does not show the subprotocol of `raw`. @defaultValue `mmp.trade-batch.v1`, `mmp.pending-transaction.v1` */
   readonly subprotocols?: { readonly [F in Feed]?: string | undefined } | undefined;
   /** The JSON body of a refusal. @defaultValue `{ "error": { "code": …, "message": … } }` */
   readonly errorBody?: ErrorBody | undefined;

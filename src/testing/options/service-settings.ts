@@ -46,7 +46,7 @@ export const serviceDefaults: ServiceSettings = Object.freeze({
 /**
  * Checks the options and adds the defaults. Does not change the caller's object.
  *
- * @throws TypeError that names the option and what is allowed
+ * @throws TypeError that names the option and the allowed values
  */
 export const serviceSettings = (options: TradeFeedServiceOptions = {}): ServiceSettings => {
   checkOptions(options, { within: checks });
@@ -63,7 +63,7 @@ const duration = numberIn(0, longestMs, 'ms');
 const positive = numberIn(1, longestMs, 'ms');
 const pem: Check = [(value) => typeof value === 'string' || value instanceof Uint8Array, 'a PEM text or a Buffer'];
 const observable: Check = [isObservable, 'an Observable of strings or bytes'];
-// The rule that clients apply to a `wss_url`: without TLS only on this machine.
+// Clients accept a `wss_url` without TLS only if its host is this machine, so the same rule applies here.
 const isOrigin = (value: unknown): boolean => {
   if (typeof value !== 'string' || !/^https?:\/\/[^/\s?#@\\]+\/?$/i.test(value) || !URL.canParse(value)) return false;
   const url = new URL(value);

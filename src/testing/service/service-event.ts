@@ -1,7 +1,7 @@
 import type { Feed } from '../../protocol/feed.js';
 import type { RefusalCode } from '../http/refusal.js';
 
-/** The field of every event. `account` is always an id such as `account-1`, never a key. */
+/** The fields of every event. `account` is always an id such as `account-1`, never a key. */
 interface TimedEvent {
   /** When the event happened, in epoch ms. */
   readonly at: number;
@@ -77,7 +77,7 @@ export type ViolationRule =
   | 'credential-in-url'
   /** An `X-API-Key` header in a handshake (section 4.2, rule 2). */
   | 'api-key-in-handshake'
-  /** A handshake without a subprotocol (section 4.2). Accepted, because 7.2 refuses only a requested one. */
+  /** A handshake without a subprotocol (section 4.2). Accepted, because 7.2 refuses only a wrong requested one. */
   | 'no-subprotocol'
   /** A body that is not sent as `application/json` (section 4.1). Accepted, because 7.1 refuses only invalid JSON. */
   | 'content-type'

@@ -17,8 +17,8 @@ import type { ServiceState } from './service-state.js';
 import type { TradeFeedService } from './trade-feed-service.js';
 
 /**
- * Starts a local service that implements the whole contract, on 127.0.0.1: for tests of this library, for tests of your program, and for
- * `rx-trade-feed serve`.
+ * Starts a local service that implements the complete contract, on 127.0.0.1. Use it in tests of your program; `rx-trade-feed serve` and the tests of
+ * this library use it, too.
  *
  * Several services can run at once, independently.
  *

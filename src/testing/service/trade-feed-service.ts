@@ -23,7 +23,7 @@ export interface TradeFeedService extends AsyncDisposable {
    * @throws TypeError when an option is not allowed
    */
   createAccount(options?: AccountOptions): TradeFeedAccount;
-  /** Revokes a ticket (contract, section 3.1). Returns `false` if the ticket is unknown, used or expired. */
+  /** Revokes a ticket (contract, section 3.1). Returns `false` if the ticket is unknown, used, expired or already revoked. */
   revokeTicket(ticket: string): boolean;
   /** Sets the maximum number of live users. Open connections stay open. */
   setCapacity(users: number): void;
@@ -31,7 +31,7 @@ export interface TradeFeedService extends AsyncDisposable {
   failCredentials(isFailing: boolean): void;
   /**
    * Sends a payload to every open connection of a feed: a text frame for a string, a binary frame for bytes. The service stores no payloads: a connection
-   * receives what is pushed while it is open.
+   * receives only payloads that are pushed while it is open.
    *
    * @throws TypeError when the feed or the payload is not allowed
    */

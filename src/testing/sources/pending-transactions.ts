@@ -8,8 +8,8 @@ import { type SourceOptions, sourceChecks } from './source-options.js';
 /**
  * Emits random pending transactions, one JSON object per frame: a source for the `raw` feed. Never completes.
  *
- * The contract does not show the payload (section 6, rule 5), so its format is that of an Ethereum node's pending transaction. It contains no time, so
- * the same seed produces the same payloads.
+ * The contract does not show the payload (section 6, rule 5). This source uses the format of a pending transaction of an Ethereum node. A payload
+ * contains no time, so the same seed produces the same payloads.
  *
  * @param options - see {@link SourceOptions}
  * @throws TypeError when an option is not allowed

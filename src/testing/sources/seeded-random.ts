@@ -25,7 +25,7 @@ export const hexBytes = (random: Random, bytes: number): string => {
 /** Creates values in advance, to pick from later: at 50 000 frames per second, creating each value again costs too much. */
 export const poolOf = <T>(size: number, create: () => T): readonly T[] => Array.from({ length: size }, create);
 
-/** Creates a function that returns hashes. 4 bytes of a hash are new, the others are from two pools: 2^52 combinations. */
+/** Creates a function that returns hashes. 4 bytes of a hash are random; the other 28 are from two pools of 1 024 values. So there are 2^52 hashes. */
 export const hashFactory = (random: Random): (() => string) => {
   const heads = poolOf(1_024, () => hexBytes(random, 12));
   const tails = poolOf(1_024, () => hexBytes(random, 16).slice(2));

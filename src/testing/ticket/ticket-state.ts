@@ -8,7 +8,7 @@ export type TicketSignal = 'reserve' | 'expire' | 'revoke';
  * The state machine of a ticket (contract, section 3.1): state, signal, next state.
  *
  * A signal that is not listed for a state changes nothing; the other three states are final. `reserve` happens before the answer to the handshake, so
- * a refused handshake has used its ticket ("single-use at the handshake reservation stage").
+ * a refused handshake also consumes its ticket ("single-use at the handshake reservation stage").
  */
 export const ticketTransitions: Readonly<Record<TicketState, Readonly<Partial<Record<TicketSignal, TicketState>>>>> = {
   issued: { reserve: 'consumed', expire: 'expired', revoke: 'revoked' },

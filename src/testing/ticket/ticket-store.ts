@@ -11,7 +11,7 @@ export interface TicketRecord {
   state: TicketState;
 }
 
-/** The tickets of a service. Only this changes their state. */
+/** The tickets of a service. Only this store changes their state. */
 export interface TicketStore {
   /** Creates a ticket in the state `issued`, and returns the secret. */
   issue(account: string, feed: Feed): string;

@@ -3,7 +3,8 @@ import { isScalar, mayTakeUndefined, scalars, type Tagged } from './tagged.js';
 import { unionTags } from './union-tags.js';
 
 /**
- * Returns whether decoding returns the same value for every document that the codec's guard accepts. Then the guard alone can decide.
+ * Returns whether decoding returns the same value for every document that the codec's guard accepts. Then such a
+ * document does not need to be decoded.
  *
  * `false` for codecs that remove properties (`t.exact`, `t.strict`, a record of named keys), that transform, or that are not combinations of
  * io-ts types.
@@ -26,7 +27,7 @@ const hasOriginalDecoder = (codec: Tagged): boolean =>
 
 const isTaggedByHand = (codec: Tagged): boolean => Object.hasOwn(Object.getPrototypeOf(codec) as object, 'decode');
 
-// A copy with the original's decoder decodes by the original, even if the copy was changed. Its errors name the original.
+// A copy of a codec may have a decoder that is bound to the original. That decoder ignores changes of the copy. Its errors contain the original.
 const isDecoderBoundTo = (codec: Tagged): boolean => {
   try {
     const result = codec.decode(notInJson) as Either<readonly Problem[], unknown>;
@@ -52,7 +53,7 @@ const properties = ({ props }: Tagged): readonly Tagged[] | undefined => props &
 const values = ({ domain, codomain }: Tagged): readonly Tagged[] | undefined =>
   domain?._tag === 'StringType' && codomain ? [domain, codomain] : undefined;
 
-/** The parts of each type whose decoder returns its input. */
+/** Functions that return the parts of a type, by tag. Only types whose decoder returns its input, if the parts do. */
 const parts: ReadonlyMap<string | undefined, (codec: Tagged) => readonly Tagged[] | undefined> = new Map([
   ['UnknownType', noParts],
   ['AnyType', noParts],
@@ -73,8 +74,8 @@ const parts: ReadonlyMap<string | undefined, (codec: Tagged) => readonly Tagged[
   ['DictionaryType', values],
 ]);
 
-// A union decodes by the first member that can. If that member would change the document, its guard refuses, and the guard of a later member may
-// accept.
+// A union decodes with the first member that accepts the document. The guard of that member refuses a document that decoding would change. Then
+// the guard of a later member may accept it, although the decoder would return a changed document.
 const isMatchedEarlier = (codec: Tagged): boolean => {
   const { _tag, types } = codec;
   if (_tag !== 'UnionType' || types === undefined || unionTags(codec)) return false;

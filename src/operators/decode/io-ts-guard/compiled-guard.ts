@@ -15,7 +15,7 @@ export const compiledGuard = (codec: Tagged): Guard | undefined => {
   if (!isCodeGenerationAllowed()) return undefined;
   const { text, captured } = guardSource(codec);
   try {
-    // eslint-disable-next-line @typescript-eslint/no-implied-eval -- of the user's codec the text contains only names and literals, as JSON
+    // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the text contains only names and literals of the user's codec, as JSON
     return (new Function('captured', text) as (captured: readonly unknown[]) => Guard)(captured);
   } catch {
     return undefined;

@@ -4,7 +4,7 @@ import type { Writer } from './guard-text.js';
 import type { Tagged } from './tagged.js';
 import { unionTags } from './union-tags.js';
 
-/** The body of a function that takes `captured` and returns a guard, and the captured values: user values that are not names or literals. */
+/** The body of a function with the parameter `captured` that returns a guard, and the captured values: user values that are not names or literals. */
 export interface GuardSource {
   readonly text: string;
   readonly captured: readonly unknown[];
@@ -39,7 +39,7 @@ const prelude = [
   'const { isArray } = Array, { keys } = Object, own = Object.prototype.hasOwnProperty;',
 ];
 
-// The decoder decides.
+// The guard refuses each document of an unknown type, so that the decoder checks it.
 const unknown = ['return false;'];
 
 // A union with tags tests one member; any other union tests its members in order.

@@ -14,7 +14,7 @@ const typed =
   (_, x) =>
     `typeof ${x} === '${type}'`;
 
-// Few names are compared, many are looked up. io-ts always looks them up.
+// Up to 16 names are compared one by one. More names are looked up in `keys`, as io-ts does for any number.
 const key: Test = ({ keys }, x, { capture }) => {
   const names = Object.getOwnPropertyNames(keys);
   return names.length > 16

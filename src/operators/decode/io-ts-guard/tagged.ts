@@ -1,4 +1,4 @@
-/** An io-ts type as its documentation shows it: a tag, and its parts. */
+/** The documented fields of an io-ts type: its tag and its parts. */
 export interface Tagged {
   readonly decode: (value: unknown) => unknown;
   readonly _tag?: string;

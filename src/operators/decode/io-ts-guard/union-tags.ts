@@ -7,8 +7,8 @@ export interface TaggedMember {
 }
 
 /**
- * Returns the literals that identify each member of a union, as io-ts finds them: those that the member requires for one property. Returns
- * `undefined` if nothing identifies the members.
+ * Returns the literals that identify each member of a union, as io-ts finds them: the literals that the member requires for
+ * the property `tag`. Returns `undefined` if nothing identifies the members.
  */
 export const unionTags = ({ tag, types }: Tagged): readonly TaggedMember[] | undefined => {
   if (tag === undefined || types === undefined) return undefined;

@@ -1,8 +1,8 @@
 import loadNativeLock from './load-native-lock.cjs';
 
 /**
- * Locks an open file. The operating system releases the lock when the file descriptor is closed, and so also when the worker thread or the
- * process ends.
+ * Locks an open file. The operating system releases the lock when the file descriptor is closed. This also happens when the worker thread or
+ * the process ends.
  *
  * @returns `false` when another recorder has the lock
  */

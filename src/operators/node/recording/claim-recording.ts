@@ -4,7 +4,7 @@ import { isSameFile, refuseSpecial, removeIfEmpty } from './file-checks.js';
 import { RecordingError, toRecordingError } from './recording-error.js';
 import { fileOf } from './recording-path.js';
 
-/** How often the file is opened again when another program replaces it before it is locked. */
+/** The maximum number of attempts to open and lock the file, because another program may replace it in between. */
 const maxAttempts = 10;
 
 /**
@@ -26,7 +26,7 @@ export const claimRecording = (path: string, lock: LockFile = lockFile): (() => 
   );
 };
 
-/** Opens and locks the file. Returns `undefined` when the path meanwhile refers to another file. */
+/** Opens and locks the file. Returns `undefined` if another program replaced the file before it was locked. */
 const tryToClaim = (path: string, lock: LockFile): (() => void) | undefined => {
   let fd: number | undefined;
   try {
@@ -35,7 +35,7 @@ const tryToClaim = (path: string, lock: LockFile): (() => void) | undefined => {
     if (isNew) refuseOrphans(path);
     // The lock has a separate file descriptor, because the descriptor for writing may be closed long after the recording ends.
     const opened = (fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o666));
-    // Two writers cannot damage a device such as `/dev/null`.
+    // A device such as `/dev/null` is not locked, because two writers cannot damage it.
     const isFile = fstatSync(opened).isFile();
     if (isFile && !lock(opened)) throw lockedError(path);
     if (isFile && !isSameFile(path, opened)) {

@@ -6,7 +6,7 @@ import type { RecordedLines } from './recording-reader.js';
 
 /** Reads events from lines, one at a time. */
 export interface EventReader {
-  /** The offset of an invalid line that no line follows so far, in bytes of the recording. */
+  /** The offset of the last line, in bytes of the recording, if that line is invalid. */
   readonly invalidAt: number | undefined;
   /** Sets the next lines. Call it when `next` has returned `undefined`. */
   push(lines: RecordedLines): void;
@@ -32,7 +32,7 @@ export const createEventReader = (): EventReader => {
     } catch (error) {
       failure = invalidLine(lines, start, error as Error);
       invalidAt = lines.offset + start;
-      // The first line of a recording is never torn. The first line after an offset may be.
+      // An invalid first line means that the file is not a recording. After an offset, the first line may also be the torn last line.
       if (isFirst && lines.offset === 0) throw failure;
       return undefined;
     }

@@ -40,7 +40,7 @@ export interface FileWriter {
  * not confirmed, even if the asynchronous write has already stored some of them.
  *
  * @param length - the current length of the file, in bytes
- * @param isNew - whether this recording created the file; a new file that stays empty is removed
+ * @param isNew - whether `close` removes the file if it is still empty; `false` for the first file, which the claim removes
  */
 export const createFileWriter = (fd: number, path: string, length: number, disk: Disk, isNew: boolean): FileWriter => {
   let position = length;

@@ -4,7 +4,7 @@ export const newline = 0x0a;
 export const carriageReturn = 0x0d;
 
 const initialBytes = 64 * 1024;
-/** A buffer that has grown larger than this is not reused, in bytes. */
+/** The largest buffer that is reused, in bytes. */
 const maxReusedBytes = 1024 * 1024;
 
 /** Stores lines that are not written yet, as bytes in one buffer that grows. */

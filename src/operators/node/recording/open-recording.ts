@@ -55,7 +55,7 @@ const openAtEnd = (path: string, number: number, fd: number): OpenRecording => {
   return { fd, number, length, stoppedAt };
 };
 
-/** Returns when a recording stopped whose newest file is empty: a crash can happen between two files. */
+/** Returns when a recording stopped if its newest file is empty: a crash can happen after a file is created and before its first line. */
 const stoppedBefore = (path: string, number: number): number | undefined => {
   if (number === 0) return undefined;
   const fd = openSync(fileOf(path, number - 1), 'r');

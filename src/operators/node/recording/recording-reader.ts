@@ -94,7 +94,10 @@ export const createRecordingReader = (
     );
   };
 
-  /** Continues after the end of a file: with bytes that were appended to it meanwhile, then with the next file. Resolves with whether to read on. */
+  /**
+   * Continues at the end of a file: first with bytes that were appended to this file in the meantime, then with the next file. Resolves with
+   * `false` at the end of the recording.
+   */
   const advance = async (): Promise<boolean> => {
     // A file does not grow once the next file exists. So the first call only opens the next file, and `read` looks for appended bytes.
     if (next === undefined) {

@@ -14,7 +14,7 @@ import { fileOf } from './recording-path.js';
 export interface RecordingWriter {
   /** When the existing recording stopped, in epoch ms; `undefined` for a new recording. */
   readonly stoppedAt: number | undefined;
-  /** Writes the line of a frame or a gap. Waits for the disk only when more than `maxWaitingBytes` are not written. */
+  /** Writes the line of a frame or a gap. Waits for the disk only when a file is full or more than `maxWaitingBytes` are not written. */
   add(event: AnyFrame | Gap): void;
   /** Writes all waiting lines synchronously and closes the file. Later calls of `add` do nothing. */
   end(): void;
@@ -32,10 +32,10 @@ export interface RecordingLimits {
 const checkIntervalMs = 1_000;
 
 /**
- * Opens a recording for writing. One asynchronous write is in progress at a time; lines that are added meanwhile form the next write.
+ * Opens a recording for writing. One asynchronous write is in progress at a time. Lines that are added during a write form the next one.
  *
  * @param path - an absolute path
- * @param fail - called once, when a line cannot be written; the recording has ended then
+ * @param fail - called at most once, when the file cannot be written, checked or closed; the recording has ended then
  * @throws RecordingError when the file cannot be opened, or another recorder writes to it
  */
 export const createRecordingWriter = (
@@ -107,7 +107,7 @@ export const createRecordingWriter = (
   const schedule = (): void => {
     if (isScheduled || inFlight !== undefined) return;
     isScheduled = true;
-    // One read of the socket contains many frames, so the write waits for all frames of this turn.
+    // One read of the socket contains many frames. The microtask runs after all of them, so that one write contains them all.
     queueMicrotask(() => orStop(writeWaiting));
   };
 

@@ -16,7 +16,7 @@ import type { RecordedLines } from './recording-reader.js';
 
 /** The progress of a replay. */
 export interface ReplayProgress {
-  /** The bytes of the recording that are replayed. */
+  /** The position of the replay in the recording, in bytes. It includes the bytes before the option `offset`. */
   readonly bytes: number;
   /** The length of the recording when it was opened, all files together, in bytes. */
   readonly totalBytes: number;
