@@ -9,7 +9,7 @@ export interface RelayUser {
   readonly id: string;
 }
 
-/** Decides whether a request may receive: `true` or a user allows it. */
+/** Decides whether a request may receive the feed: `true` or a user allows it. */
 export type Authorize = (request: IncomingMessage) => boolean | RelayUser | Promise<boolean | RelayUser>;
 
 /** The error of a client that is not authorized. */
