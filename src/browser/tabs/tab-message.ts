@@ -14,7 +14,7 @@ export type FromFollower =
     }
   | { readonly type: 'ping' };
 
-/** Returns to the tab that posts it, after all messages that were posted before. */
+/** A tab posts a mark and receives it too, after all messages that were posted before. */
 interface Mark {
   readonly type: 'mark';
   readonly tab: string;
