@@ -9,7 +9,7 @@ export type RelayActivity =
       readonly at: number;
       /** The number of the client: 1, 2, … */
       readonly client: number;
-      /** `new`: joined for the first time; `resumed`: receives every event since it left; `behind`: too late for that, so it receives a gap. */
+      /** `new`: joins without a position; `resumed`: receives every event since it left; `behind`: receives a gap. */
       readonly joined: JoinKind;
     }
   | {

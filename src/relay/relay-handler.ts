@@ -45,7 +45,7 @@ export interface RelayHandlerOptions {
  * - 403: `authorize` refuses, or the origin is not allowed.
  * - 405: another method.
  * - 500: `authorize` or `select` throws.
- * - 503 with `Retry-After`: there is no room, `authorize` takes too long, or the relay is closed.
+ * - 503 with `Retry-After`: there is no room, `authorize` takes too long, the user was disconnected meanwhile, or the relay is closed.
  * - 503 with `Retry-After` and the message `connect-again`: the feed has stopped, and the client has every event.
  *
  * A client counts for `maxClients` from its request on. While the response is full, messages wait. Over HTTP/1.1 the connection ends with the

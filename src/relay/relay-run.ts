@@ -34,7 +34,7 @@ export class RelayRun {
   }
 
   /**
-   * Adds an event to the log. `stopped` is stored as `disconnected`, because the clients stay and wait. A source that is received over another
+   * Adds an event to the log. `stopped` is stored as `disconnected`, because the clients connect again. A source that is received over another
    * relay also emits values.
    */
   append(event: TopicEvent): void {

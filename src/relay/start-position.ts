@@ -3,7 +3,7 @@ import { type EventId, parseEventId } from './event-id.js';
 import type { EventLog } from './event-log.js';
 import type { Position } from './log-entries.js';
 
-/** How a client joined: for the first time, in time to resume, or too late to receive everything. */
+/** How a client joins: without a position, with every event since it left, or with a gap (too late, or from another log). */
 export type JoinKind = 'new' | 'resumed' | 'behind';
 
 /** Where a client starts in a log. */
