@@ -113,7 +113,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
 
   /**
    * Restarts a feed that has stopped, with a new ticket, for later subscribers and browsers. Keeps the feed subscribed until it is open.
-   * Does nothing while the feed has not stopped. Let a person decide: after `connection-replaced` it closes the other client's connection.
+   * Does nothing while the feed has not stopped. A person should decide: after `connection-replaced` it closes the other client's connection.
    */
   restart(): void {
     if (this.status.state !== 'stopped') return;

@@ -104,7 +104,7 @@ export const fromPosted = (posted: unknown): TabMessage => {
 };
 
 const plain = <T extends object>(value: T): T => {
-  // A clone of a view copies the whole buffer.
+  // A structured clone of a view copies its complete buffer.
   if (value instanceof Frame) return { ...value, data: copyOfPart(value.data as Uint8Array) };
   const { failure } = value as { readonly failure?: unknown };
   return failure instanceof TradeFeedError
