@@ -40,8 +40,8 @@ export interface AngularTradeFeed {
 /**
  * Returns the feed of the nearest `provideTradeFeed`, and keeps it open until the component is destroyed.
  *
- * Directives, services and other code with an injection context can call it too. All share one connection. It is opened with the first of
- * them, and closed `lingerMs` after the last one is destroyed. On a server no connection is opened: the signals keep their initial values,
+ * Directives, services and other code with an injection context can call it too. All share one connection. The first call opens
+ * it. It is closed `lingerMs` after the last caller is destroyed. On a server no connection is opened: the signals keep their initial values,
  * and `frames$` emits nothing.
  *
  * @throws Error when there is no `provideTradeFeed`, or outside an injection context

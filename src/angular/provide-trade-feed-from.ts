@@ -6,11 +6,11 @@ import { provideFeed } from './provide-feed.js';
 import type { FeedSignalOptions } from './signal-options.js';
 
 /**
- * Provides events of your own to `injectTradeFeed`: in tests, a `Subject` instead of the relay.
+ * Provides the events of an Observable to `injectTradeFeed`, instead of a relay. In tests, pass a `Subject`.
  *
  * The first component subscribes, for all of them, outside Angular's zone. On a server there is no subscription. An error of the source is a stop.
  *
- * @param events$ - the events, instead of those of a relay; each subscription is a connection
+ * @param events$ - the source; each opening and each restart of the feed subscribes to it
  * @param options - see {@link FeedSignalOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example

@@ -16,12 +16,12 @@ export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeI
    * interceptors do not see the request, because it uses `fetch`. @defaultValue none
    */
   readonly headers?: RelayFeedOptions['headers'];
-  /** Whether a reload of the page continues where it was. The position is stored in the `sessionStorage` of the tab. @defaultValue `true` */
+  /** Whether the page resumes at its last position after a reload. The position is stored in the `sessionStorage` of the tab. @defaultValue `true` */
   readonly resume?: boolean | undefined;
 }
 
 /**
- * Provides the feed of a relay to `injectTradeFeed`, for the whole app or for a route.
+ * Provides the feed of a relay to `injectTradeFeed`, for the app or for a route.
  *
  * The connection is opened when a component injects the feed, never on a server. All components share it.
  *

@@ -1,7 +1,7 @@
 import type { ResumeStore } from '../browser/index.js';
 
 /**
- * Creates a store for the position in the feed. A restart uses it, and a reload of the page too, through the `sessionStorage` of the tab.
+ * Creates a store for the position in the feed. A restart reads the position from memory, a reload from the `sessionStorage` of the tab.
  *
  * The store never throws. If the browser blocks the storage, or it is full, a reload starts with new frames.
  *

@@ -143,5 +143,5 @@ const stopBy = (error: unknown): TradeFeedError => {
   return createFailure(sourceFailed, { stage: 'stream', cause: error });
 };
 
-// A feed never completes. Without this error, the page would show a feed that is live but silent.
+// A feed should never complete. Without this error, the status would stay `live` after the last event.
 const isOver = (): TradeFeedError => createFailure(sourceCompleted, { stage: 'stream' });

@@ -3,7 +3,7 @@ import { anObject, durationMs, positiveMs, validated } from '../protocol/rules.j
 
 /** The options of the signal `window`. */
 export interface WindowSignalOptions extends TimeWindowOptions, FramesOptions {
-  /** The length of a window in ms, a whole number. @defaultValue 1 000 */
+  /** The length of a window in ms, an integer. @defaultValue 1 000 */
   readonly lengthMs?: number | undefined;
   /** The maximum number of frames in a window. Further frames are counted in `dropped`. @defaultValue 1 000 */
   readonly maxFrames?: number | undefined;
@@ -32,7 +32,6 @@ export interface FeedSignalSettings {
 /** The validation rules of {@link FeedSignalOptions}. */
 export const feedSignalRules = { stats: anObject, window: anObject, lingerMs: durationMs };
 
-/** The default settings. */
 const defaults = Object.freeze({ everyMs: 1_000, lengthMs: 1_000, maxFrames: 1_000, lingerMs: 1_000 });
 
 /**

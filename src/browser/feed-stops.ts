@@ -9,7 +9,7 @@ interface Counted {
 }
 
 /**
- * Counts the stops of the feed in a row, and changes the verdict of those before the last one to `backoff`. An `opened` restarts the count.
+ * Counts the stops of the feed in a row. Changes the verdict of a stop to `backoff` until there are `maxFeedStops`. An `opened` restarts the count.
  *
  * A relay that is replaced, or whose account is used elsewhere for a moment, sends a stop to all pages at once. They retry instead of stopping.
  *

@@ -1,6 +1,6 @@
 import type { Locks } from './tabs/held-lock.js';
 
-/** The globals of a page that this library uses. Node has none of them, a worker only some. */
+/** The globals of a page that this library uses. A worker has some of them, and Node 21 and later has `navigator`. */
 interface PageGlobals extends Partial<EventTarget> {
   readonly location?: { readonly href: string; readonly origin: string };
   readonly document?: { readonly visibilityState: string };

@@ -5,7 +5,7 @@ import { pageGlobals } from './page-globals.js';
  * Emits when a connection is likely to work again: the browser is online, the page is shown again from the back/forward cache, or the page becomes
  * visible.
  *
- * Emits nothing where there is no page, as in Node. Adds its listeners on subscription.
+ * Emits nothing without a page, for example in Node. Adds its listeners on subscription.
  */
 export const pageWakes$: Observable<Event> = defer(() =>
   pageGlobals.addEventListener === undefined

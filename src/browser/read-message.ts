@@ -14,7 +14,7 @@ export interface MessageContent {
 }
 
 /**
- * Reads a message completely. If one line cannot be read, no event is emitted, and the next request repeats the whole message.
+ * Reads a complete message. If one line cannot be read, no event is emitted, and the relay sends the message again on the next connection.
  *
  * @param shiftMs - how far the clock of this machine is ahead of the relay's
  * @throws for an invalid message

@@ -36,12 +36,16 @@ export interface RelayFeedOptions {
   readonly credentials?: 'omit' | 'same-origin' | 'include' | undefined;
   /** How long to wait for the first message of the relay, in ms. @defaultValue 10 000 */
   readonly connectTimeoutMs?: number | undefined;
-  /** After this time without bytes the connection ends, in ms. A relay sends a heartbeat every 15 s. @defaultValue 45 000 */
+  /**
+   * How long the relay may send no bytes before this client closes the connection, in ms. A relay sends a heartbeat every 15 s.
+   *
+   * @defaultValue 45 000
+   */
   readonly idleTimeoutMs?: number | undefined;
   /** Changes to the default reconnect policy. */
   readonly backoff?: BackoffOptions | undefined;
   /**
-   * After how many stops of the feed in a row this Observable errors: a whole number, or `Infinity`. Before that the page reconnects, with
+   * After how many stops of the feed in a row this Observable errors: an integer, or `Infinity`. Until then the page reconnects, with
    * backoff. An `opened` restarts the count. @defaultValue 5
    */
   readonly maxFeedStops?: number | undefined;
@@ -54,7 +58,7 @@ export interface RelayFeedOptions {
    */
   readonly resumeIn?: ResumeStore | undefined;
   /**
-   * `'share'`: all tabs of this browser with the same `url` share one stream, which one of them receives for all. They must belong to the same
+   * `'share'`: all tabs of this browser with the same `url` share one stream: one tab receives it for all. They must belong to the same
    * signed-in user, so unsubscribe when the user signs out. @defaultValue `'separate'`
    */
   readonly tabs?: 'share' | 'separate' | undefined;
@@ -100,7 +104,7 @@ export const requestHeaders = (fields: RequestHeaders): Headers => {
   return headers;
 };
 
-// Otherwise each request would fail.
+// Checked before any request, because each request would fail.
 const areHeaders = (value: unknown): boolean =>
   anObject.is(value) &&
   Object.values(value as RequestHeaders).every((text) => typeof text === 'string') &&

@@ -18,17 +18,17 @@ import { type ResumePoint, resumePoint } from './resume-point.js';
  * Cold: each subscription is a client of the relay; the relay has one connection to the service for all of them. The `data` of a frame is a
  * `Uint8Array`. First emits the events that describe the current state of the feed. When the connection to the relay ends, connects again with the
  * backoff of `tradeFeed$`, and resumes after the last event: a `gap` covers missing frames, if there are any. A `gap` with the code `relay-behind`
- * and `missed` frames also reports that this client was too slow. Times are those of the relay; they are corrected if the clocks of the relay and
- * of this machine differ by more than a second.
+ * and `missed` frames also reports that this client was too slow. Times come from the clock of the relay. They are corrected if it differs from
+ * the clock of this machine by more than a second.
  *
  * Completes when the feed of the relay completes. Errors with a `TradeFeedError`: the stop of the feed itself (`connection-replaced`,
  * `invalid-api-key`, …) after `maxFeedStops` of them in a row, `relay-refused` (401, 403), `invalid-relay` (no relay at that address), or
  * `retries-exhausted`. Connects again after `relay-unreachable`, `relay-headers-failed`, `relay-full` (503, not before `Retry-After`),
  * `relay-failed` (5xx, 408, 429), `relay-lost`, `relay-stalled`, `invalid-relay-data`, `relay-closing` and `relay-session-ended`. A wait ends early
- * when the browser is online again or the page becomes visible.
+ * when the browser is online again, the page becomes visible, or the page returns from the back/forward cache.
  *
  * @typeParam T - the type of the values of an operator on the server (`select`): each arrives as a {@link RelayedValue}. It is not checked here.
- *   Without it the type of the events has no values.
+ *   Without `T` the type of the events has no values.
  * @param url - the address of the relay, absolute or relative to the page
  * @param options - see {@link RelayFeedOptions}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself, before any I/O
@@ -59,7 +59,7 @@ export const relayFeed$ = <T = never>(
   return (settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : own$()) as Observable<RelayedEvent | Value>;
 };
 
-/** Receives over a separate stream. Resumes at a point: by default at the one of the settings. */
+/** Receives over a separate stream. Resumes at `point`; the default is the point that `settings.resumeIn` stores. */
 const ownFeed$ = (settings: RelayFeedSettings, point?: ResumePoint): Observable<Received> =>
   withLifecycle<Received>((emit) =>
     relayConnection$(settings, point ?? resumePoint(settings)).pipe(

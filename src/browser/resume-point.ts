@@ -14,7 +14,7 @@ export interface ResumePoint {
 /** Creates the point of one subscription. The store keeps the id for the next subscription. */
 export const resumePoint = ({ url, resumeIn }: RelayFeedSettings): ResumePoint => {
   const key = `rx-trade-feed:${url}`;
-  // Without a store that works, only resuming after a reload is lost.
+  // If the store throws, the page cannot resume after a reload, but the feed works.
   const stored = tryCall(() => resumeIn?.getItem(key));
   // An invalid id would make every request fail.
   let id = /^[\w.-]{1,120}$/.exec(stored ?? '')?.[0];

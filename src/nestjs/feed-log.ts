@@ -8,7 +8,7 @@ import type { RelayActivity, RelayRefusal } from '../relay/index.js';
 export const loggerOf = (name: string | undefined): Logger =>
   new Logger(name === undefined ? 'TradeFeed' : `TradeFeed:${name}`);
 
-/** Logs the lifecycle events of a feed. Events and failures contain no secret, so no line does. */
+/** Logs the lifecycle events of a feed. Events and `TradeFeedError`s contain no secret. Exceptions of the application are logged unchanged. */
 export const logFeed = (logger: Logger): MonoTypeOperatorFunction<FeedEvent> =>
   tap({
     next: (event) => {

@@ -12,14 +12,14 @@ export class FeedMemory {
   /** The last watermark. Only a feed that a worker receives has one. */
   #watermark: Watermark | undefined;
 
-  /** Returns the events that describe the feed now. A new subscriber has to receive them first. */
+  /** Returns the events that describe the feed now. A new subscriber must receive them first. */
   get snapshot(): readonly FeedEvent[] {
     const watermark = this.#watermark;
     if (watermark === undefined) return snapshotSince(this.#snapshot, Date.now());
     return [...snapshotSince(this.#snapshot, watermark.at), watermark];
   }
 
-  /** Stores what the events of the source say, and forwards them unchanged. */
+  /** Updates the status and the snapshot from the events of the source. Forwards the events unchanged. */
   track(): MonoTypeOperatorFunction<FeedEvent> {
     return (source) =>
       defer(() => {

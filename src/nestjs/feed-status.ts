@@ -18,7 +18,7 @@ export const idleNow = (): Idle => ({ state: 'idle', since: Date.now() });
 /**
  * Returns the status of a feed that errors now.
  *
- * @param error - the error of the feed. One that is not a `TradeFeedError` becomes the `cause` of the failure: a function in the options threw it
+ * @param error - the error of the feed. An error that is not a `TradeFeedError` was thrown by a function in the options, and becomes the `cause`
  */
 export const stoppedBy = (error: unknown): StoppedStatus => ({
   state: 'stopped',

@@ -65,7 +65,7 @@ export type TradeFeedHealthResult<Key extends string = string> = Readonly<Record
 export class TradeFeedHealthIndicator {
   readonly #feed: Pick<TradeFeed, 'status'>;
 
-  /** @param feed - the feed to report on, unless the options of a call name another one */
+  /** @param feed - the default feed of `isHealthy` */
   constructor(feed: Pick<TradeFeed, 'status'>) {
     this.#feed = feed;
   }

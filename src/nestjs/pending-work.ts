@@ -19,7 +19,7 @@ export class PendingWork {
     response.once('close', () => this.#responses.delete(response));
   }
 
-  /** Waits for all of it, for one second at most. */
+  /** Waits for all connections and responses. A response is destroyed after one second; the transport limits each connection. */
   async end(): Promise<void> {
     await Promise.all([...this.#closing, ...Array.from(this.#responses, waitForClose)]);
   }

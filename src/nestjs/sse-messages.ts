@@ -47,11 +47,11 @@ const refuse = (
   response.setHeader?.('Retry-After', retryAfterMs / 1_000);
 };
 
-/** Returns the error for Nest: 503 with `Retry-After` when the relay is full. The text of any other error is only in the log. */
+/** Returns the error for Nest: 503 with `Retry-After` when the relay refuses the client. The text of any other error is only in the log. */
 const exceptionFor = (error: unknown, response: Writable | undefined): unknown => {
   if (!(error instanceof RelayFullError)) return failedBy(error);
   const { headersSent, setHeader } = (response ?? {}) as Partial<ServerResponse>;
-  // Nest answers after this, and sends the header. On Fastify too, because it is set on the response of Node.
+  // Nest sends the answer, with this header, later. This also works on Fastify, because the header is set on the response of Node.
   if (headersSent === false) setHeader?.call(response, 'Retry-After', error.retryAfterMs / 1_000);
   if (response && error.reason === 'closed') closeConnectionAfter(response);
   return new ServiceUnavailableException(noRoom);

@@ -21,7 +21,7 @@ export interface SseOptions {
    * An operator over the events of the feed, whose output this browser receives instead of every frame. It runs once for all browsers that
    * use the same function. Create it once, as a constant: each new function is a new topic.
    *
-   * @defaultValue the whole feed
+   * @defaultValue the complete feed
    */
   readonly select?: RelayTopic | undefined;
   /**

@@ -7,7 +7,7 @@ import type { RelayResponse } from '../relay/index.js';
 const maxPerTurn = 64 * 1024;
 
 /**
- * Shows a relay the backpressure of a response that Nest writes to.
+ * Reports to a relay the backpressure of a response that Nest writes to.
  *
  * Nest accepts every message into a queue without backpressure, and writes it some ticks later. At 4 Mi characters it drops the client. So
  * this class reports that it is full when the response is full, and when Nest has received `maxPerTurn` characters in this turn.
@@ -27,7 +27,7 @@ export class SseResponse extends EventEmitter implements RelayResponse {
 
   /** Counts characters that Nest receives. */
   handOver(length: number): void {
-    // In the next turn Nest has written them to the response, unless that is full.
+    // In the next turn Nest has written them to the response, unless the response is full.
     if (this.#acceptedChars === 0) setImmediate(() => this.#nextTurn());
     this.#acceptedChars += length;
   }

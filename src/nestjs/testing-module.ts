@@ -25,7 +25,7 @@ export type TradeFeedTestingOptions = Omit<TradeFeedModuleOptions, 'baseUrl' | '
 /**
  * Provides the same as a `TradeFeedModule`, connected to a local service on 127.0.0.1, for tests of an application.
  *
- * The service implements the whole contract (see `rx-trade-feed/testing`), and starts and stops with the application. Its code is loaded when
+ * The service implements the complete contract (see `rx-trade-feed/testing`), and starts and stops with the application. Its code is loaded when
  * this module is used, not by an import of `rx-trade-feed/nestjs`. Reconnects are fast: the first delay is 10 ms, unless you set `backoff`.
  * The service does not keep the process running before the feed is connected, so a `compile()` that rejects needs no cleanup.
  *

@@ -54,7 +54,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   /** Emits the frames. Errors and restarts like `events$`. */
   readonly frames$: Observable<Frame>;
   /**
-   * Emits the current status first, then each change. Opens the connection like the others, but does not restart a feed that has stopped.
+   * Emits the current status first, then each change. A subscription opens the connection, but does not restart a feed that has stopped.
    * Never errors: a stop is a status.
    */
   readonly status$: Observable<FeedStatus>;
@@ -93,7 +93,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
       if (this.status.state === 'stopped') this.relay.restart();
       return feed$.pipe(takeUntil(this.#closed$));
     });
-    // The log comes first: a subscriber of the status may unsubscribe while it is notified.
+    // The log is the first operator: a subscriber of the status may unsubscribe while it is notified.
     this.events$ = begin$.pipe(logFeed(logger), this.#memory.track(), shareFeed(sharing));
     this.frames$ = this.events$.pipe(frames());
     this.status$ = defer(() => merge(this.#open$(), this.#memory.status$)).pipe(takeUntil(this.#closed$));
@@ -113,7 +113,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
 
   /**
    * Restarts a feed that has stopped, with a new ticket, for later subscribers and browsers. Keeps the feed subscribed until it is open.
-   * Does nothing while the feed has not stopped. Let a person decide: after `connection-replaced` it closes the other client's connection.
+   * Does nothing while the feed has not stopped. A person should decide: after `connection-replaced` it closes the other client's connection.
    */
   restart(): void {
     if (this.status.state !== 'stopped') return;
@@ -124,7 +124,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
 
   /**
    * Returns the stream for one browser, for a handler of `@Sse()`. The page reads it with `relayFeed$` of `rx-trade-feed/browser`, or with an
-   * `EventSource`. A browser that reconnects continues where it was. A browser that does not read delays no other one.
+   * `EventSource`. A browser that reconnects resumes after its last message. A browser that does not read does not delay others.
    *
    * Protect the route with a guard: without `authorize` the answer is 500. A page of another origin receives 403, unless `allowOrigins`
    * names the origin. When `relay.maxClients` is reached, or `relay.maxClientsPerUser` for this `user`, the answer is 503 with `Retry-After`.
@@ -168,8 +168,9 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * Closes the connection, ends the responses to browsers with the message to connect again, and closes their connections. Waits for all of
-   * this, for one second at most. Nest calls it after `onModuleDestroy` of the application's services, and before it waits for open responses.
+   * Closes the connection, ends the responses to browsers with the message `connect-again`, and closes their connections. Waits until all are
+   * closed: about a second at most, or three seconds for a worker. Nest calls it after `onModuleDestroy` of the application's services, and
+   * before it waits for open responses.
    */
   async beforeApplicationShutdown(): Promise<void> {
     // The relay closes first: browsers must reconnect, to another replica or after the restart, instead of seeing the end of the feed.

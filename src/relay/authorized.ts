@@ -9,10 +9,10 @@ export interface RelayUser {
   readonly id: string;
 }
 
-/** Decides whether a request may receive: `true` or a user allows it. */
+/** Decides whether a request may receive the feed: `true` or a user allows it. */
 export type Authorize = (request: IncomingMessage) => boolean | RelayUser | Promise<boolean | RelayUser>;
 
-/** The error of a client that is not authorized. */
+/** The error for a client that `authorize` refuses (403), or for which `authorize` or `select` fails (500). */
 export class NotAuthorizedError extends Error {
   override readonly name = 'NotAuthorizedError';
   /** The HTTP status of the answer. */

@@ -6,23 +6,23 @@ import type { RelayMessage } from './relay-message.js';
 import type { RelayReceiver, RelayResponse } from './relay-receiver.js';
 import type { RelayRun } from './relay-run.js';
 
-/** Called when something happens to a client. */
+/** The callbacks for the changes of one client. */
 export interface ClientWatcher {
   joined(client: RelayClient): void;
   behind(client: RelayClient): void;
   stuck(): void;
 }
 
-/** The timers of messages without events. */
+/** The timers for heartbeats and watermarks, shared by all clients. */
 export interface RelayTicks {
   readonly heartbeats$: Observable<unknown>;
   readonly watermarks$: Observable<unknown>;
 }
 
-/** After so many heartbeats without a read, a client counts as stuck. */
+/** After this number of heartbeats without a read, a client is stuck. */
 const maxSilentBeats = 4;
 
-/** How long an ended client may take to read the rest, in ms: without any read, and in all. */
+/** How long a client may read the remaining events after the relay ends its stream, in ms: between two reads, and in total. */
 const lastRead = { maxPauseMs: 500, maxMs: 5_000 };
 
 /**
@@ -45,7 +45,7 @@ export const clientMessages$ = (
   const drained$ = response === undefined ? NEVER : drains$(response);
   const stuck$ = drained$.pipe(
     startWith(undefined),
-    // The response of a slow client may be full at each heartbeat, but it drains in between.
+    // The response of a slow client may be full at each heartbeat and drain in between, so each `drain` restarts the count.
     switchMap(() => heartbeats$.pipe(scan((beats) => (isFull() ? beats + 1 : 0), 0))),
     filter((beats) => beats === maxSilentBeats),
     tap(() => {
@@ -91,7 +91,7 @@ export const clientMessages$ = (
         ),
       );
       return ended$.pipe(
-        // A relay may close while a client whose session ended still reads. The client must then receive `relay-closing`.
+        // A relay may close while a client still reads after its session ended. The client must then receive `relay-closing`.
         scan((first, reason) => (first === 'closing' ? first : reason)),
         distinctUntilChanged(),
         map((reason) =>

@@ -12,11 +12,11 @@ export interface ClientProgress {
   readonly sent: number;
   /** The number of frames that were not sent, and that a gap has reported. */
   readonly missed: number;
-  /** Events up to this time, in epoch ms, are skipped: another relay has sent later ones. */
+  /** Events up to this time, in epoch ms, are skipped, because another relay has sent events up to this time. */
   readonly seenUntil: number | undefined;
-  /** Whether a gap covers the events that are skipped for that reason. */
+  /** Whether a gap covers the events that are skipped because of `seenUntil`. */
   readonly isSkipReported: boolean;
-  /** The time, in epoch ms, since which frames may be missing without a gap. The gap follows the next `opened`, where it ends. */
+  /** Since when frames may be missing that no gap has reported, in epoch ms. The gap is sent after the next `opened`, and ends there. */
   readonly missingSince: number | undefined;
 }
 
@@ -61,12 +61,12 @@ const skipToOldest = (progress: ClientProgress, log: EventLog): Step => {
   const { position, seenUntil } = progress;
   const to = Math.max(log.timeAt(oldest), seenUntil ?? -Infinity);
   const missed = { from: position.at, to, frames: oldest.frames - position.frames };
-  // The gap reaches up to the events that another relay has sent.
+  // The gap ends at `seenUntil` or later, so it also reports the events that `skipSeen` skips.
   const next = { ...progress, position: oldest, missed: progress.missed + missed.frames, isSkipReported: true };
   return position.present === oldest.present ? { progress: next, events: [relayGap(missed)] } : withGap(next, missed);
 };
 
-// The source of this relay is later than that of the relay before, or has another clock.
+// Needed if the source of this relay is later than the source of the previous relay, or has another clock.
 const skipSeen = (progress: ClientProgress, seenUntil: number, log: EventLog, now: number): Step => {
   const { position, missingSince, isSkipReported } = progress;
   if (position.at > seenUntil || !isNear(log, seenUntil, now))

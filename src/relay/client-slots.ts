@@ -95,7 +95,7 @@ export class ClientSlots {
     taken.admitted = { user };
   }
 
-  /** Ends the streams of a user, and returns their number. Refuses the user in authorizations that have started before. */
+  /** Ends the streams of a user, and returns their number. Also refuses this user in authorizations that have already started. */
   disconnect(user: string): number {
     for (const { admitted, disconnected } of this.#taken) if (admitted === undefined) disconnected.add(user);
     const slots = this.#of(user);

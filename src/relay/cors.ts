@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Rule } from '../protocol/rules.js';
 
-/** The origins whose pages may receive. */
+/** The origins whose pages may receive the feed. */
 export type AllowedOrigins = readonly string[] | '*';
 
 /** The rule for the option `allowOrigins`. */

@@ -12,7 +12,7 @@ export interface EventId {
 export const formatEventId = (epoch: string, { seq, frames, at }: Omit<EventId, 'epoch'>): string =>
   `${epoch}.${seq}.${frames}.${Math.max(0, Math.ceil(at))}`;
 
-/** Reads a `Last-Event-ID`; returns `undefined` for a text that no relay writes. */
+/** Reads a `Last-Event-ID`; returns `undefined` for text in another format. */
 export const parseEventId = (text: string | undefined): EventId | undefined => {
   const [, epoch = '', ...numbers] = /^([\w-]{1,40})\.(\d{1,16})\.(\d{1,16})\.(\d{1,16})$/.exec(text ?? '') ?? [];
   const [seq = 0, frames = 0, at = 0] = numbers.map(Number);

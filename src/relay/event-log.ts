@@ -157,7 +157,7 @@ export class EventLog {
   }
 }
 
-// Runs before any state changes. Clients could not read the line, and no time is later than Infinity.
+// Runs before any state changes: clients could not read the line, and after `Infinity` the time of the log could not move.
 const checkTimes = (event: LoggedEvent, time: number): void => {
   const times = event.type === 'gap' ? [time, event.from, event.durationMs] : [time];
   if (!times.every(Number.isFinite))

@@ -11,10 +11,14 @@ export interface StreamResponse extends RelayResponse {
   write(bytes: Uint8Array): void;
 }
 
-/** Wraps a response. The compatibility API of HTTP/2 lacks `writableNeedDrain` and `destroyed`, so the result of `write` and the events count. */
+/**
+ * Wraps a response.
+ *
+ * The compatibility API of HTTP/2 lacks `writableNeedDrain` and `destroyed`, so this uses the result of `write`, `drain` and `close` instead.
+ */
 export const streamResponse = (response: ServerResponse): StreamResponse => {
   let isFull = false;
-  // An event that was emitted before this call is missed.
+  // The listener below misses a `close` that was emitted before this call.
   let isGone = response.destroyed;
   response.on('drain', () => (isFull = false)).once('close', () => (isGone = true));
   return {
@@ -36,7 +40,7 @@ export const streamResponse = (response: ServerResponse): StreamResponse => {
 /** How long a client may take to read the end of a response, in ms. */
 const graceMs = 1_000;
 
-/** Waits until a response closes that is not closed yet. Destroys it if the client does not read it to the end within 1 s. */
+/** Waits until an open response closes. Destroys it if the client does not read it to the end within 1 s. */
 export const waitForClose = async (response: Writable): Promise<void> => {
   try {
     // `finished` of node:stream resolves at once for a response that has ended, although the client has not read it.
@@ -54,7 +58,7 @@ export const destroyResponse = (response: Writable): void => {
   else stream.close(constants.NGHTTP2_CANCEL);
 };
 
-/** Closes the connection after a response. The next request of a page then reaches another server than the one that shuts down. */
+/** Closes the connection after a response. The next request of a page can then reach a server that is not shutting down. */
 export const closeConnectionAfter = (response: Writable): void => {
   const session = http2StreamOf(response)?.session;
   // Open streams continue, and the client opens new ones on another connection.
@@ -66,7 +70,7 @@ export const closeConnectionAfter = (response: Writable): void => {
   }
 };
 
-/** Returns the HTTP/2 stream of a response: a property in the compatibility API; else the response can be the stream. */
+/** Returns the HTTP/2 stream of a response. In the compatibility API it is a property; otherwise the response may be the stream. */
 const http2StreamOf = (response: unknown): Http2Stream | undefined => {
   const { stream } = response as { readonly stream?: Http2Stream };
   if (stream !== undefined) return stream;

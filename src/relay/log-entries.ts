@@ -8,7 +8,7 @@ export interface Position {
   readonly seq: number;
   /** The number of frames before it; for a topic, the values count too. */
   readonly frames: number;
-  /** The latest time of the events before it, in epoch ms. It never decreases from one position to the next. */
+  /** The latest time of the events before it, in epoch ms. It never decreases. */
   readonly at: number;
   /** The state of the feed. */
   readonly present: Snapshot;
@@ -94,7 +94,7 @@ export class LogEntries {
     return index === 0 ? this.#oldest : this.#ring.at(index - 1);
   }
 
-  // The UTF-8 bytes of all lines before an index, with the removed ones.
+  // The UTF-8 bytes of all lines before an index, including removed lines.
   #writtenBefore(index: number): number {
     return index === 0 ? this.#removed : this.#ring.at(index - 1).written;
   }
@@ -103,7 +103,7 @@ export class LogEntries {
     const { seq, frames, at, present, watermark, bytes, written } = this.#ring.shift() as Entry;
     this.#bytes -= bytes;
     this.#removed = written;
-    // A copy without the line, so that the line can be collected.
+    // A copy without the line, so that the garbage collector can free the line.
     this.#oldest = { seq, frames, at, present, watermark };
   }
 }

@@ -16,8 +16,9 @@ export const publicFailure = (error: unknown): TradeFeedError =>
   error instanceof TradeFeedError ? error.toPublic() : createFailure(relayReports.sourceFailed, { stage: 'stream' });
 
 /**
- * Writes a value as the JSON that clients receive. A `Decoded` becomes its value, a frame the object of its line, and failures are public, at any
- * depth.
+ * Writes a value as the JSON that clients receive.
+ *
+ * Replaces a `Decoded` by its value, a frame by the object of its line, and a failure by its public version, at any depth.
  *
  * @throws TypeError for a value that has no JSON
  */
@@ -33,7 +34,7 @@ function publicReplacer(this: Readonly<Record<string, unknown>>, key: string, js
   return publicValue(this[key], key, () => json);
 }
 
-/** Returns what `JSON.stringify` writes. It calls neither `toJSON` nor the replacer for that result again. */
+/** Returns the value for `JSON.stringify`, which calls neither `toJSON` nor the replacer for this value again. */
 const publicValue = (value: unknown, key: string, jsonOf: (value: unknown, key: string) => unknown): unknown => {
   if (value instanceof Decoded) return publicValue(value.value, key, callToJson);
   if (value instanceof Conflated)

@@ -1,7 +1,7 @@
 import type { RelayRefusal } from './relay-full-error.js';
 import type { JoinKind } from './start-position.js';
 
-/** What happens to the clients and the source of a relay, for the log of your app. Discriminated by `type`. */
+/** A change of the clients or the source of a relay, for the log of your app. Discriminated by `type`. */
 export type RelayActivity =
   | {
       readonly type: 'client-joined';
@@ -9,7 +9,7 @@ export type RelayActivity =
       readonly at: number;
       /** The number of the client: 1, 2, … */
       readonly client: number;
-      /** `new`: joined for the first time; `resumed`: receives every event since it left; `behind`: too late for that, so it receives a gap. */
+      /** `new`: joins without a position; `resumed`: receives every event since it left; `behind`: receives a gap. */
       readonly joined: JoinKind;
     }
   | {
@@ -36,7 +36,7 @@ export type RelayActivity =
       readonly missed: number;
     }
   | {
-      /** The source errored. Clients receive the public texts of the error (`toPublic()`) and connect again. Only this event has all of it. */
+      /** The source errored. Clients receive the public version of the error, and connect again. Only this event contains the complete error. */
       readonly type: 'source-stopped';
       readonly at: number;
       readonly error: unknown;
@@ -48,7 +48,7 @@ export type RelayActivity =
       readonly error: unknown;
     }
   | {
-      /** The relay had no room for a client. */
+      /** The relay refused a client: see {@link RelayRefusal}. A client that `authorize` refuses is not reported. */
       readonly type: 'client-refused';
       readonly at: number;
       readonly reason: RelayRefusal;

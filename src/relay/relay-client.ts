@@ -20,7 +20,7 @@ export class RelayClient {
   readonly #isLate: boolean;
   readonly #now: () => number;
   readonly #onBehind: () => void;
-  /** The id of the request, if it needs a gap: messages before the gap repeat this id. */
+  /** The `Last-Event-ID` of a client that needs a gap. Messages before the gap repeat this id. */
   readonly #requestId: string | undefined;
   #progress: ClientProgress;
   /** The events of the first message; `undefined` once it is sent. */
@@ -109,7 +109,8 @@ export class RelayClient {
     return this.#run.messageOf(batch);
   }
 
-  // The feed has stopped, and the client has every event. It gets no stream: over HTTP this is a 503, so a load balancer can try another replica.
+  // The feed has stopped, and the client has every event. The relay starts no stream: over HTTP the client receives a 503, so a load balancer
+  // can try another replica.
   #isRefused(): boolean {
     const { end, log } = this.#run;
     const hasEveryEvent = this.#firstEvents !== undefined && this.#progress.position.seq === log.newest.seq;
@@ -148,7 +149,7 @@ export class RelayClient {
     return this.#message(withWatermark(lines, this.#watermark));
   }
 
-  // No event up to `seenUntil` follows.
+  // Events up to `seenUntil` are skipped, so none of them follows.
   #watermarkHere(): number {
     const { position, seenUntil } = this.#progress;
     const watermark = this.#run.log.watermarkAt(position);
@@ -157,9 +158,9 @@ export class RelayClient {
 
   #message(data: string, type?: string): RelayMessage {
     const { position, seenUntil, missingSince } = this.#progress;
-    // If the connection is lost before the gap is sent, the next connection must send it.
+    // If the connection is lost before the gap is sent, the next connection must send it. So the client keeps the id of its request.
     const requestId = missingSince === undefined ? undefined : this.#requestId;
-    // A time after that of the position means that the client has later events of another relay: `startPosition` reads it.
+    // If `at` is later than the position, the client has events of another relay up to `at`. `startPosition` reads it.
     const at = seenUntil === undefined ? position.at : Math.max(position.at, seenUntil + 1);
     const id = requestId ?? formatEventId(this.#run.epoch, { ...position, at });
     return type === undefined ? { id, data } : { id, type, data };

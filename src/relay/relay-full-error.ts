@@ -1,4 +1,4 @@
-/** The text of a 503. It does not contain the number of clients, because anybody may read it. */
+/** The text of a 503. It does not contain the number of clients, because anyone can read it. */
 export const noRoom = 'The relay has no room. Come back later.';
 
 /**
@@ -14,7 +14,7 @@ export const noRoom = 'The relay has no room. Come back later.';
 export type RelayRefusal = 'full' | 'user' | 'closed' | 'authorize-timeout' | 'session-ended' | 'topics';
 
 /**
- * The error of a client that a relay has no room for. Over HTTP it is a 503 with `Retry-After`.
+ * The error for a client that a relay refuses for now: see {@link RelayRefusal}. Over HTTP it is a 503 with `Retry-After`.
  *
  * @example
  * ```ts
@@ -36,7 +36,7 @@ export class RelayFullError extends Error {
   constructor(message: string, reason: RelayRefusal = 'full') {
     super(message);
     this.reason = reason;
-    // When a relay shuts down, another replica may have room at once.
+    // When a relay shuts down, another replica may accept the client at once.
     this.retryAfterMs = reason === 'closed' ? 1_000 : 5_000;
   }
 }

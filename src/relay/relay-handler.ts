@@ -14,24 +14,24 @@ import type { RelayTopic } from './topic.js';
 /** The options of a request listener. */
 export interface RelayHandlerOptions {
   /**
-   * Decides whether a request may receive, for example by the session cookie or the bearer token of your app. It may be async. `true` allows the
-   * client, and so does a user `{ id }`, for `maxClientsPerUser` and {@link Relay.disconnect}. Any other result is a 403, an exception a 500 (it
-   * is not reported, so log it there). There is no default: `() => true` allows everybody who can reach the server.
+   * Decides whether a request may receive the feed, for example by the session cookie or the bearer token of your app. It may be async. `true`
+   * allows the client. A user `{ id }` also allows it, and is used for `maxClientsPerUser` and {@link Relay.disconnect}. Any other result is a 403.
+   * An exception is a 500; the relay does not report it, so log it in `authorize`. There is no default: `() => true` allows every client.
    */
   readonly authorize: Authorize;
   /** How long `authorize` may take, in ms. After that the answer is 503 with `Retry-After`. @defaultValue 10 000 */
   readonly authorizeTimeoutMs?: number | undefined;
   /**
-   * Returns what an authorized client receives instead of every frame: an operator over the events of the feed, which runs once for all clients
-   * with the same function. `undefined` selects the whole feed. Any other result, and an exception, is a 500.
+   * Returns an operator over the events of the feed. An authorized client receives its output instead of every frame. The operator runs once for
+   * all clients with the same function. `undefined` selects the complete feed. Any other result, and an exception, is a 500.
    *
-   * @defaultValue the whole feed
+   * @defaultValue the complete feed
    */
   readonly select?: ((request: IncomingMessage) => RelayTopic | undefined) | undefined;
   /**
-   * The other origins whose pages may receive, such as `https://app.example.com`, with cookies; `'*'` allows every page, without cookies.
+   * Other origins whose pages may receive the feed, such as `https://app.example.com`, with cookies. `'*'` allows every page, without cookies.
    *
-   * @defaultValue none: the origin of the server alone
+   * @defaultValue none: only the origin of the server
    */
   readonly allowOrigins?: AllowedOrigins | undefined;
 }
@@ -41,14 +41,16 @@ export interface RelayHandlerOptions {
  *
  * Answers `GET` with 200 and the stream, and the preflight of CORS with 204. The other answers:
  *
- * - 400: the request was sent before the answer to the one before it on the same connection was complete (pipelining).
+ * - 400: the client sent the request before the previous answer on the same connection was complete (pipelining).
  * - 403: `authorize` refuses, or the origin is not allowed.
  * - 405: another method.
  * - 500: `authorize` or `select` throws.
- * - 503 with `Retry-After`: there is no room, `authorize` takes too long, or the relay is closed.
+ * - 503 with `Retry-After`: there is no room, `authorize` takes too long, the user was disconnected meanwhile, or the relay is closed.
  * - 503 with `Retry-After` and the message `connect-again`: the feed has stopped, and the client has every event.
  *
- * A client counts for `maxClients` from its request on. Writes no more than the response takes. The connection ends with the stream.
+ * A client counts for `maxClients` from its request on. While the response is full, messages wait. Over HTTP/1.1 the connection ends with the
+ * stream.
+ *
  * In Express use `app.all('/feed', handler)`: a page of another origin sends an `OPTIONS` request first. In NestJS use `TradeFeed.sse`.
  *
  * @param relay - see {@link createRelay}
@@ -80,7 +82,7 @@ export const relayHandler = (
     if (!cors.isAllowed) refuse(403, 'This relay does not allow pages of this origin.');
     else if (request.method === 'OPTIONS') response.writeHead(204, cors.headers).end();
     else if (request.method !== 'GET') refuse(405, 'A relay accepts GET only.', { allow: 'GET, OPTIONS' });
-    // A pipelined request waits for the answer before it. Otherwise one connection could take every slot.
+    // Node assigns no socket to the response of a pipelined request until the previous one ends. One connection could take every slot.
     else if (!response.socket) refuse(400, 'This connection is busy with another answer.', connectionClose(response));
     else {
       const pending = {
@@ -108,7 +110,7 @@ const selectedTopic = (select: Select, request: IncomingMessage): RelayTopic | u
   try {
     topic = select(request);
   } catch {
-    // The exception may have private text.
+    // The message of the exception may be private.
     throw selectionError();
   }
   if (topic === undefined || typeof topic === 'function') return topic as RelayTopic | undefined;
@@ -149,7 +151,7 @@ const stream = (
   };
   const messages = relay.messages$(receiver).subscribe({
     next: (message) => {
-      // For example a middleware with a time limit has ended the response. A write after the end would be an error without a listener.
+      // For example, a middleware with a time limit has ended the response. A write after the end would emit `error`, which has no listener.
       if (target.isOver) return;
       if (!response.headersSent) {
         const [status, more] = isConnectAgain(message) ? [503, retryAfter(lateRetryAfterMs)] : [200, {}];
@@ -176,13 +178,13 @@ const stream = (
 
 const retryAfter = (ms: number) => ({ 'retry-after': String(ms / 1_000) });
 
-/** Ends the connection with the answer, so that the next request of a page may reach another replica. HTTP/2 has no such header. */
+/** Ends the connection with the answer, so that the next request of a page may reach another replica. HTTP/2 forbids this header. */
 const connectionClose = ({ req }: ServerResponse): Readonly<Record<string, string>> =>
   req.httpVersionMajor === 1 ? { connection: 'close' } : {};
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // No cache and no compressing middleware may delay frames; the last header is for nginx.
+  // Prevents that a cache or a compressing middleware delays frames. The last header is for nginx.
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
 };

@@ -1,8 +1,8 @@
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 
 /**
- * The types of the messages without events: the `event` field of Server-Sent Events (HTML, 9.2). A message with events has no type; its data are
- * lines of JSON, one for each event: see `src/protocol/event-line.ts`.
+ * The types of the messages without events: the `event` field of Server-Sent Events (HTML, 9.2). A message with events has no type; its data is
+ * one line of JSON for each event: see `src/protocol/event-line.ts`.
  *
  * - `hello`: the first message, `{"at": …}`: the clock of the relay in epoch ms.
  * - `heartbeat`: no data. It shows that the relay is alive.
@@ -11,7 +11,7 @@ import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
  */
 export type RelayMessageType = 'hello' | 'heartbeat' | 'connect-again' | 'complete';
 
-/** One message for one client: an event of Server-Sent Events, and the type that the `@Sse()` of NestJS takes. */
+/** One message for one client: an event of Server-Sent Events. It is also a valid `MessageEvent` for `@Sse()` of NestJS. */
 export interface RelayMessage {
   /** The position of the client after this message. The client sends it as `Last-Event-ID`. */
   readonly id: string;

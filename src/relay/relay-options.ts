@@ -9,11 +9,15 @@ export interface RelayOptions {
    * @defaultValue 50 000
    */
   readonly capacity?: number | undefined;
-  /** The most bytes of stored events in memory: one for each character, two in an event with a character beyond Latin-1. @defaultValue 33 554 432 (32 MiB) */
+  /**
+   * The most bytes of stored events in memory: one byte for each character, or two in an event with a character beyond Latin-1.
+   *
+   * @defaultValue 33 554 432 (32 MiB)
+   */
   readonly capacityBytes?: number | undefined;
   /**
-   * The most bytes of stored events that a joining client receives. A gap replaces older events, also for a client that returns to the relay
-   * that it was connected to.
+   * The most bytes of stored events that a joining client receives. A gap replaces older events, also for a client that reconnects to the
+   * same relay.
    *
    * @defaultValue 8 388 608 (8 MiB)
    */
@@ -24,7 +28,7 @@ export interface RelayOptions {
   readonly heartbeatMs?: number | undefined;
   /** The most clients at a time, including those that are being authorized. @defaultValue 1 000 */
   readonly maxClients?: number | undefined;
-  /** The most streams of one user at a time: each tab or window has one. Applies to clients with a user. @defaultValue no limit */
+  /** The most streams of one user at a time. Each tab has one, except with `tabs: 'share'`. Applies to clients with a user. @defaultValue no limit */
   readonly maxClientsPerUser?: number | undefined;
   /**
    * The maximum age of a stream, in ms. The client then reconnects at once, is authorized again, and misses nothing. Each stream ends at a random
@@ -35,12 +39,12 @@ export interface RelayOptions {
   readonly maxAgeMs?: number | undefined;
   /**
    * The most topics of `select` at a time, including those without clients that remain for `lingerMs`. Clients of further topics are refused with
-   * 503. Each topic has its log, and an operator that is created for each request is a new topic each time.
+   * 503. Each topic has a separate log. An operator that is created for each request is a new topic each time.
    *
    * @defaultValue 100
    */
   readonly maxTopics?: number | undefined;
-  /** How long the feed stays open for returning clients after the last one has left, in ms. @defaultValue 60 000 */
+  /** How long the feed stays open after the last client has left, so that clients can resume, in ms. @defaultValue 60 000 */
   readonly lingerMs?: number | undefined;
   /** For tests: the clock and the timers. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;

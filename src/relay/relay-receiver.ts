@@ -7,7 +7,7 @@ export interface RelayReceiver {
   readonly lastEventId?: string | undefined;
   /** The response that the messages are written to: while it is full, messages wait. Without it, each message is emitted at once. */
   readonly response?: RelayResponse | undefined;
-  /** An operator whose output the client receives instead of every frame: see {@link RelayTopic}. @defaultValue the whole feed */
+  /** An operator whose output the client receives instead of every frame: see {@link RelayTopic}. @defaultValue the complete feed */
   readonly select?: RelayTopic | undefined;
   /** The id of the user, for `maxClientsPerUser` and {@link Relay.disconnect}. */
   readonly user?: string | undefined;
@@ -17,7 +17,7 @@ export interface RelayReceiver {
 export interface RelayResponse {
   /** Whether the buffer is full. The relay then waits for `drain`. */
   readonly writableNeedDrain: boolean;
-  /** Adds a listener for the time when the buffer has room again. */
+  /** Adds a listener that is called when the buffer has room again. */
   on(event: 'drain', listener: () => void): unknown;
   /** Removes the listener. */
   off(event: 'drain', listener: () => void): unknown;
@@ -33,7 +33,7 @@ export const selection = Symbol('selection');
 
 /** A client that must be authorized first. */
 export interface PendingReceiver extends RelayReceiver {
-  /** Emits the id of the user, or `undefined`, when the client is authorized; replaces `user`. Completes without a value when it has left. */
+  /** Emits the id of the user, or `undefined`, when the client is authorized; replaces `user`. Completes without a value if the client has left. */
   readonly [admission]?: Observable<string | undefined>;
   /** Returns the topic of an authorized client; replaces `select`. */
   readonly [selection]?: () => RelayTopic | undefined;

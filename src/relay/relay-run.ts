@@ -11,7 +11,7 @@ import type { TopicEvent } from './topic-output.js';
 
 /** One subscription of a source, shared by all clients: the log of the events, and how the source ended. */
 export class RelayRun {
-  /** A random word that identifies the log. A position in the log of another run is not valid here. */
+  /** A random id of the log. A position in the log of another run is not valid here. */
   readonly epoch = randomBytes(6).toString('base64url');
   readonly log: EventLog;
   #end: RunEnd | undefined;
@@ -28,13 +28,13 @@ export class RelayRun {
     return this.#end;
   }
 
-  /** The last message for a client that joins after a stop. It sets a delay, since a page would otherwise use up its retries within seconds. */
+  /** The last message for a client that joins after a stop. It contains a delay: otherwise a page would use up its retries within seconds. */
   get lateEnd(): RunEnd | undefined {
     return this.#lateEnd;
   }
 
   /**
-   * Adds an event to the log. `stopped` is stored as `disconnected`, because the clients stay and wait. A source that is received over another
+   * Adds an event to the log. `stopped` is stored as `disconnected`, because the clients connect again. A source that is received over another
    * relay also emits values.
    */
   append(event: TopicEvent): void {
@@ -66,10 +66,10 @@ export class RelayRun {
   }
 }
 
-/** When a client that joins after a stop may retry, in ms. Until then a load balancer may have removed this replica. */
+/** After how long a client that joins after a stop may retry, in ms. Until then a load balancer can remove this replica. */
 export const lateRetryAfterMs = 5_000;
 
-/** Adds a watermark after lines, if there is one. A client closes its windows by it. */
+/** Adds a watermark after lines, if there is one. Clients use it to close windows. */
 export const withWatermark = (lines: string, at: number): string => {
   if (at === -Infinity) return lines;
   const watermark = writeEventLine({ type: 'watermark', at });

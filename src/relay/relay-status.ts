@@ -3,12 +3,12 @@ import type { TopicRuns } from './topic-runs.js';
 
 /** The status of a relay. */
 export interface RelayStatus {
-  /** The stored events of all topics together, and their bytes. */
+  /** The number of stored events of the complete feed and all topics, and their bytes. */
   readonly held: { readonly events: number; readonly bytes: number };
   readonly clients: readonly RelayClientStatus[];
-  /** The number of topics of `select`, with those that remain for `lingerMs`. If it grows, your app creates a new operator for each request. */
+  /** The number of topics of `select`, including those that remain for `lingerMs`. If it grows, your app creates a new operator for each request. */
   readonly topics: number;
-  /** The number of further clients that wait for `authorize`. They count for `maxClients`. */
+  /** The number of other clients, which wait for `authorize`. They count for `maxClients`. */
   readonly authorizing: number;
 }
 

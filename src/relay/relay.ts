@@ -23,10 +23,10 @@ export interface Relay {
    *
    * Completes after the message `connect-again` or `complete`, and when the client reads nothing for four heartbeats. Sends `connect-again`
    * when the source has stopped, when the relay closes, after `maxAgeMs`, and after {@link Relay.disconnect}.
-   * Errors with a {@link RelayFullError} when there is no room.
+   * Errors with a {@link RelayFullError} when the relay refuses the client.
    */
   messages$(receiver?: RelayReceiver): Observable<RelayMessage>;
-  /** Emits what happens to the clients, from now on. Completes when the relay is closed and the last client has left. */
+  /** Emits each change of the clients and of the source, from now on. Completes when the relay is closed and the last client has left. */
   readonly events$: Observable<RelayActivity>;
   /** Returns the current status. */
   status(): RelayStatus;
@@ -57,12 +57,12 @@ export interface Relay {
  * The newest events are stored once for all clients; each client has a position in that log. A client that is slow or away for longer than the
  * log reaches receives a `gap` with the number of frames (`missed`, code `relay-behind`) and continues; other clients are not affected. When the
  * source errors, current and later clients receive the failure and `connect-again`. The relay does not subscribe to the source again, since each
- * page that reloads would take the connection from another client of the account. {@link Relay.restart} does that.
+ * page that reloads would take the connection from another client of the account. To subscribe again, call {@link Relay.restart}.
  *
  * If the source is another relay, set `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`. With the default it errors after
  * five stops of the feed in a row, and this relay does not subscribe to it again.
  *
- * @param source - `tradeFeedEvents$`, `replay$` or `relayFeed$`, also with the values of another relay
+ * @param source - `tradeFeedEvents$`, `replay$` or `relayFeed$`; it may also emit the values of another relay
  * @param options - see {@link RelayOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
@@ -86,7 +86,7 @@ export const createRelay = (
   const events = new Subject<RelayActivity>();
   const slots = new ClientSlots(settings);
   const onStop = (error: unknown) => events.next({ type: 'source-stopped', at: now(), error });
-  // Topics forward the values of another relay like events.
+  // The cast is safe: the run and the topics also accept the values of another relay.
   const shared = shareSource(source as Observable<RelayedEvent>, scheduler, onStop);
   const unlessOfSource = (report: (error: unknown) => void) => (error: unknown) => {
     if (!shared.hasFailedWith(error)) report(error);
@@ -157,10 +157,10 @@ export const createRelay = (
   };
 };
 
-/** How often a client receives a watermark while no event arrives, in ms. It closes its windows by it. */
+/** How often a client receives a watermark while no event arrives, in ms. The client uses it to close windows. */
 const watermarkMs = 250;
 
-/** Emits the user of a client once it is authorized. Errors when the relay closes before. */
+/** Emits the user of a client once it is authorized. Errors if the relay closes first. */
 const admitted$ = (slot: Slot, { user, [admission]: admission$ = of(user) }: PendingReceiver) =>
   race(admission$, slot.ended$.pipe(switchMap(() => throwError(closedError)))).pipe(take(1));
 

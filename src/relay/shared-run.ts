@@ -12,7 +12,7 @@ export interface SharedRun {
    * events.
    */
   readonly run$: Observable<RelayRun>;
-  /** The runs that store events: the one that clients join, and those before a `restart` that clients still read. */
+  /** The runs that store events: the run that clients join, and the runs before a `restart` that clients still read. */
   readonly runs: ReadonlySet<RelayRun>;
   /** Makes the next client begin a new run, if the current one has ended. Current clients read their run to its end. */
   restart(): void;

@@ -9,7 +9,7 @@ export interface SharedSource {
   readonly events$: Observable<RelayedEvent>;
   /** Returns whether the source has ended with this error. */
   hasFailedWith(error: unknown): boolean;
-  /** Forgets an ended source, so that the next subscriber subscribes to it again. */
+  /** Resets an ended source, so that the next subscriber subscribes to it again. */
   restart(): void;
 }
 
@@ -36,7 +36,7 @@ export const shareSource = (
         error: (error: unknown) => (state = { ...state, failure: (failure = { error }) }),
         unsubscribe: () => (state = initial),
       }),
-      // After the subscribers have received the error, because `onStop` may call `restart`.
+      // Calls `onStop` after the subscribers have received the error, because `onStop` may call `restart`.
       finalize(() => failure && onStop(failure.error)),
     );
   }).pipe(share({ resetOnError: () => reset$, resetOnComplete: () => reset$ }));

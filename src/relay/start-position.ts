@@ -3,14 +3,14 @@ import { type EventId, parseEventId } from './event-id.js';
 import type { EventLog } from './event-log.js';
 import type { Position } from './log-entries.js';
 
-/** How a client joined: for the first time, in time to resume, or too late to receive everything. */
+/** How a client joins: without a position, with every event since it left, or with a gap (too late, or from another log). */
 export type JoinKind = 'new' | 'resumed' | 'behind';
 
 /** Where a client starts in a log. */
 export interface Start {
   readonly joined: JoinKind;
   readonly position: Position;
-  /** What a client that is `behind` has missed. */
+  /** The frames that a client that is `behind` has missed. */
   readonly missed?: Missed;
   /** The client received events up to this time, in epoch ms, from another relay. They are not sent again. */
   readonly seenUntil?: number;
@@ -19,8 +19,8 @@ export interface Start {
 /**
  * Decides where a client starts. Pure, except for the clock of the log.
  *
- * A client of this log resumes at its position. A client of another log resumes after the time in its id. Both receive at most `maxReplayBytes`:
- * a gap replaces older events.
+ * A client of this log resumes at its position. A client of another log resumes after the time in its id, with a gap. Both receive at
+ * most `maxReplayBytes`: a gap replaces older events.
  */
 export const startPosition = (log: EventLog, epoch: string, lastEventId: string | undefined, now: number): Start => {
   const id = parseEventId(lastEventId);
@@ -38,7 +38,7 @@ const resumeHere = (log: EventLog, id: EventId, now: number): Start => {
     return { joined: 'behind', position: first, missed };
   }
   const start = { joined: 'resumed', position: stored } as const;
-  // The id has a later time than its position while this relay skipped events that another relay had sent (`RelayClient` adds 1 ms).
+  // `RelayClient` wrote an `at` later than the position: it was skipping events up to `at - 1`, because another relay had sent them.
   return id.at > Math.ceil(stored.at) && isNear(log, id.at, now) ? { ...start, seenUntil: id.at - 1 } : start;
 };
 
@@ -55,5 +55,5 @@ const later = (one: Position, other: Position): Position => (one.seq > other.seq
 /** The greatest difference of the clocks of two relays, plus the delay of one of them, in ms. */
 const maxAheadMs = 10_000;
 
-/** Returns whether the log reaches a time soon. Otherwise a client with a wrong or forged id would wait for long. */
+/** Returns whether the log reaches a time soon. Otherwise a client with a wrong or forged id would wait for a long time. */
 export const isNear = (log: EventLog, at: number, now: number): boolean => at <= log.timeNow(now) + maxAheadMs;

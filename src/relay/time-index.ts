@@ -24,7 +24,7 @@ export class TimeIndex {
   /** Removes the events up to a position. */
   dropUntil(seq: number): void {
     while (this.#head < this.#marks.length && (this.#marks[this.#head] as Mark).seq <= seq) this.#head += 1;
-    // Copies only when more than half of the array is free, so each mark is copied once on average.
+    // Copies only when more than half of the array is free, so each mark is copied at most once on average.
     if (this.#head * 2 <= this.#marks.length) return;
     this.#marks = this.#marks.slice(this.#head);
     this.#head = 0;

@@ -7,18 +7,18 @@ import { Frame } from '../protocol/frame.js';
 import { isRelayedValue } from '../protocol/relayed-value.js';
 import { publicJson } from './public-json.js';
 
-/** What a topic writes to its log. */
+/** An event that a topic writes to its log. */
 export type TopicEvent = RelayedEvent | LoggedValue;
 
-/** Turns the outputs of an operator into the events of a topic, with times that never decrease. */
+/** Converts the outputs of an operator to the events of a topic, with times that never decrease. */
 export class TopicOutput {
   readonly #clock: () => number;
-  /** The lifecycle events and values that the operator received. A parsed payload can look the same. */
+  /** The lifecycle events and values that the operator received. Compared by identity, because a parsed payload can have the same shape. */
   readonly #inputs = new WeakSet();
   #latestAt: number | undefined;
   /** The time of the last input. */
   #inputAt: number | undefined;
-  /** The time of the last event that was emitted. */
+  /** The latest time of the emitted events. */
   #emittedAt = -Infinity;
   #watermark = -Infinity;
 
@@ -57,7 +57,7 @@ export class TopicOutput {
   }
 
   #value(ownAt: number | undefined, value: unknown): readonly TopicEvent[] {
-    // A window that the end of the feed cuts has an end in the future.
+    // If the feed ends inside a window, the end of the window is in the future.
     const own = Math.min(ownAt ?? this.#inputAt ?? Infinity, this.latestAt);
     const at = Math.max(own, this.#emittedAt, this.#watermark);
     return this.#emit({ type: 'value', at, json: publicJson(value) });
@@ -82,7 +82,7 @@ const isOwnEvent = (output: unknown): output is Disconnected | Stopped | Gap =>
 const frameNotBefore = (frame: Frame, at: number): Frame =>
   frame.receivedAt >= at ? frame : new Frame(frame.feed, frame.data, frame.isBinary, at, frame.connection);
 
-// The time of a frame, or the end of a window. A payload may look like a lifecycle event, but its time is not one of the feed.
+// The time of a frame, or the end of a window. A payload may look like a lifecycle event, but its time is not a time of the feed.
 const timeOfValue = (value: unknown): number | undefined => {
   if (isLifecycle(value)) return undefined;
   const time = isWindow(value) ? value.end : timeOf(value);

@@ -6,7 +6,7 @@ import type { RelayRun } from './relay-run.js';
 import { type SharedRun, shareRun } from './shared-run.js';
 import { type RelayTopic, topicEvents$ } from './topic.js';
 
-/** The runs of a relay: one of the whole feed, and one of each topic. */
+/** The runs of a relay: one for the complete feed, and one for each topic. */
 export class TopicRuns {
   readonly #source: Observable<RelayedEvent>;
   readonly #settings: RelaySettings;
@@ -30,7 +30,7 @@ export class TopicRuns {
     this.#whole = shareRun(source, settings, onStop);
   }
 
-  /** The number of topics. The whole feed does not count. */
+  /** The number of topics, without the complete feed. */
   get size(): number {
     this.#removeReleased();
     return this.#topics.size;
@@ -42,7 +42,7 @@ export class TopicRuns {
   }
 
   /**
-   * Returns the run of a topic, or of the whole feed.
+   * Returns the run of a topic, or of the complete feed.
    *
    * @throws RelayFullError when there are `maxTopics`
    */

@@ -19,8 +19,8 @@ import { topicInput } from './topic-input.js';
 import { type TopicEvent, TopicOutput } from './topic-output.js';
 
 /**
- * An operator over the events of a feed. Clients that select it receive its output instead of every frame: a filter, a conflation, a decoder,
- * windows.
+ * An operator over the events of a feed, such as a filter, a conflation, a decoder or windows. Clients that select it receive its output instead
+ * of every frame.
  *
  * The same function is the same topic, so create it once, as a constant.
  */
@@ -40,8 +40,8 @@ export class TopicError extends Error {
  *
  * Emits the outputs of the operator: frames and values of another relay unchanged, a `disconnected`, `stopped` or `gap` with a `TradeFeedError`
  * as an event, anything else as a value. Emits each lifecycle event of the feed after the outputs for it. Outputs before the first event wait
- * for it. Times never decrease: a delayed output gets the time of the event before it. Emits a watermark before each event, so that an operator
- * may delay older values.
+ * for it. Times never decrease: a delayed output gets the time of the event before it. Emits a watermark before each event: the log then takes
+ * the time from watermarks, not from the clock, so an operator may delay values.
  *
  * Completes when the operator completes. Errors with the error of the feed, or after `stopped` with a {@link TopicError}.
  */

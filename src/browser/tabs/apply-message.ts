@@ -11,7 +11,7 @@ interface Position {
   readonly seq: number;
   /** The number of frames before it. */
   readonly frames: number;
-  /** The time of the last event before it, in epoch ms. */
+  /** No event before it is later, in epoch ms. */
   readonly at: number;
 }
 
@@ -24,7 +24,7 @@ export interface Applied {
 /**
  * Returns the state of the feed for a tab that joins a leader.
  *
- * A tab that resumes at an earlier id, after a reload, receives a gap from there on, because the leader stores no events.
+ * A tab that resumes at an earlier id, after a reload, receives a gap from that id on, because the leader stores no events.
  *
  * @param own - the id that this tab has reached; `undefined` if it has none
  * @param now - in epoch ms
@@ -43,8 +43,8 @@ export const applyWelcome = (
 /**
  * Returns the events of a batch that are new for this tab.
  *
- * A new leader resumes at the id that it has reached itself. A tab that has reached a later id drops the events that it has emitted. A tab that has
- * reached an earlier id emits a gap.
+ * A new leader resumes at the last id that it has reached. A tab that has reached a later id drops the events that it has already emitted. A tab
+ * that has reached an earlier id emits a gap.
  *
  * @param own - the id that this tab has reached
  */
@@ -73,7 +73,7 @@ const newEvents = (
   return events.filter(({ type }) => type === 'watermark' || (emitted -= 1) < 0);
 };
 
-/** Returns what a tab misses between its id and the next one; `undefined` for nothing. */
+/** Returns the loss of a tab between its id and the next one; `undefined` if there is none. */
 const missedBetween = (own: string | undefined, next: string | undefined, shiftMs: number): Missed | undefined => {
   if (own === undefined || next === undefined || own === next) return undefined;
   const [reached, other] = [positionIn(own), positionIn(next)];

@@ -50,7 +50,7 @@ export const silence$ = (
     switchMap(() => {
       const half = (tab.isWelcome ? idleTimeoutMs : connectTimeoutMs) / 2;
       const wait$ = (ms: number) => timer(clampMs(ms), scheduler);
-      // Two timers in a row: a page that was blocked itself first reads its waiting messages.
+      // Two timers in a row: if this page was blocked, it reads its queued messages between them.
       return concat(
         wait$(half).pipe(
           tap(() => post({ type: 'ping' })),

@@ -17,7 +17,7 @@ import type { TabChannel } from './tab-channel.js';
 import type { LeaderLoss, TabState } from './tab-state.js';
 
 /**
- * Leads the other tabs: receives the one stream, posts its events, and answers tabs that join. Resumes at the point of this tab.
+ * Leads the other tabs: receives the shared stream, posts its events, and answers tabs that join. Resumes at the point of this tab.
  *
  * @param loss - how the previous leader was lost
  * @param own$ - creates the stream of this page, which resumes at a point

@@ -25,9 +25,9 @@ import { type LeaderLoss, TabState } from './tab-state.js';
 /**
  * Receives a feed over one stream for all tabs of a browser with the same address.
  *
- * The tab that holds the lock of that address leads: it receives the stream, and posts the events to the other tabs. When it ends, the lock passes to
- * the next tab, which resumes at the id that it has reached. A silent leader loses the lock. The end of the feed ends it in all tabs. Where there are
- * no locks (a page over plain `http:`, Node), a tab has a separate stream.
+ * The tab that holds the lock of that address leads: it receives the stream, and posts the events to the other tabs. When the leader leaves, the next
+ * tab receives the lock, and resumes at the id that it has reached. A silent leader loses the lock. When the feed ends, it ends in all tabs. A page
+ * over plain `http:`, and Node, have a separate stream, because they have no locks or no secure context.
  *
  * @param own$ - creates the stream of this page, which resumes at a point
  */
@@ -41,7 +41,7 @@ export const sharedFeed$ = (
     if (locks === undefined) return own$(point);
     const tab = new TabState(point, () => settings.scheduler.now());
     return pageActive$(pageGlobals as EventTarget).pipe(
-      // A frozen page can neither lead nor read messages: it leaves, and joins again.
+      // A frozen page can neither lead nor read messages. So it leaves, and joins again when it is active.
       switchMap((isActive) => (isActive ? member$(tab, locks, settings, own$) : NEVER)),
       dematerialize(),
       tap((event) => tab.emitted(event)),

@@ -22,7 +22,7 @@ export const openChannel = (name: string): TabChannel => {
   return {
     messages$,
     caughtUp$: defer(() => {
-      // A channel does not receive its messages.
+      // A `BroadcastChannel` does not receive the messages that it posts, so a second one posts the mark.
       const other = new BroadcastChannel(name);
       const tab = crypto.randomUUID();
       other.postMessage(toPosted({ type: 'mark', tab }));

@@ -14,7 +14,7 @@ export type FromFollower =
     }
   | { readonly type: 'ping' };
 
-/** Returns to the tab that posts it, after all messages that were posted before. */
+/** A tab posts a mark and receives it too, after all messages that were posted before. */
 interface Mark {
   readonly type: 'mark';
   readonly tab: string;
@@ -104,7 +104,7 @@ export const fromPosted = (posted: unknown): TabMessage => {
 };
 
 const plain = <T extends object>(value: T): T => {
-  // A clone of a view copies the whole buffer.
+  // A structured clone of a view copies its complete buffer.
   if (value instanceof Frame) return { ...value, data: copyOfPart(value.data as Uint8Array) };
   const { failure } = value as { readonly failure?: unknown };
   return failure instanceof TradeFeedError

@@ -69,7 +69,7 @@ export class TabState {
     return { type: 'welcome', term, tab, id: point.lastEventId(), shiftMs: point.shiftMs, present, watermark };
   }
 
-  /** Returns the events for the loss of the leader, if the feed was open: those for the end of a connection to the relay. */
+  /** Returns the events for the loss of the leader, if the feed was open: the same as after the end of a connection to the relay. */
   interrupted(code: LeaderLoss): readonly Received[] {
     if (openedIn(this.#present) === undefined) return [];
     const at = this.#now();
