@@ -12,7 +12,7 @@ import { requestTicketOver } from './transport/request-ticket.js';
 import { type ReusableSockets, reusableSockets } from './transport/reusable-sockets.js';
 
 /**
- * Streams the frames of a feed, on the thread that subscribes: the main thread or a worker.
+ * Streams the frames of a feed. Receives them on the thread that subscribes: the main thread or a worker.
  *
  * @param emit - receives each lifecycle event of an attempt
  * @param onClosing - is called for each connection that starts to close

@@ -1,7 +1,7 @@
 // The feed
 export { tradeFeed$, tradeFeedEvents$ } from './trade-feed.js';
 
-// The operators that the feed consists of
+// The parts of the feed: two operators, the reconnect policy and the failure table
 export { requestTicket } from './transport/request-ticket.js';
 export { openConnection } from './transport/open-connection.js';
 export { backoff, retryDelay } from './reconnect/backoff.js';
@@ -40,7 +40,7 @@ export type { BoundOptions, Overflow } from './operators/bounded/bounds.js';
 export type { DropReport } from './operators/bounded/drop-report.js';
 export { OverflowError } from './operators/bounded/overflow-error.js';
 
-// Operators: share, status and figures
+// Operators: share, status and statistics
 export { shareFeed, type ShareFeedOptions } from './operators/share-feed.js';
 export {
   type ConnectingStatus,

@@ -23,8 +23,8 @@ import { isCredential, Secret } from './protocol/secret.js';
 import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from './reconnect/policy.js';
 
 /**
- * TLS options for a private service, used by the ticket request and the handshake. Any other name is `invalid-options`: only `baseUrl`
- * and the ticket decide where to connect.
+ * TLS options for a private service, used by the ticket request and the handshake. Any other name is `invalid-options`, because only
+ * `baseUrl` and the ticket decide where to connect.
  */
 export type TlsOptions = SecureContextOptions &
   Pick<ConnectionOptions, 'servername' | 'checkServerIdentity' | 'rejectUnauthorized'>;
@@ -45,13 +45,13 @@ export interface TradeFeedOptions {
   /** Absolute deadline of the ticket request, in ms. @defaultValue 10 000 */
   readonly ticketTimeoutMs?: number | undefined;
   /**
-   * Absolute deadline of the handshake, in ms. A ticket that expires earlier ends the handshake earlier, but not in two attempts in a
-   * row, because a clock may be wrong. @defaultValue 10 000
+   * Absolute deadline of the handshake, in ms. The handshake ends earlier if the ticket expires earlier. After such an end, the next
+   * attempt ignores the expiry, because a clock may be wrong. @defaultValue 10 000
    */
   readonly handshakeTimeoutMs?: number | undefined;
   /**
-   * Time without data, in ms, after which a ping is sent. The connection is closed if no data arrives within the same time again, at
-   * most 5 s. 0 disables both. @defaultValue 30 000
+   * Time without data, in ms, after which a ping is sent. The connection is closed if no data arrives after the ping within the same
+   * time, at most 5 s. 0 disables both. @defaultValue 30 000
    */
   readonly idleTimeoutMs?: number | undefined;
   /** Size limit of a frame, in bytes. A larger frame ends the connection. @defaultValue 16 777 216 (16 MiB) */
@@ -61,14 +61,14 @@ export interface TradeFeedOptions {
   /** Returns the verdict for a failure. Receives the failure and its default verdict. */
   readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
   /**
-   * A private CA and similar options: see {@link TlsOptions}. A `dispatcher` does not use them; it has its own TLS options.
-   * `rejectUnauthorized: false` sends the key to any server that answers: set `ca` instead.
+   * A private CA and similar options: see {@link TlsOptions}. A `dispatcher` does not use them; it has separate TLS options. With
+   * `rejectUnauthorized: false` any server that answers can receive the key: set `ca` instead.
    */
   readonly tls?: TlsOptions | undefined;
   /**
    * While the feed streams, keeps one idle connection to the ticket endpoint and one to the origin of the last `wss_url`, so that a
-   * reconnect is faster. Nothing is sent over them, and no ticket is requested early. Has no effect where a `dispatcher` or an `agent`
-   * connects. @defaultValue `false`
+   * reconnect is faster. Nothing is sent over them, and no ticket is requested early. Has no effect on connections of a `dispatcher` or
+   * an `agent`. @defaultValue `false`
    */
   readonly standby?: boolean | undefined;
   /**
@@ -78,7 +78,7 @@ export interface TradeFeedOptions {
    */
   readonly receiveIn?: 'main' | 'worker' | undefined;
   /**
-   * With `receiveIn: 'worker'`: how many bytes of frames the worker stores while this thread is blocked. If there are more, the worker
+   * With `receiveIn: 'worker'`: how many bytes of frames the worker stores while this thread is blocked. Above this limit the worker
    * drops the oldest frames, and a `gap` reports it. @defaultValue 268 435 456 (256 MiB)
    */
   readonly receiveBufferBytes?: number | undefined;
@@ -88,7 +88,7 @@ export interface TradeFeedOptions {
   readonly agent?: HttpAgent | HttpsAgent | undefined;
 }
 
-/** Validated options, with the defaults and the key as a `Secret`. They are valid as options, too. */
+/** Validated options, with the defaults and the key as a `Secret`. They can be passed as options, too. */
 export interface Settings extends TradeFeedOptions {
   readonly apiKey?: Secret | (() => string | Promise<string>);
   readonly ticketTimeoutMs: number;
@@ -121,7 +121,7 @@ const isBaseUrl = (value: unknown): boolean => {
 // `createSecureContext` checks the values of these options: see `isTls`.
 const anything: Rule = { allowed: 'an option of node:tls', is: () => true };
 
-// Other names are refused: `tls.connect` would accept a `host`, a `port` or a `socket`, and send the key there.
+// Other names are refused: `tls.connect` accepts a `host`, a `port` or a `socket`, and the key would be sent there.
 const tlsRules: Readonly<Record<keyof TlsOptions, Rule>> = {
   ca: { allowed: 'certificates in PEM', is: (v) => [v].flat().every((pem) => areCertificates(String(pem))) },
   cert: anything,
@@ -160,7 +160,7 @@ const isTls = (value: unknown): boolean => {
   }
 };
 
-// createSecureContext ignores an invalid CA, which would later look like an untrusted server.
+// `createSecureContext` ignores an invalid CA. The connection would then fail as if the server were not trusted.
 const areCertificates = (pem: string): boolean => {
   const blocks = pem.match(
     /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----.+?-----END (?:X509 |TRUSTED )?CERTIFICATE-----/gs,
@@ -208,7 +208,7 @@ export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
 const isResolved = Symbol('resolved');
 
 /**
- * Validates options, adds the defaults and wraps the key in a `Secret`. Returns settings unchanged.
+ * Validates options, adds the defaults and wraps the key in a `Secret`. Returns validated settings unchanged.
  *
  * @throws TradeFeedError with code `invalid-options`. It names the option and the allowed values, never a string from the options
  */
@@ -228,7 +228,7 @@ export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
 const isSettings = (options: TradeFeedOptions | null): options is Settings =>
   Object.hasOwn(Object(options) as object, isResolved);
 
-/** Validates options for ticket requests. Reads a missing address or key from the environment, and throws if it is not there. */
+/** Validates options for ticket requests. Reads a missing address or key from the environment, and throws if the variable is not set or not valid. */
 export const resolveTicketOptions = (options: TradeFeedOptions = {}): TicketSettings => {
   const settings = resolveOptions(options);
   const { baseUrl = fromEnvironment('baseUrl'), apiKey = fromEnvironment('apiKey') } = settings;

@@ -18,8 +18,9 @@ import { feedInWorker$ } from './worker/feed-in-worker.js';
  *
  * Cold: each subscription requests a ticket, opens its own connection and reconnects, with a fresh ticket every time.
  * **An account has one connection**: a second subscription evicts the first (`connection-replaced`); share one instead.
- * Emits a {@link Frame} for each message of the service. Never completes. Errors with a `TradeFeedError` when reconnecting
- * makes no sense (its `verdict` is `stop`) or `backoff.maxAttempts` is used up; branch on its `code`.
+ * Emits a {@link Frame} for each message of the service. Never completes. Errors with a `TradeFeedError` when a reconnect
+ * cannot help (its `verdict` is `stop`) or `backoff.maxAttempts` is used up; branch on its `code`. An exception of your
+ * `classify` or `backoff.random` is the error of the feed, too.
  * Frames missed while disconnected are not replayed; {@link tradeFeedEvents$} emits a `gap` for each outage.
  *
  * @param feed - `market` or `raw` @defaultValue `'market'`
@@ -43,7 +44,8 @@ export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): O
 /**
  * Streams the frames of a feed and its lifecycle events, in order: see {@link FeedEvent}.
  *
- * The same feed as {@link tradeFeed$}, with the same errors; branch on the `type` of an event. The last event before an error is `stopped`.
+ * The same feed as {@link tradeFeed$}, with the same errors; branch on the `type` of an event. The last event before a
+ * `TradeFeedError` is `stopped`.
  *
  * @param feed - `market` or `raw` @defaultValue `'market'`
  * @param options - see {@link TradeFeedOptions}; durations in ms
@@ -61,7 +63,7 @@ export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): O
 export const tradeFeedEvents$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<FeedEvent> =>
   feedEvents$(feed, options, { user: { where: `tradeFeedEvents$('${feed}') at ${callPlace()}` } });
 
-/** The part of a program that creates a feed. */
+/** What the code that creates a feed passes with it. */
 export interface FeedOwner {
   /** Is named in the warning about two feeds that use one account. */
   readonly user: AccountUser;
@@ -69,7 +71,7 @@ export interface FeedOwner {
   readonly onClosing?: OnClosing | undefined;
 }
 
-/** Streams the same as {@link tradeFeedEvents$}, for an owner inside this package. */
+/** Streams the same events as {@link tradeFeedEvents$}, for code inside this package that owns the feed. */
 export const feedEvents$ = (
   feed: Feed,
   options: TradeFeedOptions | undefined,

@@ -6,7 +6,10 @@ import { Secret } from '../protocol/secret.js';
 export interface AccountUser {
   /** The place in the program that created the feed, for messages. */
   readonly where: string;
-  /** Is called once for each other feed that uses the same account, with the places of both feeds. */
+  /**
+   * Is called once for each other feed that uses the same account, with the places of both feeds. If this feed has no `warn`, the function
+   * of the other feed is called.
+   */
   readonly warn?: ((where: string, other: string) => void) | undefined;
 }
 
@@ -14,7 +17,7 @@ export interface AccountUser {
  * Registers a user of an account until the returned function is called. Two users of one account cause a warning, because their
  * connections replace each other (contract, section 3.2).
  *
- * A user can be registered several times; the last call removes it. A key from an `apiKey` function is not compared.
+ * Each subscription registers its user. A user that is already registered causes no further warning. A key from an `apiKey` function is not compared.
  */
 export const useAccount = ({ baseUrl, apiKey }: TicketSettings, user: AccountUser): (() => void) => {
   if (!(apiKey instanceof Secret)) return () => undefined;

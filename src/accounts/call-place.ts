@@ -2,13 +2,13 @@ import { isAbsolute, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Returns where the function that calls `callPlace` was called: file, line and column, for messages. The path of a file in the working
- * directory is relative.
+ * Returns the place of the caller's caller, for messages: file, line and column. The path of a file in the working directory is
+ * relative.
  */
 export const callPlace = (): string => {
   const trace: { readonly stack?: unknown } = {};
   Error.captureStackTrace(trace, callPlace);
-  // The lines: the error, the function that calls `callPlace`, and the caller of that function.
+  // Line 0 is the error, line 1 the function that calls `callPlace`, line 2 the caller of that function.
   const frame = String(trace.stack).split('\n')[2] ?? '';
   // Either `at name (file:1:2)` or `at file:1:2`.
   const address = /\((.+)\)$/.exec(frame)?.[1] ?? frame.replace(/^ *at (async )?/, '');

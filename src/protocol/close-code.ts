@@ -33,6 +33,6 @@ export const CloseReason = {
 } as const;
 export type CloseReason = (typeof CloseReason)[keyof typeof CloseReason];
 
-/** Returns whether a close reason is one of the contract. */
+/** Returns whether the contract defines a close reason. */
 export const isCloseReason = (reason: string): reason is CloseReason =>
   (Object.values(CloseReason) as string[]).includes(reason);

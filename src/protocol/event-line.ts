@@ -6,13 +6,14 @@ import { checkFields, readFailure } from './failures/read-failure.js';
 import type { RelayedValue } from './relayed-value.js';
 
 /**
- * An event, a frame or a value as one line of JSON: a message of a relay, a recording, `rx-trade-feed listen --json`.
+ * An event, a frame or a value, read from one line of JSON. A relay, a recording and `rx-trade-feed listen --json` write such lines.
  *
- * A payload is text if the service sent text and the bytes are valid UTF-8. Any other payload is base64, so every byte is preserved.
+ * A line contains a payload as text if the service sent text and the bytes are valid UTF-8. Any other payload is base64, so that every
+ * byte is preserved.
  */
 export type Received = RelayedEvent | RelayedValue<unknown>;
 
-/** Turns the bytes of a payload into text. The tools for it differ between runtimes. */
+/** Turns the bytes of a payload into text. Each runtime has different functions for this. */
 export interface PayloadWriter {
   readonly isUtf8: (data: Uint8Array) => boolean;
   readonly toBase64: (data: Uint8Array) => string;
@@ -44,7 +45,7 @@ export type LineFields = Readonly<Record<string, unknown>>;
 /**
  * Parses a line as JSON.
  *
- * @throws TypeError that does not show the line, as the message of a SyntaxError does: the line may contain a payload
+ * @throws TypeError. The message of a SyntaxError would quote the line, which may contain a payload
  */
 export const parseLine = (line: string): unknown => {
   try {
@@ -57,7 +58,7 @@ export const parseLine = (line: string): unknown => {
 /**
  * Reads a line.
  *
- * @param shiftMs - how far the clock of this machine is ahead of the writer's: it is added to all times
+ * @param shiftMs - how far the clock of this machine is ahead of the writer's clock, in ms. It is added to all times in epoch ms
  * @returns `undefined` for a type that this version does not know
  * @throws SyntaxError for a line that is not JSON, TypeError for a line that is not an event
  */
@@ -119,7 +120,7 @@ const isNumber = (value: unknown): value is number => typeof value === 'number';
 
 const encoder = new TextEncoder();
 
-/** Reads payloads with the functions of every runtime. Each payload has a separate buffer. */
+/** Reads payloads with functions that every runtime has. Each payload has a separate buffer. */
 export const bytesReader: PayloadReader<Uint8Array> = {
   utf8: (text) => encoder.encode(text),
   base64: (text) => {

@@ -57,7 +57,8 @@ export interface Reconnecting {
 
 /**
  * Frames may be missing here: the service replays nothing (contract, section 6). Emitted after `opened` and before the first
- * frame of the new connection, never before the first connection. A relay and a worker also emit it where they had to drop frames.
+ * frame of the new connection, never before the first connection. A relay and a worker also emit it in place of frames that
+ * they dropped; `from` and `to` are then the time range of these frames.
  */
 export interface Gap {
   readonly type: 'gap';
@@ -74,8 +75,8 @@ export interface Gap {
 }
 
 /**
- * The feed has stopped: the last event before the Observable errors with the same failure. Operators after a `retry` receive it,
- * so they know that an outage lasts until the next `opened`.
+ * The feed has stopped. This is the last event before the Observable errors with the same failure. `retry` hides the error from the
+ * operators after it, but they receive this event: the outage lasts until the next `opened`.
  */
 export interface Stopped {
   readonly type: 'stopped';
@@ -87,8 +88,8 @@ export interface Stopped {
 
 /**
  * All events before `at` were emitted. Sources that delay frames emit it: a relay and a worker send it with each batch, and at least every
- * quarter of a second on a quiet feed. Only watermarks close the windows over such a source. A direct feed emits no watermarks, and
- * `tradeFeed$` and `frames()` never emit them.
+ * quarter of a second on a quiet feed. If a source emits watermarks, only they close windows, not the clock. A direct feed emits no
+ * watermarks, and `tradeFeed$` and `frames()` never emit them.
  *
  * A custom source that delays frames should emit it as well.
  */
@@ -103,11 +104,11 @@ export type LifecycleEvent =
   TicketRequested | TicketIssued | Opened | Disconnected | Reconnecting | Gap | Stopped | Watermark;
 
 /**
- * What `tradeFeedEvents$` emits: the frames and what happens around them, in order, distinguished by `type`.
+ * The frames and lifecycle events that `tradeFeedEvents$` emits, in order. Their `type` distinguishes them.
  *
- * A failure that stops the feed is the Observable's error, after the event `stopped`. No event holds a secret.
+ * A failure that stops the feed is the Observable's error, after the event `stopped`. No event contains a secret.
  */
 export type FeedEvent = LifecycleEvent | Frame;
 
-/** The same, received over a relay: the payload is a `Uint8Array`. */
+/** An event of any source. The payload of a frame from a relay is a `Uint8Array`. */
 export type RelayedEvent = LifecycleEvent | AnyFrame;

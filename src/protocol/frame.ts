@@ -4,8 +4,8 @@ import type { Feed } from './feed.js';
  * One frame of the feed, exactly as the service pushed it (contract, section 6).
  *
  * The payload is opaque: nothing is parsed before `text()` or `json()` is called, and their results are not cached.
- * `data` is a view of the read buffer: copy it (`Buffer.from(frame.data)`) before you store frames. An operator that holds a
- * frame after its event-loop turn does this for you: it sets `data` to a Buffer of the same bytes that no other frame shares.
+ * `data` is a view of the read buffer: copy it (`Buffer.from(frame.data)`) before you store frames. An operator that queues a
+ * frame beyond its event-loop turn replaces `data` with a copy, unless the frame uses at least 3/4 of its read buffer.
  *
  * @example
  * ```ts
@@ -16,9 +16,9 @@ import type { Feed } from './feed.js';
  */
 export class Frame<Data extends Uint8Array = Buffer> {
   readonly type = 'frame' as const;
-  /** The feed, as the ticket named it. */
+  /** The feed that the ticket names. */
   declare readonly feed: Feed;
-  /** The payload's bytes: a `Buffer`; a plain `Uint8Array` where the frame came over a relay. */
+  /** The payload's bytes: a `Buffer`, or a plain `Uint8Array` if the frame was received from a relay. */
   declare readonly data: Data;
   /** Whether the service sent it as a binary message. */
   declare readonly isBinary: boolean;

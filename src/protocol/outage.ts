@@ -5,7 +5,7 @@ import { subscribedAgain } from './failures/client-meanings.js';
 import { createFailure } from './failures/meaning.js';
 import { createGap } from './gap.js';
 
-/** A time without an open connection that is not over. */
+/** A period without an open connection that has not ended. */
 export interface Outage {
   /** The end of the last open connection, in epoch ms; for a stalled one, when the last bytes arrived. */
   readonly from: number;
@@ -19,11 +19,11 @@ export interface Outage {
 export interface Outages {
   /** Whether a connection has been open. */
   readonly hasOpened: boolean;
-  /** The outage that is not over; `undefined` while a connection is open, and before the first one. */
+  /** The outage that has not ended; `undefined` while a connection is open, and before the first one. */
   readonly current: Outage | undefined;
   /** The gap of the outage that ended with the last event, an `opened`. A `gap` event that follows replaces it. */
   readonly unconfirmed: Gap | undefined;
-  /** The gaps that are known since the last event. */
+  /** The gaps that became known with the last event. */
   readonly gaps: readonly Gap[];
 }
 
@@ -38,15 +38,16 @@ export const noOutages: Outages = Object.freeze({
 });
 
 /**
- * Folds an event of a feed into its outages. Pure; every operator, the relay and the recorder use it.
+ * Folds an event of a feed into its outages. Pure; the operators, the relay and the recorder use it.
  *
  * An outage begins with the end of an open connection, and ends with the next `opened`. It has one gap: the `gap` event
  * that the source emits after `opened`. If the source emits none, as in a new subscription (`retry`, `repeat`), the gap is created here.
+ * No gap is created for an outage of only the relay connection: see {@link isOfRelay}.
  *
  * @param heardAt - the time of the newest frame or event before this one, in epoch ms: the start of an outage without any event
  */
 export const afterEvent = (before: Outages, event: LifecycleEvent, heardAt: number | undefined): Outages => {
-  // It does not concern the connection, and a batch of a relay may end between an `opened` and its `gap`.
+  // A watermark keeps `unconfirmed`: a relay may send one between an `opened` and its `gap`.
   if (event.type === 'watermark') return before.gaps.length === 0 ? before : { ...before, gaps: none };
   const after = step(before, event, heardAt);
   const { unconfirmed } = before;
@@ -54,14 +55,14 @@ export const afterEvent = (before: Outages, event: LifecycleEvent, heardAt: numb
   return { ...after, gaps: [unconfirmed, ...after.gaps] };
 };
 
-/** Returns whether only the connection to a relay is down. The relay holds the frames of that time, or reports a `gap`. */
+/** Returns whether only the connection to a relay is down. The relay sends the frames of that time later, or reports a `gap`. */
 export const isOfRelay = ({ failure, hasStopped }: Outage): boolean => !hasStopped && relayCodes.has(failure.code);
 
 const relayCodes: ReadonlySet<FailureCode> = new Set([
   ...(['relay-lost', 'relay-stalled', 'invalid-relay-data', 'relay-closing', 'relay-session-ended'] as const),
 ]);
 
-/** Folds in an item: a frame, or a value created from one. It shows that a connection is open, also if the events were filtered out. */
+/** Folds an item into the outages: a frame, or a value created from one. It proves that a connection is open, even if events were filtered out. */
 export const afterItem = (before: Outages, time: number): Outages => {
   const { current, unconfirmed, gaps, hasOpened } = before;
   if (hasOpened && current === undefined && unconfirmed === undefined && gaps.length === 0) return before;
@@ -76,7 +77,7 @@ export const stoppedAt = (from: number, failure: TradeFeedError): Outages => ({
   current: { from, failure, hasStopped: true },
 });
 
-/** Creates the gap of an outage up to a time: its end, or the last time that is known. */
+/** Creates the gap of an outage up to a time in epoch ms: the end of the outage, or the latest known time. */
 export const gapUntil = ({ from, failure }: Outage, to: number): Gap => createGap(from, to, failure);
 
 const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, heardAt: number | undefined): Outages => {

@@ -1,7 +1,8 @@
 /**
- * Makes foreign text safe for a log and a terminal. Control characters become pictures (`␛`), or `�` if there is no picture.
+ * Makes text from outside safe for a log and a terminal. Replaces control characters with their pictures (`␛`), or with `�` if there
+ * is no picture.
  *
- * Without it, a payload or a close reason could start a new line, move the cursor, set the title, or reverse the text.
+ * Otherwise a payload or a close reason could start a new line, move the cursor, set the title, or reverse the text.
  */
 export const printable = (text: string): string =>
   text

@@ -5,7 +5,7 @@ import { invalidOptions } from './failures/client-meanings.js';
 /** A rule for an option: the check, and its description. */
 export interface Rule {
   readonly allowed: string;
-  /** The error must not show the value. */
+  /** If `true`, the error does not show the value. */
   readonly isSecret?: true;
   readonly is: (value: unknown) => boolean;
 }

@@ -1,9 +1,9 @@
 /**
  * Wraps an API key or a ticket so that it cannot be printed by accident.
  *
- * String conversion, `JSON.stringify`, `util.inspect` and every property listing show `[secret]`. Only {@link Secret.reveal}
- * returns the value. The library sends it in two places: the `X-API-Key` header of the ticket request and the `Authorization`
- * header of the handshake (contract, section 5).
+ * String conversion, `JSON.stringify` and `util.inspect` show `[secret]`; there are no properties to list. Only {@link Secret.reveal}
+ * returns the value. The library sends an API key only in the `X-API-Key` header of the ticket request, and a ticket only in the
+ * `Authorization` header of the handshake (contract, section 5).
  *
  * @example
  * ```ts
@@ -42,11 +42,11 @@ export class Secret {
   }
 }
 
-/** Creates a function that hides secrets in foreign text: a close reason, the message of a network error. */
+/** Creates a function that hides secrets in text from outside: a close reason, the message of a network error. */
 export const redactor = (...secrets: readonly unknown[]): ((text: string) => string) => {
   const values = secrets.filter((secret) => secret instanceof Secret).map((secret) => secret.reveal());
   if (values.length === 0) return (text) => text;
-  // The longest first: if a ticket begins with the key, the whole ticket must be hidden.
+  // The longest first: if a ticket begins with the key, the complete ticket must be hidden.
   const patterns = values.sort((a, b) => b.length - a.length).map(escapePattern);
   // Case is ignored, because errors report host names in lower case.
   const anySecret = new RegExp(patterns.join('|'), 'gi');

@@ -59,11 +59,11 @@ export const snapshotSince = (snapshot: Snapshot, at: number): readonly Lifecycl
   return opened ? [{ ...opened, at }] : snapshot;
 };
 
-/** Returns the events for a client that has received events up to `at`, in epoch ms: none of them is earlier. */
+/** Returns the events for a client that has received events up to `at`, in epoch ms. Earlier times are raised to `at`. */
 export const snapshotNotBefore = (snapshot: Snapshot, at: number): readonly LifecycleEvent[] =>
   snapshot.map((event) => notBefore(event, at));
 
-/** Returns the events for a client that has missed frames: the gap, and the status now. The gap follows `opened`, if the feed is open. */
+/** Returns the events for a client that has missed frames: the gap and the current status. If the feed is open, the gap follows `opened`. */
 export const snapshotAfterGap = (snapshot: Snapshot, missed: Missed): readonly LifecycleEvent[] => {
   const events = snapshotNotBefore(snapshot, missed.to);
   const gap = relayGap(missed);
@@ -77,12 +77,12 @@ export const relayGap = (missed: Missed): Gap => gapOfMissed(missed, relayReport
 export const notBefore = (event: LifecycleEvent, at: number): LifecycleEvent => {
   if (event.type === 'gap') return event.to >= at ? event : { ...event, to: at, durationMs: at - event.from };
   if (event.at >= at) return event;
-  // The time of the next attempt does not change.
+  // The wait becomes shorter, so that the time of the next attempt does not change.
   if (event.type === 'reconnecting') return { ...event, at, delayMs: Math.max(0, event.at + event.delayMs - at) };
   return { ...event, at };
 };
 
-// The outage begins with the first failed attempt, so its event stays.
+// A snapshot keeps its first `disconnected`: it contains the failure that began the outage.
 const beginsOutage = ({ type }: LifecycleEvent, index: number): boolean => type === 'disconnected' && index === 0;
 
 const rankOf = ({ type }: LifecycleEvent): number => (ranks as Partial<Record<typeof type, number>>)[type] ?? Infinity;

@@ -6,7 +6,7 @@ import { isLoopback } from './loopback.js';
 import { isCredential, redactor, Secret } from './secret.js';
 import { tryCall } from './try-call.js';
 
-/** The credential of exactly one WebSocket handshake (contract, section 2.1): the fields of the wire, the secret wrapped. */
+/** The credential of exactly one WebSocket handshake: the ticket response (contract, section 2.1), with the ticket as a `Secret`. */
 export interface Ticket {
   /** Sent once, in the `Authorization` header of the handshake. */
   readonly ticket: Secret;
@@ -20,16 +20,16 @@ export interface Ticket {
   /** The subprotocol that the handshake must request. */
   readonly subprotocol: string;
   /**
-   * When the ticket expires, in ms on this process's monotonic clock (`performance.now()`). Not a field of the wire:
-   * `requestTicket` adds the lifetime, `expires_at` minus the `Date` of the response, to the time of the request. Absent if there is no `Date`,
-   * or if the lifetime is not positive: a new ticket cannot be expired, so that `Date` is wrong.
+   * When the ticket expires, in ms on this process's monotonic clock (`performance.now()`). Not part of the response: `requestTicket`
+   * computes it as the time of the request plus the lifetime, which is `expires_at` minus the `Date` header. Absent if there is no `Date`,
+   * or if the lifetime is not positive: a new ticket cannot be expired, so the `Date` is wrong.
    */
   readonly deadlineMs?: number;
-  /** Hides the ticket and its API key in a text of the service. Not a field of the wire. */
+  /** Hides the ticket and its API key in a text from the service. Not part of the response. */
   readonly redact?: (text: string) => string;
 }
 
-/** Returns a function that hides the secrets of a ticket in a text of the service. */
+/** Returns a function that hides the secrets of a ticket in a text from the service. */
 export const redactorOf = ({ ticket, redact = redactor(ticket) }: Ticket): ((text: string) => string) => redact;
 
 /** The JSON object of the ticket response (contract, section 2.1). */
@@ -82,7 +82,7 @@ const isSocketUrl = (text: string): boolean => {
  * Decodes the body of a ticket response (contract, section 2.1), wraps the secret and drops unknown fields.
  *
  * `wss_url` must be a `wss:` address (`ws:` only for a loopback host) without credentials or fragment; `subprotocol` a
- * token of RFC 9110; `expires_at` an RFC 3339 timestamp. Encoding returns the object of the wire, with the ticket in plain text.
+ * token of RFC 9110; `expires_at` an RFC 3339 timestamp. `Ticket.encode` returns the original object, with the ticket in plain text.
  *
  * @example
  * ```ts
@@ -110,7 +110,7 @@ export const invalidFields = (decoded: E.Either<t.Errors, unknown>): readonly st
 /**
  * Parses the body of a ticket response. Returns the ticket, or a description of the error.
  *
- * The description never quotes the body, as `JSON.parse` and io-ts would: the body may contain a ticket.
+ * The errors of `JSON.parse` and io-ts quote the body, which may contain a ticket. The description never quotes it.
  */
 export const parseTicket = (body: string): Ticket | string => {
   const decoded = pipe(

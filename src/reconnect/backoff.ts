@@ -12,11 +12,11 @@ import {
  * Creates the notifier of `retryWhen`: waits after each failure, as the policy decides, then starts the next attempt.
  *
  * Emits at the end of each wait. Errors at once with a failure whose verdict is `stop`, with any error that is not a
- * `TradeFeedError`, and with `retries-exhausted` after `maxAttempts`. Never completes. Its state belongs to a subscription.
+ * `TradeFeedError`, and with `retries-exhausted` after `maxAttempts`. Never completes. Each subscription has separate state.
  *
  * @param policy - the policy, where it differs from the defaults of {@link BackoffPolicy}; durations in ms
  * @param onReconnect - is called with each decision, before the wait begins
- * @param wakes$ - ends a wait early, but not before a `Retry-After`. It is subscribed to during each wait, until its first value
+ * @param wakes$ - its first value during a wait ends the wait early, but not before a `Retry-After`. It is subscribed to for each wait
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts

@@ -17,9 +17,9 @@ export const reconnecting =
 /**
  * Merges the lifecycle events of a feed into its values.
  *
- * Emits `stopped` before the error of the feed. Completes and errors with the feed.
+ * Emits `stopped` before the error of the feed, if the error is a `TradeFeedError`. Completes and errors with the feed.
  *
- * @param values$ - returns the values of the feed; it emits the events by the function that it receives
+ * @param values$ - returns the values of the feed, and calls `emit` for each lifecycle event
  * @param events - is applied to the lifecycle events @defaultValue `identity`
  */
 export const withLifecycle = <T>(
@@ -35,7 +35,7 @@ export const withLifecycle = <T>(
     );
   });
 
-// An exception of the caller's own code (an option that is a function, an operator) is not a failure of the feed.
+// An exception of the caller's code (an option that is a function, an operator) is not a failure of the feed.
 const stopped =
   (emit: Emit) =>
   (failure: unknown): void => {

@@ -18,25 +18,25 @@ import {
 export interface BackoffPolicy {
   /** Longest first wait. @defaultValue 500 */
   readonly initialDelayMs: number;
-  /** Longest wait of all. @defaultValue 30 000 */
+  /** Longest wait, unless a `Retry-After` is longer. @defaultValue 30 000 */
   readonly maxDelayMs: number;
   /** Factor by which the longest wait grows with each reconnect. @defaultValue 2 */
   readonly factor: number;
   /**
-   * `full`: a random wait up to the longest one; `equal`: a random wait in its upper half; `none`: the longest wait. Unless it is `none`,
-   * a random part of a first wait is added to a `Retry-After`. @defaultValue `'full'`
+   * `full`: a random wait up to the longest one; `equal`: a random wait between half of it and all of it; `none`: the longest wait. With
+   * `full` and `equal`, the random wait of a first reconnect is added to a `Retry-After`. @defaultValue `'full'`
    */
   readonly jitter: 'full' | 'equal' | 'none';
   /**
-   * A connection that lived this long is stable and resets the attempts. With 0 every connection is stable, and nothing slows down the
-   * reconnects to a service that opens and closes at once. @defaultValue 5 000
+   * A connection that lived this long is stable and resets the attempts. With 0 every connection is stable, so the waits do not grow
+   * if the service closes each connection at once. @defaultValue 5 000
    */
   readonly stableAfterMs: number;
   /** Reconnects in a row without a stable connection: 3 means one first attempt and three more. @defaultValue `Infinity` */
   readonly maxAttempts: number;
   /** Returns a number from 0 up to 1, for the jitter. @defaultValue `Math.random` */
   readonly random: () => number;
-  /** Runs the waits. @defaultValue `asapScheduler`: a timer for each wait, without one for a wait of 0 ms */
+  /** Schedules the waits. @defaultValue `asapScheduler`: uses a timer, except for a wait of 0 ms */
   readonly scheduler: SchedulerLike;
 }
 
@@ -78,13 +78,13 @@ export const resolveBackoff = (options: BackoffOptions = {}): BackoffPolicy => {
 
 /** The decision to reconnect. */
 export interface Reconnect {
-  /** What ended the attempt. Its `previous` is set if the attempt was a reconnect. */
+  /** The failure that ended the attempt. Its `previous` is set if the attempt was a reconnect. */
   readonly failure: TradeFeedError;
   /** Which reconnect since the last stable connection: 1, 2, … */
   readonly attempt: number;
   /** How long to wait before it, in ms. */
   readonly delayMs: number;
-  /** Shortest wait in ms, also if the wait is ended early: a `Retry-After`. */
+  /** Shortest wait in ms, even if the wait is ended early: the `Retry-After`, with jitter. */
   readonly floorMs: number;
   /** Whether the connection that ended had been stable. */
   readonly afterStable: boolean;
@@ -96,13 +96,13 @@ export interface Stop {
 }
 
 /**
- * Decides what follows a failure, from the failure and the previous decision: the whole policy, as a fold.
+ * Decides what follows a failure, from the failure and the previous decision. The complete policy is this function.
  *
- * Pure except for `policy.random`. Any other exception than a `TradeFeedError` stops the feed, unchanged.
+ * Pure except for `policy.random`. An error that is not a `TradeFeedError` stops the feed, unchanged.
  *
  * @param policy - a resolved policy
  * @param last - the previous decision; `undefined` for the first failure
- * @param error - what ended the attempt
+ * @param error - the error that ended the attempt
  */
 export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined, error: unknown): Reconnect | Stop => {
   if (!(error instanceof TradeFeedError)) return { stop: error };

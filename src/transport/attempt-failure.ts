@@ -6,7 +6,7 @@ import { type ClassifyOption, applyClassify } from '../protocol/failures/apply-c
 export const attemptFailure = (settings: ClassifyOption, facts: FailureFacts): unknown =>
   applyClassify(settings, createTradeFeedError(facts));
 
-/** Returns what a network error means: the certificate is not trusted, or the endpoint is unreachable. */
+/** Returns the facts of a network error: the certificate is not trusted, or the endpoint is unreachable. */
 export const networkFailure = (
   stage: 'ticket' | 'handshake',
   error: unknown,
@@ -47,7 +47,7 @@ const firstOf = (error: unknown): unknown => {
 
 const unreachable = { ticket: 'ticket-endpoint-unreachable', handshake: 'handshake-unreachable' } as const;
 
-// The verification errors of OpenSSL, as Node names them, and the errors of Node's own check of the host name.
+// Node's names for the verification errors of OpenSSL, and the errors of Node's check of the host name.
 const certificateErrors = new Set([
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_CRL',

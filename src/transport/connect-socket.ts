@@ -9,7 +9,7 @@ export type Connect = (url: URL) => Socket;
 /** Returns whether a URL is reached over TLS. */
 export const isSecure = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
 
-/** What the TLS connections of one subscription can share. */
+/** TLS state that the connections of one subscription share. */
 export interface SharedTls {
   /** The parsed certificates of the options. Parsing them is most of the work of starting a connection. */
   readonly secureContext?: SecureContext;
@@ -25,7 +25,7 @@ export const originOf = (url: URL): string => `${isSecure(url) ? 'tls' : 'tcp'}:
  *
  * This function creates every socket of the client, except the sockets of a user's `dispatcher` or `agent`.
  *
- * @param tls - the user's options. An IP address is sent as the server name only if `servername` contains it (RFC 6066, 3)
+ * @param tls - the user's options. The server name is `servername`, or else the host, but not an IP address (RFC 6066, 3)
  */
 export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls): Socket => {
   const host = hostOf(url);
@@ -42,7 +42,7 @@ export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls): S
 export const isReady = (socket: Socket): boolean =>
   !socket.connecting && (!(socket instanceof TLSSocket) || socket.authorized || Boolean(socket.authorizationError));
 
-/** Calls `then` when a socket is ready, in a later turn. Never calls it if the socket fails. */
+/** Calls `then` when a socket is ready, but never synchronously. Does not call it if the socket fails. */
 export const whenReady = (socket: Socket, then: () => void): void => {
   if (isReady(socket)) process.nextTick(then);
   else socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', then);

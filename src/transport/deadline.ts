@@ -22,7 +22,7 @@ export const socketsRead$ = new Observable<void>((subscriber) => {
   return () => clearImmediate(turn);
 });
 
-/** Emits once after `ms`, when the sockets were read, then completes. */
+/** Emits once after `ms`, after the sockets were read, then completes. */
 export const timerAfterReads = (
   ms: number,
   scheduler?: SchedulerLike,

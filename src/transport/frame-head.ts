@@ -5,13 +5,13 @@ export const Opcode = { Continuation: 0, Text: 1, Binary: 2, Close: 8, Ping: 9, 
 export interface FrameHead {
   readonly isFinal: boolean;
   readonly opcode: number;
-  /** Length of the head. */
+  /** Length of the head in bytes. */
   readonly bytes: number;
-  /** Length of the payload; `Infinity` when the head is invalid, because nothing after it can be parsed. */
+  /** Length of the payload in bytes; `Infinity` when the head is invalid, because nothing after it can be parsed. */
   readonly length: number;
 }
 
-/** Returns whether a frame is a control frame: at most 125 bytes, and allowed between fragments (RFC 6455, 5.5). */
+/** Returns whether a frame is a control frame. It has at most 125 bytes and may be sent between fragments (RFC 6455, 5.5). */
 export const isControl = (opcode: number): boolean => opcode >= Opcode.Close;
 
 const known: ReadonlySet<number> = new Set(Object.values(Opcode));

@@ -9,10 +9,10 @@ export const { [Symbol.species]: BufferView } = Buffer as unknown as {
 };
 
 /**
- * Marks memory that contains frames as untransferable. A frame shares its memory with the frames of the same read: a transfer to
- * another thread would empty all of them, including those that are not emitted yet.
+ * Marks memory that contains frames as untransferable. All frames of one read share their memory. A transfer to another thread would
+ * detach it, so that these frames would be empty, including frames that are not emitted yet.
  *
- * Since Node 21 such a transfer throws a `DataCloneError` to its caller. Node 20 copies the memory instead. A mark costs about
+ * Since Node 21 a transfer of marked memory throws a `DataCloneError`. Node 20 copies the memory instead. A mark costs about
  * 100 ns, so it is set once for each read, not for each frame.
  */
 export const markUntransferable = (memory: ArrayBufferLike): void => markAsUntransferable(memory);

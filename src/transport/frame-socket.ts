@@ -9,9 +9,9 @@ const LINE_FEED = 10;
 /**
  * A socket for `ws` that reads the data frames itself.
  *
- * `ws` does the handshake over it. After {@link FrameSocket.handleFrames}, `ws` receives only the bytes that are not complete data
- * frames. The socket is always read, also when a subscriber is slow: the service closes a client that does not read with 1013
- * (contract, section 6).
+ * `ws` does the handshake over it. After {@link FrameSocket.handleFrames}, `ws` receives only control frames, fragments and invalid
+ * frames. The socket is always read, even if a subscriber is slow: the service closes the connection with 1013 if the client does not
+ * keep up (contract, section 7.3).
  */
 export class FrameSocket extends Duplex {
   #read: (bytes: Buffer) => void = (bytes) => this.#passLines(bytes);
@@ -34,9 +34,9 @@ export class FrameSocket extends Duplex {
   }
 
   /**
-   * Reads the data frames of the connection from now on. Call it when the handshake is done.
+   * Starts to read the data frames of the connection. Call it when the handshake is done.
    *
-   * @returns whether it can: `false` if `ws` already buffers bytes that followed the answer to the handshake
+   * @returns `false` if bytes after the handshake response already wait for `ws`, which then reads all frames
    */
   handleFrames(handler: FrameHandler): boolean {
     const pass = (bytes: Buffer) => void this.push(bytes);
@@ -56,7 +56,7 @@ export class FrameSocket extends Duplex {
     return true;
   }
 
-  // Passes one line at a time. The head of the answer ends with a line, so `handleFrames` is called before the first byte of a frame.
+  // Passes one line at a time. The head of the response ends with a line feed, so `handleFrames` is called before a frame is passed.
   #passLines(bytes: Buffer): void {
     const passLines = this.#read;
     let rest = bytes;
@@ -82,7 +82,7 @@ export class FrameSocket extends Duplex {
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#socket.destroy();
-    // `ws` then reports the connection as closed. Wait for `close`: `destroyed` is true before the socket is closed.
+    // After `done`, `ws` reports the connection as closed. So wait for the `close` event: `destroyed` is true before the socket is closed.
     void this.#isGone.then(() => done(error));
   }
 }

@@ -13,17 +13,20 @@ import { withIdentityCheck } from './identity-check.js';
 import type { AttemptSockets } from './reusable-sockets.js';
 
 /**
- * Limits of `ws` that are not options of this library. A healthy connection can exceed the defaults of `ws`: with 60 pings that wait
- * while the event loop is blocked, or with a large frame in many fragments.
+ * Limits of `ws` that are not options of this library. A healthy connection can exceed the defaults of `ws`: 60 pings can arrive
+ * while the event loop is blocked, and a large frame can have many fragments.
  */
 const limits = {
-  /** Deadline of the closing handshake in ms. Then the socket is destroyed. */
+  /** Deadline of the closing handshake in ms. At the deadline, the socket is destroyed. */
   closeTimeout: 1_000,
-  /** How many pings of one read are answered. A read of 64 KiB contains at most 32 768. */
+  /** How many pongs may wait to be sent; one more ends the connection. A read of 64 KiB contains at most 32 768 pings. */
   maxPendingAutoPongs: 100_000,
 };
 
-/** Limits the fragments of a frame and the chunks of a fragment. Each costs about 128 bytes: together at most the size of the largest frame. */
+/**
+ * Limits the fragments of a frame and the chunks of a fragment. Each costs about 128 bytes of memory, so the pieces cost at most as much
+ * as the largest frame, or 4 MiB if that is more.
+ */
 const maxPieces = (maxFrameBytes: number): number => Math.max(32 * 1024, Math.floor(maxFrameBytes / 128));
 
 /** Is called when a connection starts to close, with a promise that resolves when it is closed. */
@@ -33,7 +36,7 @@ export type OnClosing = (closed: Promise<void>) => void;
 export interface OpenSocket {
   readonly webSocket: WebSocket;
   readonly socket: Duplex;
-  /** Stops listening after a close frame was answered. `ws` completes the closing handshake alone. */
+  /** Removes all listeners after a close frame was answered. `ws` completes the closing handshake without them. */
   readonly leave: () => void;
 }
 
@@ -62,7 +65,7 @@ export const handshake$ = (
   }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), () => attemptFailure(settings, late)));
 };
 
-// If two fresh tickets in a row expire, a clock is wrong. So after the first one, only the service decides.
+// If a fresh ticket expires, a clock may be wrong. So the next attempt ignores the expiry, and the service decides.
 const leftOf = ({ deadlineMs = Infinity }: Ticket, { lastFailure }: AttemptSockets): number =>
   lastFailure()?.code === 'ticket-expired' ? Infinity : deadlineMs - performance.now();
 
@@ -118,7 +121,7 @@ const connect = (
       maxFragments: maxPieces(maxFrameBytes),
       maxBufferedChunks: maxPieces(maxFrameBytes),
       ...limits,
-      // Set here and not in `headers`: those are passed to the agent, and Node's debug log prints what an agent receives.
+      // Set here and not in `headers`: these are passed to the agent, and Node's debug log prints the agent's options.
       finishRequest: (request) => {
         request.setHeader('authorization', `Bearer ${ticket.ticket.reveal()}`);
         request.end();

@@ -2,8 +2,8 @@ import type { PeerCertificate } from 'node:tls';
 import type { TlsOptions } from '../options.js';
 
 /**
- * Wraps a user's `checkServerIdentity`. An error that it returns or throws gets the code of Node's own check, so the failure is
- * `untrusted-certificate`. An exception does not end the process.
+ * Wraps a user's `checkServerIdentity`. An error that it returns or throws gets the code of Node's check, so the failure is
+ * `untrusted-certificate`. An exception is caught, because it would end the process.
  */
 export const withIdentityCheck = (tls: TlsOptions | undefined): TlsOptions => {
   if (tls?.checkServerIdentity === undefined) return { ...tls };

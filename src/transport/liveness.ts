@@ -14,7 +14,7 @@ export interface Pulse {
   readonly now?: () => number;
   /** Runs the timers. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike;
-  /** Emits when all bytes that had arrived are read. @defaultValue one turn of the event loop */
+  /** Emits when all bytes that have arrived are read. @defaultValue emits after one turn of the event loop */
   readonly reads$?: Observable<unknown>;
 }
 

@@ -27,7 +27,7 @@ const NO_STATUS = 1005;
  * `handshake-unreachable`, `untrusted-certificate`, `ticket-expired`) or `stream` (`connection-replaced`,
  * `policy-violation`, `access-expired`, `access-revoked`, `client-too-slow`, `server-shutdown`, `connection-lost`,
  * `connection-stalled`, `invalid-frame`, `connection-closed`); `invalid-options` when the option `agent` or `tls` cannot be used.
- * An exception of the option `classify` is the error, unchanged. Never retries, never sends a message.
+ * An exception of the option `classify` is the error; a `TradeFeedError` gets the verdict `stop`. Never retries, never sends a message.
  * Unsubscribing closes the connection. A closing handshake that takes longer than 1 s is aborted.
  *
  * @param options - see {@link TradeFeedOptions}; `handshakeTimeoutMs`, `idleTimeoutMs`, `maxFrameBytes`, `tls`, `agent` and `classify` are used
@@ -87,7 +87,7 @@ const frames$ = (
     let lastReadMs = openedMs;
     let readAt = Date.now();
     let framesReceived = 0;
-    // The memory that was marked last, within this read.
+    // The memory that this read marked last.
     let marked: ArrayBufferLike | undefined;
     const end = (facts: Omit<FailureFacts, 'stage'>, endedMs = performance.now()) =>
       subscriber.error(
@@ -120,7 +120,7 @@ const frames$ = (
       else closed(payload.readUInt16BE(0), payload.subarray(2));
     };
 
-    // Messages of `ws` are views of the memory of a read, often several of the same memory, or of memory in which `ws` joined fragments.
+    // A message of `ws` is a view of a read buffer, which several messages can share, or of a buffer in which `ws` joined fragments.
     const message = (data: Buffer, isBinary: boolean) => {
       if (data.buffer !== marked) markUntransferable(data.buffer);
       marked = data.buffer;
@@ -157,7 +157,8 @@ const frames$ = (
     );
   });
 
-// With a user's agent, `ws` reads the socket. It reports a close only when the socket is closed, so the socket is destroyed.
+// Used when `ws` reads all frames: with a user's agent, or if `handleFrames` returned `false`. `ws` reports a close only when the socket
+// is closed, so the socket is destroyed.
 const watchReads = (socket: Duplex, webSocket: WebSocket, { read, isClosed }: FrameHandler): (() => void) => {
   const onParsed = () => {
     if (!isClosed() && webSocket.readyState === WebSocket.CLOSING) setImmediate(() => webSocket.terminate());

@@ -29,7 +29,7 @@ type Read<T> = (response: Dispatcher.ResponseData) => ObservableInput<T>;
  * Sends one POST request, and calls `read` with the response when its head has arrived. Does not follow redirects.
  *
  * Emits and completes with the Observable that `read` returns. Errors with the error of undici. Unsubscribing ends the request and its
- * socket, also while it connects. A connection whose answer was a 200, read to its end, is stored for the next POST.
+ * socket, also while it connects. After a complete 200 response, the connection is stored for the next POST.
  * If a stored connection is closed before the first byte of the answer, the request is sent again over a new connection: the server may
  * close an idle connection at any time (RFC 9112, 9.3.1).
  */
@@ -38,7 +38,7 @@ export const post$ = <T>(post: Post, read: Read<T>): Observable<T> => {
   if (dispatcher) return sent$(post, { dispatcher: neverRedirected(dispatcher), release: noop }, read);
 
   const over$ = (client: TicketClient) => {
-    // After a refusal the connection is closed. Through a load balancer, a new connection can reach another server.
+    // After any other status the connection is closed. Through a load balancer, a new connection can reach another server.
     const release = (isWhole: boolean) => (isWhole ? sockets.storeClient(client) : client.destroy());
     return sent$(post, { dispatcher: client.dispatcher, release }, read);
   };
@@ -60,7 +60,7 @@ export const post$ = <T>(post: Post, read: Read<T>): Observable<T> => {
 
 interface Connection {
   readonly dispatcher: Dispatcher;
-  /** Is called once, at the end of the request. `isWhole`: a 200 was read to its end. */
+  /** Is called once, at the end of the request. `isWhole`: a 200 response was read completely. */
   readonly release: (isWhole: boolean) => void;
 }
 

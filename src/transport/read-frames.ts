@@ -2,20 +2,20 @@ import { frameHead, type FrameHead, isControl, Opcode } from './frame-head.js';
 import { markUntransferable } from './frame-memory.js';
 import { emitWholeFrames, type FrameHandler, textKind } from './whole-frames.js';
 
-/** Receives the bytes of each read by `next(bytes)`, until it returns a result. */
+/** A generator that receives the bytes of each read by `next(bytes)`, until it returns a result. */
 export type ByteReader<Result> = Generator<void, Result, Buffer>;
 
-/** Limits a piece for `ws`. After 16 KiB in one piece (Node 20), `ws` pauses for a turn and does not read the rest within the call. */
+/** Size limit of a piece for `ws`. After a piece of 16 KiB or more (Node 20), `ws` pauses, and does not read the rest within the call. */
 const PIECE_BYTES = 8 * 1024;
 
-/** Size of the memory for small frames that arrive in several reads. */
+/** Size of the memory for small frames that are copied. */
 const POOL_BYTES = 64 * 1024;
 
 /** The bytes of the current read, and the position in them. */
 interface Cursor {
   bytes: Buffer;
   at: number;
-  /** Unused memory for small frames that arrive in several reads. */
+  /** Unused memory for small frames that are copied. */
   pool: Buffer;
 }
 
@@ -24,7 +24,8 @@ interface Cursor {
  *
  * Emits every valid data frame that is not fragmented. Passes all other bytes to `ws`, in order: `ws` answers pings and close
  * frames, joins fragments and reports invalid frames. From a first fragment until the joined message is emitted, `ws` receives
- * every frame. Returns after an invalid frame, after a close frame, and when the handler is closed: `ws` reads all later bytes.
+ * every frame. Returns at an invalid or too large frame, after a close frame, and when the handler is closed: `ws` reads all later
+ * bytes.
  *
  * Call `next()` once before the first bytes.
  *
@@ -79,7 +80,8 @@ function* headOf(cursor: Cursor): ByteReader<FrameHead> {
   }
 }
 
-// A frame that arrives in several reads is copied. Small frames share a buffer, because a separate buffer costs more than their bytes.
+// A frame that `emitWholeFrames` does not emit is copied: most of them arrive in several reads. Small frames share a buffer, because a
+// separate buffer costs more than their bytes.
 const bytesFor = (cursor: Cursor, length: number): Buffer => {
   if (length > POOL_BYTES / 4) return untransferable(Buffer.allocUnsafeSlow(length));
   if (length > cursor.pool.length) cursor.pool = untransferable(Buffer.allocUnsafeSlow(POOL_BYTES));

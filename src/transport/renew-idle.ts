@@ -4,7 +4,7 @@ import type { Settings } from '../options.js';
 /** Longest age of a reusable idle connection, in ms. Many servers, load balancers and NATs drop idle connections after 60 s, some silently. */
 export const MAX_IDLE_MS = 50_000;
 
-/** An idle connection that lived this long, in ms, is accepted by the server. */
+/** If an idle connection lived this long, in ms, the server accepts idle connections. */
 const ACCEPTED_MS = 10_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
@@ -19,14 +19,14 @@ const LONGEST_WAIT_MS = 60_000;
 export const nextWaitMs = (lastMs: number, livedMs: number): number =>
   livedMs >= ACCEPTED_MS ? FIRST_WAIT_MS : Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * lastMs));
 
-/** Runs the waits, and shortens them randomly by up to a half. */
+/** Schedules the waits, and shortens each one randomly by up to a half. */
 export type RenewTiming = Pick<Settings['backoff'], 'random' | 'scheduler'>;
 
 /**
  * Opens an idle connection again when it is closed, and when it is too old to be reused.
  *
  * Never completes. The source opens the connection and completes when the connection is closed; the operator resubscribes to it
- * after a wait that grows while the connections do not last.
+ * after a wait that doubles each time, until a connection lives for 10 s.
  */
 export const renewIdle =
   <T>({ random, scheduler }: RenewTiming): MonoTypeOperatorFunction<T> =>

@@ -27,9 +27,9 @@ import { deadline } from './deadline.js';
 import { post$ } from './post.js';
 import { type AttemptSockets, freshSockets } from './reusable-sockets.js';
 
-/** Longest body of a ticket response, far more than a ticket needs. */
+/** Size limit of the body of a ticket response, far more than a ticket needs. */
 const MAX_BODY_BYTES = 64 * 1024;
-/** Longest time in ms that the body of a refusal is read before the connection is closed. */
+/** Longest time in ms to read the body of a refusal. Then the connection is closed. */
 const DRAIN_MS = 1_000;
 
 /**
@@ -104,15 +104,15 @@ const issued$ = ({ headers, body }: Dispatcher.ResponseData, sentMs: number): Ob
     }),
   );
 
-// The lifetime of the ticket is the difference of two times of the service, so the local clock does not matter. It starts when the
-// request was sent: the answer may have waited while the event loop was blocked. A ticket that was just issued is not expired. If it
-// looks expired, a proxy wrote a wrong `Date`, and the ticket gets no deadline: the service decides in the handshake.
+// The lifetime of the ticket is the difference of two times of the service, so the local clock does not matter. It is counted from the
+// request, not from the response, which may have waited while the event loop was blocked. A new ticket cannot be expired. If its lifetime
+// is not positive, the `Date` is wrong, for example from a proxy. Then the ticket has no deadline, and the service decides.
 const deadlineOf = (ticket: Ticket, date: string | undefined, sentMs: number): Pick<Ticket, 'deadlineMs'> => {
   const lifetimeMs = parseTimestamp(ticket.expires_at) - (parseHttpDate(date) ?? Infinity);
   return lifetimeMs > 0 ? { deadlineMs: sentMs + lifetimeMs } : {};
 };
 
-// The head determines the failure. It is emitted first, so that the deadline cannot replace it. Then the body is read and ignored.
+// The failure depends only on the head, so it is emitted before the body is read: the deadline cannot replace it. The body is ignored.
 const refused$ = ({ statusCode: status, headers, body }: Dispatcher.ResponseData): Observable<Answer> => {
   const waitMs = retryAfterMs(header(headers, 'retry-after'), header(headers, 'date'));
   return from(body.dump({ limit: MAX_BODY_BYTES })).pipe(

@@ -2,7 +2,7 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import type { TlsOptions } from '../options.js';
 import { type Connect, connectSocket, isSecure, originOf, whenReady } from './connect-socket.js';
 
-/** How many origins have a stored session. A service may name a different origin in every ticket. */
+/** How many origins can have a stored session. A service may name a different origin in every ticket. */
 const MAX_ORIGINS = 4;
 
 /**

@@ -6,7 +6,7 @@ import { resumingConnect } from './resuming-connect.js';
 import { spareSocket } from './spare-socket.js';
 import type { TicketClient } from './ticket-client.js';
 
-/** What an attempt connects with. It never contains a ticket. */
+/** Functions that an attempt uses to connect. They never store a ticket. */
 export interface AttemptSockets {
   /** Connects for a handshake. */
   readonly connectStream: Connect;
@@ -26,7 +26,7 @@ export interface AttemptSockets {
 
 /** The sockets of one subscription, which its attempts reuse. */
 export interface ReusableSockets extends AttemptSockets {
-  /** Stores the failure that ended an attempt, and destroys the connections that can no longer be trusted after it. */
+  /** Stores the failure that ended an attempt, and destroys stored connections that may not work after it. */
   readonly attemptFailed: (failure: TradeFeedError) => void;
   /** Destroys all stored connections. A client that is stored later is destroyed at once. */
   readonly release: () => void;
@@ -83,7 +83,7 @@ export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSo
   };
 };
 
-/** Creates the sockets of an operator that is used alone: each attempt opens new connections, and none is stored. */
+/** Creates the sockets of an operator that is used without the feed: each attempt opens new connections, and none is stored. */
 export const freshSockets = ({ tls }: Pick<Settings, 'tls'>): AttemptSockets => {
   const connect: Connect = (url) => connectSocket(url, tls);
   return {

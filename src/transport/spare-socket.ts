@@ -6,14 +6,17 @@ import { MAX_IDLE_MS, renewIdle, type RenewTiming } from './renew-idle.js';
 /** Longest age in ms of a spare connection that is still connecting. After a second its SYN is probably lost, and a new connection is as fast. */
 const MAX_CONNECTING_MS = 1_000;
 
-/** Delay in ms before a standby connection is opened, so that the first frames of the stream come first. */
+/** Delay in ms before a standby connection is opened, so that it does not delay the first frames of the stream. */
 const STANDBY_DELAY_MS = 100;
 
 /** At most one unused connection, to the origin of the last connection. */
 export interface SpareSocket {
-  /** Opens the spare connection, unless it is open or there is no last origin. It is dropped if it fails or if the server closes it. */
+  /** Opens the spare connection, unless it exists or there is no last origin. It is dropped if it fails, or if the server closes it or sends data. */
   readonly open: () => void;
-  /** Opens the spare connection, and opens it again after a wait whenever it is closed. Starts when `current`, which can be reused as well, is closed. */
+  /**
+   * Opens the spare connection, and opens it again after a wait whenever it is closed. Waits first until `current` is closed, because a
+   * reconnect can reuse that connection.
+   */
   readonly standBy: (current?: Socket) => void;
   /** Returns a connection to the origin of a URL: the spare connection if it has this origin and is usable, otherwise a new one. */
   readonly take: Connect;
@@ -45,7 +48,7 @@ export const spareSocket = (connect: Connect, timing: RenewTiming, now = () => p
     if (!socket) return subscriber.complete();
     const opened = { socket, sinceMs: now() };
     spare = opened;
-    // No request was sent. If the server sends anything, such as a 408 or the end of the connection, it is useless.
+    // No request was sent. If the server sends anything, for example a 408 or a FIN, the connection cannot be used.
     const gone = () => subscriber.complete();
     socket.on('error', noop).on('readable', gone).on('close', gone);
     return () => {

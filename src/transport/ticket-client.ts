@@ -13,7 +13,7 @@ export interface TicketClient {
   readonly destroy: () => void;
 }
 
-/** Creates a Client for the origin of a URL. It connects with the first request. */
+/** Creates a Client for the origin of a URL. It connects at the first request. */
 export const createTicketClient = (url: URL, connect: Connect): TicketClient => {
   let socket: Socket | undefined;
   const dispatcher = new Client(url.origin, {
@@ -24,7 +24,7 @@ export const createTicketClient = (url: URL, connect: Connect): TicketClient => 
     connect: (_options, callback) => {
       const opened = connect(url);
       socket = opened;
-      // An error may follow the connect within the same turn, before undici listens for it.
+      // An error may follow the `connect` event within the same turn, before undici listens for errors.
       opened.on('error', (error: Error) => void dispatcher.destroy(error).catch(noop));
       whenReady(opened, () => callback(null, opened));
     },
@@ -32,7 +32,7 @@ export const createTicketClient = (url: URL, connect: Connect): TicketClient => 
   return {
     dispatcher,
     socket: () => socket,
-    // While undici connects, neither an abort nor destroy() ends the connection.
+    // While undici connects, neither an abort nor `dispatcher.destroy()` ends the connection, so the socket is destroyed, too.
     destroy: () => {
       dispatcher.destroy().catch(noop);
       socket?.destroy();

@@ -2,17 +2,17 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { Opcode } from './frame-head.js';
 import { BufferView } from './frame-memory.js';
 
-/** What an open connection does with the bytes that were read. */
+/** Handles the frames of an open connection. */
 export interface FrameHandler {
   /** Is called for each read, before the frames that it contains. */
   readonly read: () => void;
-  /** Is called for each complete data frame. `isAscii` is `true` only for a text of ASCII characters. */
+  /** Is called for each complete data frame. `isAscii` is `true` only if a text frame contains only ASCII characters. */
   readonly frame: (data: Buffer, isBinary: boolean, isAscii: boolean) => void;
   /** Is called after `ws` has received a close frame with this payload. */
   readonly close: (payload: Buffer) => void;
   /** Returns how many frames were received, by this handler and from `ws`. */
   readonly framesReceived: () => number;
-  /** Returns whether the subscriber has unsubscribed. */
+  /** Returns whether the subscription has ended. */
   readonly isClosed: () => boolean;
   readonly maxFrameBytes: number;
 }
@@ -45,7 +45,7 @@ export const emitWholeFrames = (bytes: Buffer, at: number, handler: FrameHandler
   return end;
 };
 
-/** Alternately where the head and where the payload of each frame begins, and where the last frame ends. */
+/** The positions of complete frames: `heads` contains the start of the head and of the payload of each frame, `end` the end of the last. */
 interface Whole {
   readonly heads: readonly number[];
   readonly end: number;
@@ -68,8 +68,9 @@ const wholeFrames = (bytes: Buffer, from: number, first: number, maxFrameBytes: 
   }
 };
 
-// A check of each text costs as much as the rest of the work for a frame, so one check covers all texts of a read. The heads are
-// replaced by zeros, which separate the texts: the whole is valid UTF-8 if and only if each text is. Then the heads are restored.
+// A check of each text costs as much as the rest of the work for a frame, so one check covers all texts of a read. Zeros replace the bytes
+// of each head that may not be ASCII. The ASCII heads separate the texts: all bytes are valid UTF-8 if and only if each text is. Then the
+// heads are restored.
 const kindOfTexts = (bytes: Buffer, heads: readonly number[], end: number): Kind => {
   for (let i = 0; i < heads.length; i += 2) zeroHead(bytes, heads[i] as number, heads[i + 1] as number);
   const kind = textKind(bytes.subarray(heads[0], end));

@@ -4,7 +4,8 @@ import { Frame } from '../protocol/frame.js';
 import { BufferView, markUntransferable } from '../transport/frame-memory.js';
 
 /**
- * Frames of one connection in one buffer, which is transferred to another thread without a copy: a row for each frame, then the payloads.
+ * Frames of one connection in one buffer, which is transferred to another thread without a copy. It contains a row for each frame, then
+ * the payloads. The heads of frames may be between the payloads.
  *
  * A row has 16 bytes: the offset of the payload from the first payload (Uint32), twice its length, plus 1 if it is binary (Uint32), and
  * when its bytes were read, in epoch ms (Float64).
@@ -15,12 +16,12 @@ export interface Block {
   readonly connection: number;
   readonly count: number;
   readonly bytes: ArrayBuffer;
-  /** When the first and the last of them were read, in epoch ms. */
+  /** When the first and the last frame were read, in epoch ms. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Size of a row. */
+/** Size of a row in bytes. */
 export const rowBytes = 16;
 
 /** The rows of a block, at its beginning. */
@@ -36,8 +37,8 @@ export const rowsOf = (bytes: ArrayBuffer, count: number): Rows => ({
 });
 
 /**
- * Emits the frames of a block, in order, while the subscriber is open. Their payloads are views of the block, which is not transferred
- * again.
+ * Emits the frames of a block, in order, until the subscription ends. Their payloads are views of the block, so the block is marked as
+ * untransferable.
  */
 export const emitFrames = (block: Block, connection: number, subscriber: Subscriber<Frame>): void => {
   const { feed, count, bytes } = block;

@@ -17,7 +17,7 @@ export const bootWorker = (start: typeof startWorker, data: WorkerStart): Worker
   }
 };
 
-/** Variables that only the main thread needs: the key, and flags of the process, some of which a worker refuses. */
+/** Variables that the worker does not need: the key and the address, which it receives as settings, and flags that it may refuse. */
 const hidden = new Set(['TRADE_FEED_API_KEY', 'TRADE_FEED_BASE_URL', 'NODE_OPTIONS']);
 
 /** Copies the environment for the worker, without the hidden variables. */

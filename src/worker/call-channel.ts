@@ -2,14 +2,14 @@ import { MessageChannel } from 'node:worker_threads';
 import type { Subscriber } from 'rxjs';
 import type { UserCall, WorkerStart } from './messages.js';
 
-/** The channel for calls that block the worker until the main thread has answered. */
+/** The channel for calls that block the worker until the main thread returns the result. */
 export interface CallChannel {
   /** The end for the worker. */
   readonly workerEnd: Pick<WorkerStart, 'calls' | 'answered'>;
   readonly close: () => void;
 }
 
-/** Opens the channel. After the subscription has ended, the worker receives `undefined`, and `answer` is not called. */
+/** Opens the channel. After the subscription has ended, `answer` is not called, and the worker receives `undefined`. */
 export const openCallChannel = (
   answer: (call: UserCall) => unknown,
   subscriber: Pick<Subscriber<unknown>, 'closed'>,

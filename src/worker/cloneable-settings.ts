@@ -23,7 +23,7 @@ export const cloneableSettings = (settings: TicketSettings): CloneableSettings =
   const { random, scheduler: __, ...policy } = backoff;
   const { checkServerIdentity, ...plainTls } = tls ?? {};
   return {
-    // Properties with a symbol as their name are left out.
+    // Without the symbol that marks validated settings: the worker validates the options again.
     options: { ...Object.fromEntries(Object.entries(options)), ...(tls && { tls: plainTls }) },
     backoff: policy,
     apiKey: apiKey instanceof Secret ? apiKey.reveal() : undefined,
@@ -37,7 +37,7 @@ export const cloneableSettings = (settings: TicketSettings): CloneableSettings =
 };
 
 /**
- * Checks that a worker can receive with these settings, and that no setting needs a worker without `receiveIn: 'worker'`.
+ * Checks the settings for `receiveIn`. With `'worker'`, a worker must be able to use them; otherwise `receiveBufferBytes` must be absent.
  *
  * @throws TradeFeedError with code `invalid-options`, naming the option that cannot be used
  */
@@ -52,7 +52,7 @@ export const checkReceiveIn = (settings: TicketSettings): TicketSettings => {
   if (backoff.scheduler !== defaultBackoff.scheduler) throw bound('backoff.scheduler', 'its timers are');
   for (const [name, value] of Object.entries(tls) as [keyof TlsOptions, unknown][])
     if (name !== 'checkServerIdentity' && !isPlain(value)) throw bound(`tls.${name}`, 'a function or a handle is');
-  // A standby connection calls them while the stream is open, and the worker cannot read the stream until they have returned.
+  // A standby connection calls these functions while the stream is open. The worker cannot read the stream until they return.
   if (standby && (tls.checkServerIdentity !== undefined || backoff.random !== defaultBackoff.random))
     throw invalidOption(
       'standby',

@@ -11,7 +11,7 @@ import { workerNotStarted } from './worker-failure.js';
 /**
  * Streams the frames of a feed that a worker thread receives, as `attempts$` does on this thread.
  *
- * A worker that ends without being stopped is a failure: after a wait by the same policy, another worker starts.
+ * If a worker ends without being stopped, that is a failure: after a wait by the same policy, another worker starts.
  *
  * @param emit - receives each lifecycle event
  * @param onClosing - is called for each worker that is stopped

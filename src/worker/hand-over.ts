@@ -3,18 +3,18 @@ import type { EventItem, Item } from './messages.js';
 import { awaitHandled, handledOf } from './progress.js';
 import { createStore } from './store.js';
 
-/** How many batches may be sent and not handled: the main thread handles one while the other is on its way. */
+/** How many batches may be sent but not handled yet: the main thread handles one while the next one is being sent. */
 const maxBatches = 2;
-/** Largest batch, unless a single frame is larger. A socket can deliver this much in one turn of the event loop. */
+/** Size limit of a batch, unless a single block is larger. A socket can deliver this much in one turn of the event loop. */
 const batchBytes = 2 * 1024 * 1024;
 
-/** Sends frames and events to the main thread: at once while it keeps up, otherwise in larger batches from a bounded store. */
+/** Sends frames and events to the main thread: at the end of each turn while it keeps up, otherwise in larger batches from a bounded store. */
 export interface HandOver {
   addFrame(frame: Frame): void;
   addEvent(item: EventItem): void;
   /** Sends more, after the main thread has handled a batch. */
   resume(): void;
-  /** Sends a watermark if no frame waits. Do not call it while a read is handled. */
+  /** Sends a watermark if the store is empty and the main thread keeps up. Do not call it while a read is handled. */
   sendWatermark(): void;
 }
 
@@ -31,7 +31,7 @@ export const createHandOver = (
   capacityBytes: number,
 ): HandOver => {
   const store = createStore(capacityBytes);
-  /** The bytes of each batch that is sent and not handled. */
+  /** The bytes of each batch that is sent but not handled yet. */
   const inFlight: number[] = [];
   let sent = 0;
   let isDue = false;
@@ -54,7 +54,7 @@ export const createHandOver = (
     post([...items, watermarkAt(watermark)], buffers);
   };
 
-  // A frame in the store is not older than the frames that are sent.
+  // Frames that remain in the store are not older than the frames that are sent, so the watermark is the time of the newest sent frame.
   const watermarkAfter = (items: readonly Item[], now: number): number =>
     store.isEmpty ? now : (newestIn(items) ?? -Infinity);
 
@@ -66,7 +66,7 @@ export const createHandOver = (
     }
   };
 
-  // All frames that are read in one turn are sent together.
+  // Frames that are read in one turn are sent together, except full blocks, which `addFrame` sends at once.
   const sendAfterReads = (): void => {
     if (isDue) return;
     isDue = true;
@@ -79,7 +79,7 @@ export const createHandOver = (
   return {
     addFrame: (frame) => {
       if (store.addFrame(frame)) {
-        // More frames of this read may follow, with the same time.
+        // More frames of this read may follow with the same time, so the watermark must not be later.
         send(frame.receivedAt);
         store.shrink();
       }

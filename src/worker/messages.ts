@@ -21,10 +21,10 @@ export type EventItem =
   | { readonly type: 'failed'; readonly event: Omit<Disconnected, 'failure'>; readonly failure: CloneableError }
   | { readonly type: 'error'; readonly error: CloneableError };
 
-/** What the worker sends to the main thread, in the order in which it was received. */
+/** An item that the worker sends to the main thread. Items are sent in the order of the feed. */
 export type Item = Block | MissedFrames | EventItem;
 
-/** What the worker receives when it starts. */
+/** The `workerData` of the worker. */
 export interface WorkerStart {
   /** The port for each {@link UserCall}. */
   readonly calls: MessagePort;
@@ -35,7 +35,7 @@ export interface WorkerStart {
   readonly network: NetworkDefaults;
 }
 
-/** The messages of the worker. */
+/** The messages from the worker. */
 export type FromWorker =
   | { readonly type: 'ready' }
   | { readonly type: 'batch'; readonly items: readonly Item[] }
@@ -48,10 +48,10 @@ export type ToWorker =
   | { readonly type: 'key'; readonly id: number; readonly key: CallResult<string | undefined> }
   | { readonly type: 'stop' };
 
-/** What a function of the user returned or threw. */
+/** The value that a function of the user returned, or the error that it threw. */
 export type CallResult<T> = { readonly value: T } | { readonly thrown: CloneableError };
 
-/** A call of a function of the user, which blocks the worker until the main thread has answered. */
+/** A call of a function of the user. It blocks the worker until the main thread returns the result. */
 export type UserCall =
   | { readonly name: 'classify'; readonly failure: CloneableError; readonly verdict: Verdict }
   | { readonly name: 'random' }

@@ -1,7 +1,7 @@
 import { getDefaultResultOrder, setDefaultResultOrder } from 'node:dns';
 import * as net from 'node:net';
 
-/** Defaults for the connections of a thread, which a program or its flags can change. */
+/** Defaults for the connections of a thread. A program or the flags of Node can change them. */
 export interface NetworkDefaults {
   readonly order: ReturnType<typeof getDefaultResultOrder>;
   readonly autoSelectFamily: boolean;

@@ -4,22 +4,22 @@ import { type Block, type Rows, rowBytes, rowsOf } from './block.js';
 /** Collects frames for a block. Until the block is sealed, the frames stay in the memory of their reads. */
 export interface OpenBlock {
   /**
-   * Adds a frame. All frames of a block are of one connection. Seals and returns the block before this frame, if it uses enough memory
-   * and this frame was read into another buffer.
+   * Adds a frame. All frames of a block must be from one connection. If the block uses enough memory and this frame is in another read
+   * buffer, first seals and returns the block without this frame.
    */
   add(frame: Frame): Block | undefined;
   /** Copies the frames into a block and starts an empty one. Returns `undefined` if there are no frames. */
   seal(): Block | undefined;
-  /** The memory of all reads that contain its frames. */
+  /** The size of all read buffers that contain its frames. */
   readonly usedBytes: number;
   readonly isEmpty: boolean;
 }
 
-/** Largest distance between two payloads of one read: the head of a WebSocket frame (RFC 6455, 5.2). */
+/** Largest distance between two payloads that are copied together: the head of a WebSocket frame (RFC 6455, 5.2). */
 const headBytes = 14;
 const firstRows = 256;
 
-/** Consecutive payloads, which are copied at once, with the heads between them. */
+/** Consecutive payloads of one read buffer. They are copied together, with the heads between them. */
 interface Run {
   readonly buffer: ArrayBufferLike;
   readonly start: number;
@@ -29,7 +29,7 @@ interface Run {
 /**
  * Creates an {@link OpenBlock}.
  *
- * @param enoughBytes - how much memory it uses before it is sealed
+ * @param enoughBytes - how much memory a block must use before it is sealed
  */
 export const createOpenBlock = (enoughBytes: number): OpenBlock => {
   let rows = rowsOf(new ArrayBuffer(firstRows * rowBytes), firstRows);

@@ -9,7 +9,7 @@ import { fromCloneable } from './cloneable-error.js';
 import type { Item } from './messages.js';
 import type { ThrownValues } from './thrown-values.js';
 
-/** What the main thread has received of the open connection. */
+/** The open connection, as far as the main thread has received its frames. */
 export interface OpenFeed {
   /** When the connection opened, in epoch ms. */
   readonly openedAt: number;
@@ -20,7 +20,7 @@ export interface OpenFeed {
 
 /** Emits the frames and events that a worker sends. */
 export interface Receiver {
-  /** Emits a batch, in order, while the subscriber is open. */
+  /** Emits a batch, in order, until the subscription ends. */
   receive(items: readonly Item[]): void;
   /** The open connection; `undefined` if there is none. */
   readonly open: OpenFeed | undefined;

@@ -9,7 +9,10 @@ export interface Store {
   addFrame(frame: Frame): boolean;
   /** Adds an event after the frames that are stored. Events are never dropped. */
   addEvent(item: EventItem): void;
-  /** Removes and returns the oldest items: events, and blocks of at most `maxBytes`, or one larger block. Their bytes still count. */
+  /**
+   * Removes and returns the oldest items: events, and blocks of at most `maxBytes` in total, or one larger block. The bytes of the blocks
+   * count toward the capacity until `release`.
+   */
   take(maxBytes: number): readonly Item[];
   /** Subtracts the bytes of blocks that the main thread has handled. */
   release(bytes: number): void;
@@ -19,10 +22,10 @@ export interface Store {
   readonly isEmpty: boolean;
 }
 
-/** Memory for the frames of one block: at most a small part of the capacity, because whole blocks are dropped. */
+/** Memory for the frames of one block: a small part of the capacity, because the store drops only complete blocks. */
 const blockBytesOf = (capacityBytes: number): number => Math.min(64 * 1024, capacityBytes / 64);
 
-/** The frames up to an event: the dropped ones, the blocks, and the event. */
+/** The frames up to an event: the dropped frames, the blocks that are stored, and the event. */
 interface Section {
   missed: MissedFrames | undefined;
   readonly blocks: Block[];
@@ -32,7 +35,7 @@ interface Section {
 /**
  * Creates the store of a worker.
  *
- * @param capacityBytes - capacity for frames and the table of each block, including blocks that were taken and not released
+ * @param capacityBytes - capacity for blocks, including those that were taken but not released yet, and for the read buffers of new frames
  */
 export const createStore = (capacityBytes: number): Store => {
   const sections: Section[] = [];

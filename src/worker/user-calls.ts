@@ -5,7 +5,7 @@ import type { CallResult, UserCall } from './messages.js';
 import { restoreCertificate } from './restore-certificate.js';
 import type { ThrownValues } from './thrown-values.js';
 
-/** Calls a function of the user for the worker. An exception stays on this thread; the worker receives its number. */
+/** Calls a function of the user for the worker. The worker receives an exception as plain data: see {@link ThrownValues}. */
 export const callUser = (call: UserCall, settings: TicketSettings, values: ThrownValues): CallResult<unknown> => {
   try {
     return { value: valueOf(call, settings, values) };
@@ -14,7 +14,7 @@ export const callUser = (call: UserCall, settings: TicketSettings, values: Throw
   }
 };
 
-/** Calls the user's `apiKey` function. Returns `undefined` instead of a value that is not a string: it is not a key. */
+/** Calls the user's `apiKey` function. Returns `undefined` if the result is not a string: it might not be cloneable. */
 export const callApiKey = async (
   { apiKey }: TicketSettings,
   values: ThrownValues,
@@ -27,7 +27,7 @@ export const callApiKey = async (
   }
 };
 
-// Returns plain data, even if a function of the user returns something else.
+// Returns only plain data: `postMessage` cannot clone every value that a function of the user may return.
 const valueOf = (call: UserCall, settings: TicketSettings, values: ThrownValues): unknown => {
   switch (call.name) {
     case 'classify': {

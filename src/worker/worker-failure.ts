@@ -6,8 +6,8 @@ import { redactor } from '../protocol/secret.js';
 import type { OpenFeed } from './receiver.js';
 
 /**
- * Creates the failure of a worker that ended without being stopped. The frames that it stored are lost, so the outage begins with the
- * newest frame that this thread received.
+ * Creates the failure of a worker that ended without being stopped. The frames in its store are lost, so the outage begins at the time of
+ * the newest frame that this thread received.
  */
 export const workerLost = (settings: TicketSettings, open: OpenFeed | undefined, thrown: unknown): unknown => {
   const cause = withoutKey(settings, thrown);

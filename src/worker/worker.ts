@@ -17,13 +17,13 @@ import { storedValues } from './thrown-values.js';
 import { callApiKey, callUser } from './user-calls.js';
 import { workerLost, workerNotStarted } from './worker-failure.js';
 
-/** Longest wait for the end of a stopped worker. A closing handshake takes at most one second, so a worker that takes longer hangs. */
+/** Longest wait in ms for the end of a stopped worker. A closing handshake takes at most 1 s, so a worker that still runs then hangs. */
 const graceMs = 3_000;
 
 /**
  * Starts a worker and streams the frames that it receives.
  *
- * Errors with the error that stopped the feed in the worker, and with `receiver-failed` if the worker ends early. Unsubscribing
+ * Errors with the error that stopped the feed in the worker, or with `receiver-failed` if the worker ends before that. Unsubscribing
  * stops the worker, which closes its connection and ends. A worker that is not ready yet is terminated.
  *
  * @param connectionsBefore - how many connections earlier workers of this subscription opened
@@ -59,7 +59,7 @@ export const worker$ = (
       },
       batch: ({ items }) => {
         receiver.receive(items);
-        // Acknowledge at the end of the turn, so that other callbacks run before the next batch.
+        // Count the batch as handled at the end of the turn, so that other callbacks run before the next batch.
         setImmediate(() => {
           if (countHandled(progress) && !subscriber.closed) post({ type: 'resume' });
         });

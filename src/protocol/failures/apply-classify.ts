@@ -10,7 +10,7 @@ export interface ClassifyOption {
 /**
  * Returns a failure with the verdict of the option `classify`.
  *
- * If that function throws, returns its exception unchanged; a `TradeFeedError` gets the verdict `stop`.
+ * If that function throws, returns its exception: a `TradeFeedError` with the verdict `stop` and new advice, any other value unchanged.
  */
 export const applyClassify = ({ classify }: ClassifyOption, error: TradeFeedError): unknown => {
   if (classify === undefined) return error;
@@ -21,7 +21,7 @@ export const applyClassify = ({ classify }: ClassifyOption, error: TradeFeedErro
     const advice = `Your option \`classify\` changed the verdict from ${error.verdict} to ${verdict}.`;
     return copyFailure(error, { verdict, advice, meaning: error.meaning });
   } catch (thrown) {
-    // Its own verdict could cause a reconnect, which would repeat the exception.
+    // Any other verdict than `stop` would cause a reconnect, which could repeat the exception.
     return thrown instanceof TradeFeedError
       ? copyFailure(thrown, { verdict: 'stop', advice: 'Your option `classify` threw this.', meaning: thrown.meaning })
       : thrown;

@@ -7,10 +7,10 @@ import type { FailureFacts, TradeFeedError } from './trade-feed-error.js';
 /**
  * Returns the verdict of a failure, by the table of the contract's section 7: one of `stop`, `renew`, `wait`, `backoff`.
  *
- * Pure. Takes a {@link TradeFeedError} or bare facts. A status or close code that no row names matches the row of all others.
+ * Pure. Accepts a {@link TradeFeedError} or plain facts. A status or close code without a row matches the row for all other values.
  *
  * @param failure - the stage with a status, a close code and its reason, or a code
- * @throws TypeError when the facts name no failure: no status, close code or known code at that stage
+ * @throws TypeError when no row matches: the facts contain no status, no close code and no known code of that stage
  * @see the contract, section 7
  * @example
  * ```ts
@@ -23,12 +23,12 @@ import type { FailureFacts, TradeFeedError } from './trade-feed-error.js';
 export const classify = (failure: FailureFacts): Verdict => findMeaning(serviceMeanings, failure).verdict;
 
 /**
- * Creates the {@link TradeFeedError} for what was observed. Code, verdict, message and advice come from the table.
+ * Creates the {@link TradeFeedError} for the observed facts. The table defines its code, verdict, message and advice.
  *
  * Also useful in tests of your error handling.
  *
  * @param facts - see {@link FailureFacts}
- * @throws TypeError when the facts name no failure
+ * @throws TypeError when no row of the table matches
  * @example
  * ```ts
  * import { createTradeFeedError } from 'rx-trade-feed';
@@ -38,7 +38,7 @@ export const classify = (failure: FailureFacts): Verdict => findMeaning(serviceM
  */
 export const createTradeFeedError = (facts: FailureFacts): TradeFeedError => {
   const { reason, detail } = facts;
-  // The service writes the reason, and messages go to logs. The field has the reason as it was sent.
+  // The message goes to logs, so its texts are made printable. The field `reason` contains the reason exactly as sent.
   const shown = { ...facts, reason: reason && onOneLine(reason), detail: detail && onOneLine(detail) };
   return createFailure(findMeaning(serviceMeanings, facts), facts, shown);
 };

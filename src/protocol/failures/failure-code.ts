@@ -6,7 +6,7 @@ export const stages: readonly Stage[] = ['ticket', 'handshake', 'stream'];
 
 /**
  * The reaction to a failure: `stop` (the feed errors), `renew` (a fresh ticket at once if the last connection was
- * stable, else backoff), `wait` (as long as the service demands, then a fresh ticket), `backoff` (wait by the policy, then a
+ * stable, else backoff), `wait` (wait as long as the service demands, then a fresh ticket), `backoff` (wait by the policy, then a
  * fresh ticket).
  */
 export type Verdict = 'stop' | 'renew' | 'wait' | 'backoff';
@@ -66,5 +66,5 @@ export type RelayFailureCode =
 /** Names every failure between the main thread and the worker that receives for it (`receiveIn: 'worker'`). */
 export type ReceiverFailureCode = 'receiver-too-slow' | 'receiver-failed';
 
-/** Names every failure. Branch on these, never on a message. */
+/** Names every failure. Branch on these codes, never on a message. */
 export type FailureCode = ServiceFailureCode | RelayFailureCode | ReceiverFailureCode;

@@ -3,13 +3,13 @@ import { type FailureFacts, TradeFeedError } from './trade-feed-error.js';
 
 /** One row of a failure table: what was observed, and what it means. */
 export interface Meaning {
-  /** The stage that the row is for; absent: any. */
+  /** The stage that the row matches; absent: any. */
   readonly stage?: Stage;
-  /** The HTTP status that the row is for: a number, a class such as `5xx`, or any other one. */
+  /** The HTTP status that the row matches: a number, `5xx` for 500 to 599, or `other` for any status. */
   readonly status?: number | '5xx' | 'other' | undefined;
-  /** The close code that the row is for. */
+  /** The close code that the row matches; `other`: any code. */
   readonly closeCode?: number | 'other';
-  /** The close reason that the row is for; absent: any. */
+  /** The close reason that the row matches; absent: any. */
   readonly reason?: string;
   readonly code: FailureCode;
   readonly verdict: Verdict;
@@ -28,7 +28,7 @@ export const findMeaning = (
   table: readonly Meaning[],
   { stage, code, status, closeCode, reason }: FailureFacts,
 ): Meaning => {
-  // A code alone names a row. With a status or a close code, these must match as well.
+  // Without a status and a close code, the failure code is enough. Otherwise they must match as well.
   const isBare = status === undefined && closeCode === undefined;
   const row = table.find(
     (row) =>
@@ -41,17 +41,17 @@ export const findMeaning = (
   return row;
 };
 
-/** Returns whether a row with this pattern is for a status or a close code. */
+/** Returns whether the pattern of a row matches a status or a close code. */
 export const matches = (pattern: number | string | undefined, value: number | undefined): boolean =>
   pattern === value || (value !== undefined && (pattern === 'other' || pattern === `${Math.floor(value / 100)}xx`));
 
-/** The facts for a failure, with the name of the wrong option for `invalid-options`. */
+/** The facts of a failure; for `invalid-options` with the name of the wrong option. */
 type Observed = FailureFacts & { readonly option?: string };
 
 /**
- * Creates the error for what was observed, by the row of a table.
+ * Creates the error for observed facts from the row of a table.
  *
- * @param shown - the facts for the message, if their texts differ from those of the fields
+ * @param shown - the facts for the message, if its texts differ from the fields
  */
 export const createFailure = (
   { code, verdict, meaning, advice }: Meaning,

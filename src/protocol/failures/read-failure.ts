@@ -1,11 +1,11 @@
 import { knownFields, TradeFeedError } from './trade-feed-error.js';
 
 /**
- * Reads a failure from JSON: of a recording, or of a message of a relay.
+ * Reads a failure from the JSON of a recording or of a relay's message.
  *
- * Its `meaning` and `advice` stay public. The writer of a recording or of a relay's stream also writes the payloads that pages receive.
+ * `toPublic()` of the result keeps `meaning` and `advice`. They need no more trust than the payloads, which the same writer wrote.
  *
- * @param shiftMs - how far the clock of this machine is ahead of the writer's
+ * @param shiftMs - how far the clock of this machine is ahead of the writer's clock, in ms
  * @throws TypeError that describes the error
  */
 export const readFailure = (value: unknown, shiftMs = 0): TradeFeedError => {
@@ -23,15 +23,15 @@ export const readFailure = (value: unknown, shiftMs = 0): TradeFeedError => {
     endedAt: endedAt === undefined ? undefined : endedAt + shiftMs,
     previous: previous === undefined ? undefined : readFailure(previous, shiftMs),
   });
-  // Another version may compose it differently.
+  // The writer may use another version, which composes the message differently.
   failure.message = message as string;
   return failure;
 };
 
 /**
- * Checks the fields of data from elsewhere.
+ * Checks fields that were received from another process or read from a file.
  *
- * @throws TypeError that names the data and shows none of it
+ * @throws TypeError that names the kind of data and quotes nothing of it
  */
 export const checkFields: (isValid: boolean, what: string) => asserts isValid = (isValid, what) => {
   if (!isValid) throw new TypeError(`a field of the ${what} is missing or wrong`);

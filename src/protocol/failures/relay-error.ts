@@ -3,18 +3,19 @@ import { createFailure, matches } from './meaning.js';
 import { relayMeanings } from './relay-meanings.js';
 import type { FailureFacts, TradeFeedError } from './trade-feed-error.js';
 
-/** What a client of a relay observed: an HTTP status, or the code of a failure that the client itself detected. */
+/** The facts that a client of a relay observed: an HTTP status, or the code of a failure that the client itself detected. */
 export interface RelayFailureFacts extends Omit<FailureFacts, 'stage' | 'code' | 'closeCode' | 'reason'> {
   readonly code?: RelayFailureCode | undefined;
 }
 
 /**
- * Creates the {@link TradeFeedError} for what a client of a relay observed. Code, stage, verdict, message and advice come from the table.
+ * Creates the {@link TradeFeedError} for the facts that a client of a relay observed. The table defines its code, stage, verdict, message
+ * and advice.
  *
  * Also useful in tests of your page.
  *
  * @param facts - a status or a code
- * @throws TypeError when a client cannot observe such a failure
+ * @throws TypeError when no row of the table matches: a client cannot observe this failure
  * @example
  * ```ts
  * import { relayError } from 'rx-trade-feed/browser';

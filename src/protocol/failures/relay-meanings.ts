@@ -17,7 +17,7 @@ const again = 'Nothing to do: the client connects again.';
 const refused = ['relay-refused', 'stop', 'The relay refuses this client.', 'Sign in again.'] as const;
 const failed = ['relay-failed', 'backoff', 'The relay could not answer.', again] as const;
 
-/** The meaning of every failure that a client of a relay observes. The first row that matches counts. */
+/** The meaning of every failure that a client of a relay observes. The first row that matches is used. */
 export const relayMeanings: readonly Meaning[] = [
   answered(401, ...refused),
   answered(403, ...refused),
@@ -40,7 +40,7 @@ export const relayMeanings: readonly Meaning[] = [
     'The function `headers` of this page failed.',
     'See the cause.',
   ),
-  // Not at once: when a relay is restarted, all its clients connect again at the same time.
+  // Not `renew`: when a relay restarts, all its clients would connect again at the same moment.
   detected('relay-lost', 'backoff', 'The connection to the relay ended.', again),
   detected('relay-stalled', 'renew', 'The relay was silent for too long.', again),
   detected(
@@ -51,7 +51,7 @@ export const relayMeanings: readonly Meaning[] = [
   ),
 ];
 
-/** What a relay itself reports: why there is a gap, why there is no feed, and why it ends a stream. */
+/** The failures that a relay itself reports: the reasons for a gap, for a missing feed, and for the end of a stream. */
 export const relayReports: Readonly<Record<'behind' | 'sourceFailed' | 'closing' | 'sessionEnded', Meaning>> = {
   behind: {
     stage: 'stream',

@@ -30,7 +30,7 @@ const restoreAccess = 'Restore access, or use a key of an account that has it.';
 const nothingToDo = 'Nothing to do: the feed reconnects with a fresh ticket.';
 
 /**
- * The meaning of every failure (contract, section 7). The first row that matches counts. A row without a status or close code
+ * The meaning of every `ServiceFailureCode` (contract, section 7). The first row that matches is used. A row without a status or close code
  * is for a failure that the client itself detects, and matches by its code.
  */
 export const serviceMeanings: readonly Meaning[] = [
@@ -134,7 +134,7 @@ export const serviceMeanings: readonly Meaning[] = [
     advice: 'Nothing to do: the feed tries again with backoff.',
   },
   { status: '5xx', ...handshakeFailed },
-  // Temporary, and not caused by this client: busy servers and proxies send them (RFC 9110, 15.5.9; RFC 6585, 4).
+  // Both are temporary: busy servers and proxies send them (RFC 9110, 15.5.9; RFC 6585, 4).
   { status: 408, ...handshakeFailed },
   { status: 429, ...handshakeFailed },
   {

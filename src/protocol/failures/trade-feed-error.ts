@@ -1,8 +1,8 @@
 import { type FailureCode, type Stage, stages, type Verdict, verdicts } from './failure-code.js';
 
 /**
- * What was observed when an attempt ended. An HTTP status or a close code is enough. A failure that the client itself detects (a timeout, a
- * bad frame) has neither, and is named by its `code`.
+ * The facts observed when an attempt ended. An HTTP status or a close code is enough. A failure that the client itself detects (a timeout,
+ * an invalid frame) has neither: set its `code`.
  */
 export interface FailureFacts {
   readonly stage: Stage;
@@ -21,7 +21,7 @@ export interface FailureFacts {
   readonly framesReceived?: number | undefined;
   /** When the attempt ended, in epoch ms; for a stalled connection, when the last bytes arrived. */
   readonly endedAt?: number | undefined;
-  /** More words for the message: the bad field, for example. */
+  /** More text for the message, for example the name of an invalid field. */
   readonly detail?: string | undefined;
   readonly cause?: unknown;
 }
@@ -37,7 +37,7 @@ export interface FailureFields extends FailureFacts {
   /** See {@link TradeFeedError.option}. */
   readonly option?: string | undefined;
   readonly advice: string;
-  /** A summary that anybody may read. It makes `advice` public, too: {@link TradeFeedError.toPublic} keeps both. */
+  /** A summary without private text. If it is set, {@link TradeFeedError.toPublic} keeps both `meaning` and `advice`. */
   readonly meaning?: string | undefined;
   readonly previous?: TradeFeedError | undefined;
 }
@@ -45,7 +45,7 @@ export interface FailureFields extends FailureFacts {
 /**
  * The failure that ended an attempt, and the only error that the feed itself raises.
  *
- * It contains everything that a reconnect policy needs, and no secret. {@link createTradeFeedError} creates one from what was observed.
+ * It contains everything that a reconnect policy needs, and no secret. {@link createTradeFeedError} creates one from observed facts.
  *
  * The message consists of `summary`, `detail` in parentheses, and `advice`.
  *
@@ -68,15 +68,15 @@ export class TradeFeedError extends Error {
   declare readonly stage: Stage;
   /** What the reconnect policy does about it. */
   declare readonly verdict: Verdict;
-  /** What happened, in one sentence. Not in JSON, and not printed separately: it is part of the message. */
+  /** What happened, in one sentence. JSON and `util.inspect` do not show this field: it is part of the message. */
   declare readonly summary: string;
-  /** What was observed, for example `HTTP 401`. Missing when there is nothing more to report. Not in JSON: it is part of the message. */
+  /** The observed details, for example `HTTP 401`. Missing if there are none. Not in JSON: it is part of the message. */
   declare readonly detail?: string;
   /** The name of the wrong option, if the code is `invalid-options`; `detail` then continues with "must be …". Not in JSON. */
   declare readonly option?: string;
   /** What to do about it, in one sentence for a person. */
   declare readonly advice: string;
-  /** What happened, in the fixed words of the library, without what was observed. Missing when the failure does not come from its tables. */
+  /** What happened, in a fixed text of the library without observed details. Missing when the failure is not from its tables. */
   declare readonly meaning?: string;
   /** How long the connection had been open, in ms; 0 when it never opened. */
   declare readonly uptimeMs: number;
@@ -92,12 +92,12 @@ export class TradeFeedError extends Error {
   declare readonly reason?: string;
   /** The wait that the service demands in `Retry-After`, in ms. */
   declare readonly retryAfterMs?: number;
-  /** The failure before this one, when a reconnect led here. One link: it has no `previous` itself. */
+  /** The failure before this one, if the attempt was a reconnect. It has no `previous` itself. */
   declare readonly previous?: TradeFeedError;
 
   constructor(fields: FailureFields) {
     super(messageOf(fields));
-    // Until it is read, a stack keeps every object alive that was on it: a closed socket, the failure before, and so on.
+    // V8 formats a stack when it is first read. Until then it keeps objects of the call stack alive, for example a closed socket.
     this.stack = String(this.stack);
     const known = Object.entries(fields).filter(([, value]) => value !== undefined);
     Object.assign(this, { uptimeMs: 0, framesReceived: 0, endedAt: Date.now() }, Object.fromEntries(known));
@@ -105,12 +105,12 @@ export class TradeFeedError extends Error {
   }
 
   /**
-   * Returns the failure that may leave the server: for a page, a health answer, a public status.
+   * Returns a copy that may leave the server: for a page, a health check, a public status.
    *
-   * Keeps code, stage, verdict, status, close code, times and counts. The message consists of `meaning` and `advice` alone. Everything that was
-   * observed or thrown is removed: detail, close reason, cause and stack. The same holds for `previous`. The `previous` of a public
-   * `retries-exhausted` is the last failure, which is the cause of the original. A failure without a `meaning` gets a fixed text. Log the failure
-   * itself on the server.
+   * Keeps code, stage, verdict, status, close code, times and counts. The message consists only of `meaning` and `advice`. Texts from outside
+   * are removed: detail, close reason, cause and stack. `previous` is converted in the same way. The `previous` of a public
+   * `retries-exhausted` is the last failure, which is the cause of the original. A failure without a `meaning` gets a fixed text. Log the
+   * original failure on the server.
    */
   toPublic(): TradeFeedError {
     const { meaning, advice } = this.meaning ? this : withoutMeaning;
@@ -134,8 +134,8 @@ export type FailureChanges = Partial<Omit<FailureFields, 'code' | 'summary' | 'd
 /**
  * Returns a copy of a failure with some fields changed. The copy keeps the cause, and the stack of the original.
  *
- * New advice replaces the old one in the message. It may contain private text, so the copy has no `meaning` then, unless `changes` contains
- * one: both are public in this case.
+ * New advice also changes the message. It may contain private text, so the copy then has no `meaning`, and `toPublic()` does not keep the
+ * advice. If `changes` contains a `meaning`, both are public.
  */
 export const copyFailure = (failure: TradeFeedError, changes: FailureChanges): TradeFeedError => {
   const { summary, detail, option, cause, message, stack } = failure;
@@ -147,10 +147,10 @@ export const copyFailure = (failure: TradeFeedError, changes: FailureChanges): T
   return copy;
 };
 
-/** The checked fields of a failure from elsewhere, without its texts. */
+/** The fields that {@link knownFields} checks. */
 type KnownFields = Omit<FailureFields, 'summary' | 'detail' | 'option' | 'previous' | 'cause'>;
 
-/** Returns the fields of a failure that have the right type, without those that are not enumerable and without `previous`. */
+/** Returns the fields of a failure that have the right type. Omits `previous` and the fields that are not enumerable. */
 export const knownFields = (fields: Readonly<Record<string, unknown>>): KnownFields => {
   const valid = Object.entries(fieldChecks).filter(([name, isValid]) => isValid(fields[name]));
   return Object.fromEntries(valid.map(([name]) => [name, fields[name]])) as unknown as KnownFields;
@@ -181,7 +181,7 @@ const messageOf = ({ summary, detail, option, advice }: FailureFields): string =
   return `${observed ? `${summary.replace(/\.$/, '')} (${observed}).` : summary} ${advice}`;
 };
 
-/** The fields that JSON and listings do not show: `cause`, as in every Error, and the parts of the message. */
+/** The fields that are not enumerable: `cause`, as in every Error, and the parts of the message. */
 const hidden: readonly string[] = ['cause', 'summary', 'detail', 'option'];
 
 /** The public texts of a failure that has no `meaning`. */

@@ -1,6 +1,6 @@
 import type { Meaning } from './meaning.js';
 
-/** What the main thread reports about the worker that receives for it: why there is a gap, and why there is no worker. */
+/** The failures of the worker that receives for the main thread: the reasons for a gap, and for a missing worker. */
 export const workerMeanings: Readonly<Record<'tooSlow' | 'lost' | 'notStarted', Meaning>> = {
   tooSlow: {
     stage: 'stream',

@@ -9,7 +9,7 @@ import { placeholders } from '../thrown-values.js';
 import { restoreSettings } from './restore-settings.js';
 import { createUserFunctions } from './user-functions.js';
 
-/** Runs the attempts of a feed in a worker, and sends its frames and events to the main thread. Follows the messages of the main thread. */
+/** Runs the attempts of a feed in a worker, and sends its frames and events to the main thread. Starts and stops by messages of the main thread. */
 export const runFeed = (port: MessagePort, { progress, network, ...channel }: WorkerStart): void => {
   const post = (message: FromWorker, transferred: ArrayBuffer[] = []) => port.postMessage(message, transferred);
   const functions = createUserFunctions(channel, (id) => post({ type: 'key-request', id }));
@@ -50,7 +50,7 @@ export const runFeed = (port: MessagePort, { progress, network, ...channel }: Wo
   post({ type: 'ready' });
 };
 
-/** Interval of the watermarks while no frames arrive, in ms. They close windows on the main thread. */
+/** Interval of the watermarks while the store is empty, in ms. They close windows on the main thread. */
 const watermarkMs = 100;
 
 const itemOf = (event: LifecycleEvent): EventItem => {

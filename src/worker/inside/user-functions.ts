@@ -19,8 +19,8 @@ export interface UserFunctions {
 /**
  * Creates the functions.
  *
- * All functions except `apiKey` are synchronous, so a call blocks this thread until the main thread has answered. No call happens
- * while there is an open connection to read.
+ * All functions except `apiKey` are synchronous, so a call blocks this thread until the main thread returns the result. They are never
+ * called while a connection is open, so a blocked worker misses no frames.
  */
 export const createUserFunctions = (
   { calls, answered }: Pick<WorkerStart, 'calls' | 'answered'>,
