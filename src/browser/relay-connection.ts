@@ -1,7 +1,7 @@
 import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
 import type { Received } from '../protocol/event-line.js';
 import { relayError } from '../protocol/failures/relay-error.js';
-import { ConnectionFacts } from './connection-facts.js';
+import { type ConnectionFacts, createConnectionFacts } from './connection-facts.js';
 import { readMessage } from './read-message.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 import { relayRequest$ } from './relay-request.js';
@@ -17,7 +17,7 @@ import { type ServerSentEvent, serverSentEvents } from './server-sent-events.js'
 export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint): Observable<Received> =>
   defer(() => {
     const { connectTimeoutMs: first, idleTimeoutMs: each, scheduler } = settings;
-    const facts = new ConnectionFacts(() => scheduler.now());
+    const facts = createConnectionFacts(() => scheduler.now());
     const failed$ = (...args: Parameters<ConnectionFacts['failure']>) => throwError(() => facts.failure(...args));
     const silent$ = () => failed$('relay-stalled');
 
@@ -26,7 +26,7 @@ export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint
       if (relayAt !== undefined) point.shiftMs = facts.opened(relayAt, point.shiftMs);
       // A relay whose feed has stopped may send only this message, without `hello`.
       if (ending !== undefined) throw facts.relayFailure(ending);
-      if (facts.openedAt === undefined) throw relayError({ code: 'invalid-relay' });
+      if (!facts.isOpen()) throw relayError({ code: 'invalid-relay' });
       return from(events).pipe(
         tap({ next: (event) => facts.eventReceived(event), complete: () => point.reached(message.id) }),
       );
