@@ -1,6 +1,6 @@
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { type Received, readEventLine } from '../protocol/event-line.js';
-import { readFailure } from '../protocol/failures/read-failure.js';
+import { checkFields, readFailure } from '../protocol/failures/read-failure.js';
 import type { ServerSentEvent } from './server-sent-events.js';
 
 /** The content of a message of a relay. */
@@ -24,6 +24,7 @@ export const readMessage = ({ type, lines }: ServerSentEvent, shiftMs: number): 
   if (type !== 'hello' && type !== 'connect-again') return {};
   const fields = JSON.parse(lines.join('\n')) as { readonly at: unknown };
   if (type === 'connect-again') return { ending: readFailure(fields, shiftMs) };
-  if (typeof fields.at !== 'number') throw new TypeError('at');
-  return { relayAt: fields.at };
+  const { at } = fields;
+  checkFields(typeof at === 'number', type);
+  return { relayAt: at as number };
 };

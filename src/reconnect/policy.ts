@@ -139,6 +139,7 @@ const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: Back
 const exhausted = ({ maxAttempts }: BackoffPolicy, failure: TradeFeedError): TradeFeedError => {
   const { stage, uptimeMs, framesReceived, endedAt, previous } = failure;
   const detail = `maxAttempts is ${maxAttempts}; the last failure was ${failure.code}`;
-  const facts = { stage, uptimeMs, framesReceived, endedAt, detail, cause: failure };
-  return copyFailure(createFailure(retriesExhausted, facts), { previous });
+  return createFailure(retriesExhausted, {
+    ...{ stage, uptimeMs, framesReceived, endedAt, detail, cause: failure, previous },
+  });
 };

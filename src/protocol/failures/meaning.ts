@@ -1,5 +1,5 @@
 import type { FailureCode, Stage, Verdict } from './failure-code.js';
-import { type FailureFacts, TradeFeedError } from './trade-feed-error.js';
+import { type FailureFacts, type FailureFields, TradeFeedError } from './trade-feed-error.js';
 
 /** One row of a failure table: what was observed, and what it means. */
 export interface Meaning {
@@ -45,27 +45,13 @@ export const findMeaning = (
 export const matches = (pattern: number | string | undefined, value: number | undefined): boolean =>
   pattern === value || (value !== undefined && (pattern === 'other' || pattern === `${Math.floor(value / 100)}xx`));
 
-/** The facts for a failure, with the name of the wrong option for `invalid-options`. */
-type Observed = FailureFacts & { readonly option?: string };
+/** The facts for a failure, with those that only this library adds: see {@link FailureFields}. */
+type Observed = FailureFacts & Pick<FailureFields, 'option' | 'previous'>;
 
-/**
- * Creates the error for what was observed, by the row of a table.
- *
- * @param shown - the facts for the message, if their texts differ from those of the fields
- */
-export const createFailure = (
-  { code, verdict, meaning, advice }: Meaning,
-  facts: Observed,
-  shown: FailureFacts = facts,
-): TradeFeedError =>
-  new TradeFeedError({ ...facts, code, verdict, summary: meaning, meaning, advice, detail: detailOf(shown) });
+/** Creates the error for what was observed, by the row of a table. The facts contain the whole `detail` of the message. */
+export const createFailure = ({ code, verdict, meaning, advice }: Meaning, facts: Observed): TradeFeedError =>
+  new TradeFeedError({ ...facts, code, verdict, summary: meaning, meaning, advice });
 
-const detailOf = ({ status, closeCode, reason, detail }: FailureFacts): string | undefined => {
-  const parts = [
-    status !== undefined && `HTTP ${status}`,
-    closeCode !== undefined && `close code ${closeCode}`,
-    reason && `"${reason}"`,
-    detail,
-  ];
-  return parts.filter(Boolean).join(', ') || undefined;
-};
+/** Joins the parts of a `detail`. Returns `undefined` without any. */
+export const joinDetails = (...parts: readonly (string | false | undefined)[]): string | undefined =>
+  parts.filter(Boolean).join(', ') || undefined;
