@@ -19,7 +19,7 @@ export interface MessageContent {
  * @param shiftMs - how far the clock of this machine is ahead of the relay's
  * @throws for an invalid message
  */
-export const readMessage = ({ type, lines }: ServerSentEvent, shiftMs: number): MessageContent => {
+export const readMessage = ({ event: type, data: lines }: ServerSentEvent, shiftMs: number): MessageContent => {
   if (type === '') return { events: lines.flatMap((line) => readEventLine(line, shiftMs) ?? []) };
   if (type !== 'hello' && type !== 'connect-again') return {};
   const fields = JSON.parse(lines.join('\n')) as { readonly at: unknown };

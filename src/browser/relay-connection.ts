@@ -6,7 +6,7 @@ import { readMessage } from './read-message.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 import { relayRequest$ } from './relay-request.js';
 import type { ResumePoint } from './resume-point.js';
-import { type ServerSentEvent, serverSentEvents } from './server-sent-events.js';
+import { createServerSentEventReader, type ServerSentEvent } from './server-sent-events.js';
 
 /**
  * Opens one connection to a relay, resumes at a point, and emits the events.
@@ -37,12 +37,12 @@ export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint
         tap(() => facts.bytesReceived()),
         catchError((cause: unknown) => failed$('relay-lost', cause)),
         timeout({ first, each, scheduler, with: silent$ }),
-        serverSentEvents(),
+        concatMap(createServerSentEventReader()),
         timeout({ first, scheduler, with: silent$ }),
       ),
       failed$('relay-lost'),
     ).pipe(
-      takeWhile(({ type }) => type !== 'complete'),
+      takeWhile(({ event }) => event !== 'complete'),
       concatMap(eventsOf),
       // eslint-disable-next-line rxjs-x/throw-error -- the notifier of `retryWhen` turns it into an error
       catchError((cause: unknown) => throwError(() => facts.end(cause))),

@@ -111,8 +111,8 @@ export const readFrame = <Data extends Uint8Array>(
 export const readGap = (fields: LineFields, shiftMs = 0): Gap => {
   const { from, to, durationMs, failure } = fields;
   checkFields(isNumber(from) && isNumber(to) && isNumber(durationMs), 'gap');
-  const times = { from: from + shiftMs, to: to + shiftMs, durationMs };
-  return { ...fields, type: 'gap', ...times, failure: readFailure(failure, shiftMs) };
+  const gap = fields as unknown as Gap;
+  return { ...gap, from: from + shiftMs, to: to + shiftMs, failure: readFailure(failure, shiftMs) };
 };
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
