@@ -1,6 +1,7 @@
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { type Received, readEventLine } from '../protocol/event-line.js';
 import { checkFields, readFailure } from '../protocol/failures/read-failure.js';
+import { isNumber } from '../protocol/type-guards.js';
 import type { ServerSentEvent } from './server-sent-events.js';
 
 /** The content of a message of a relay. */
@@ -25,6 +26,6 @@ export const readMessage = ({ event: type, data: lines }: ServerSentEvent, shift
   const fields = JSON.parse(lines.join('\n')) as { readonly at: unknown };
   if (type === 'connect-again') return { ending: readFailure(fields, shiftMs) };
   const { at } = fields;
-  checkFields(typeof at === 'number', type);
-  return { relayAt: at as number };
+  checkFields(isNumber(at), type);
+  return { relayAt: at };
 };

@@ -1,7 +1,7 @@
 import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
 import type { Received } from '../protocol/event-line.js';
 import { relayError } from '../protocol/failures/relay-error.js';
-import { type ConnectionFacts, createConnectionFacts } from './connection-facts.js';
+import { createConnectionFacts, type DetectedCode } from './connection-facts.js';
 import { readMessage } from './read-message.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 import { relayRequest$ } from './relay-request.js';
@@ -18,7 +18,7 @@ export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint
   defer(() => {
     const { connectTimeoutMs: first, idleTimeoutMs: each, scheduler } = settings;
     const facts = createConnectionFacts(() => scheduler.now());
-    const failed$ = (...args: Parameters<ConnectionFacts['failure']>) => throwError(() => facts.failure(...args));
+    const failed$ = (code: DetectedCode, cause?: unknown) => throwError(() => facts.failure(code, cause));
     const silent$ = () => failed$('relay-stalled');
 
     const eventsOf = (message: ServerSentEvent): Observable<Received> => {

@@ -65,9 +65,9 @@ const ownFeed$ = (settings: RelayFeedSettings, point?: ResumePoint): Observable<
     relayConnection$(settings, point ?? resumePoint(settings)).pipe(
       retryWhen((ends: Observable<ConnectionEnd>) =>
         ends.pipe(
-          scan<ConnectionEnd, FeedStops, undefined>(
-            (last, end) => afterEnd(settings.maxFeedStops, last?.stops ?? 0, end),
-            undefined,
+          scan<ConnectionEnd, FeedStops, Pick<FeedStops, 'stops'>>(
+            ({ stops }, end) => afterEnd(settings.maxFeedStops, stops, end),
+            { stops: 0 },
           ),
           map(({ failure }) => applyClassify(settings, failure)),
           backoff(settings.backoff, reconnecting(emit), pageWakes$),

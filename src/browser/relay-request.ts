@@ -1,4 +1,4 @@
-import { catchError, defer, type Observable, switchMap, timeout } from 'rxjs';
+import { catchError, defer, type Observable, type ObservableInput, switchMap, timeout } from 'rxjs';
 import { fromFetch } from 'rxjs/fetch';
 import { relayError } from '../protocol/failures/relay-error.js';
 import { pageGlobals } from './page-globals.js';
@@ -33,7 +33,7 @@ const appHeaders$ = ({ headers, connectTimeoutMs, scheduler }: RelayFeedSettings
 // The types of Node lack this option.
 const uncached = { cache: 'no-store' };
 
-const bytesOf = ({ ok, status, headers, body }: Response): ReadableStream<Uint8Array> => {
+const bytesOf = ({ ok, status, headers, body }: Response): ObservableInput<Uint8Array> => {
   // A 503 may have one message: why the relay has no feed.
   if ((ok || status === 503) && body !== null && headers.get('content-type')?.startsWith('text/event-stream'))
     return body;

@@ -4,6 +4,7 @@ import { type AnyFrame, Frame } from './frame.js';
 import type { LoggedValue } from './snapshot.js';
 import { checkFields, readFailure } from './failures/read-failure.js';
 import type { RelayedValue } from './relayed-value.js';
+import { isNumber, isText } from './type-guards.js';
 
 /**
  * An event, a frame or a value as one line of JSON: a message of a relay, a recording, `rx-trade-feed listen --json`.
@@ -92,12 +93,12 @@ export const readFrame = <Data extends Uint8Array>(
   shiftMs = 0,
 ): Frame<Data> => {
   const isValid =
-    typeof feed === 'string' &&
+    isText(feed) &&
     isNumber(connection) &&
     isNumber(receivedAt) &&
     typeof isBinary === 'boolean' &&
     (encoding === 'utf8' || encoding === 'base64') &&
-    typeof data === 'string';
+    isText(data);
   checkFields(isValid, 'frame');
   return new Frame(feed as Feed, payload[encoding](data), isBinary, receivedAt + shiftMs, connection);
 };
@@ -114,8 +115,6 @@ export const readGap = (fields: LineFields, shiftMs = 0): Gap => {
   const gap = fields as unknown as Gap;
   return { ...gap, from: from + shiftMs, to: to + shiftMs, failure: readFailure(failure, shiftMs) };
 };
-
-const isNumber = (value: unknown): value is number => typeof value === 'number';
 
 const encoder = new TextEncoder();
 

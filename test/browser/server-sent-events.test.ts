@@ -13,7 +13,11 @@ const splitAt = (whole: Uint8Array, places: readonly number[]): Uint8Array[] => 
   return [...ends, whole.length].map((end, n) => whole.subarray(ends[n - 1] ?? 0, end));
 };
 
-const event = (lines: readonly string[], { type = '', id = '' } = {}): ServerSentEvent => ({ event: type, id, data: lines });
+const event = (lines: readonly string[], { type = '', id = '' } = {}): ServerSentEvent => ({
+  event: type,
+  id,
+  data: lines,
+});
 
 describe('createServerSentEventReader', () => {
   it.each<[string, string, ServerSentEvent[]]>([
