@@ -15,66 +15,70 @@ export interface ConnectionEnd {
   readonly hasOpened: boolean;
 }
 
-/** Collects the facts about one connection, or about the attempt to open one, for the failure that ends it. */
-export class ConnectionFacts {
-  /** When `hello` arrived, in epoch ms. Written only in this class. */
-  openedAt: number | undefined;
-  readonly #now: () => number;
-  readonly #requestedAt: number;
-  #lastBytesAt: number;
-  #framesReceived = 0;
-  #hasOpened = false;
-  #relayFailure: TradeFeedError | undefined;
-
-  constructor(now: () => number) {
-    this.#now = now;
-    this.#requestedAt = now();
-    this.#lastBytesAt = this.#requestedAt;
-  }
-
+/** The facts about one connection, or about the attempt to open one, for the failure that ends it. */
+export interface ConnectionFacts {
+  /** Returns whether `hello` has arrived. */
+  isOpen(): boolean;
   /** Records that bytes arrived. */
-  bytesReceived(): void {
-    this.#lastBytesAt = this.#now();
-  }
-
+  bytesReceived(): void;
   /**
    * Records the first message, with the time at which the relay sent it.
    *
    * @param shiftMs - how far the clock of this machine was ahead of the relay's on the connection before
    * @returns how far it is ahead now
    */
-  opened(relayAt: number, shiftMs: number): number {
-    this.openedAt = this.#now();
-    return clockShiftMs(this.#requestedAt, this.openedAt, relayAt, shiftMs);
-  }
-
+  opened(relayAt: number, shiftMs: number): number;
   /** Records an event. */
-  eventReceived({ type }: Received): void {
-    if (type === 'frame') this.#framesReceived += 1;
-    if (type === 'opened') this.#hasOpened = true;
-  }
-
+  eventReceived(event: Received): void;
   /** Creates the failure of this connection. Returns a cause that is a `TradeFeedError` unchanged. */
-  failure(code: DetectedCode, cause?: unknown): TradeFeedError {
-    if (cause instanceof TradeFeedError) return cause;
-    if (this.openedAt === undefined) return relayError({ code: 'relay-unreachable', cause });
-    // A stalled connection may have ended when its last bytes arrived.
-    const endedAt = code === 'relay-stalled' ? this.#lastBytesAt : this.#now();
-    return relayError({ code, endedAt, cause, ...this.#figures(endedAt) });
-  }
-
+  failure(code: DetectedCode, cause?: unknown): TradeFeedError;
   /** Returns a failure that the relay sent, with the stage, the uptime and the frames of this connection. */
-  relayFailure(sent: TradeFeedError): TradeFeedError {
-    return (this.#relayFailure = copyFailure(sent, { stage: 'stream', ...this.#figures(this.#now()) }));
-  }
-
+  relayFailure(sent: TradeFeedError): TradeFeedError;
   /** Creates the end of this connection. */
-  end(cause: unknown): ConnectionEnd {
-    const failure = this.failure('invalid-relay-data', cause);
-    return { failure, isOfFeed: failure === this.#relayFailure, hasOpened: this.#hasOpened };
-  }
-
-  #figures(endedAt: number): { readonly uptimeMs: number; readonly framesReceived: number } {
-    return { uptimeMs: Math.max(0, endedAt - (this.openedAt ?? endedAt)), framesReceived: this.#framesReceived };
-  }
+  end(cause: unknown): ConnectionEnd;
 }
+
+/**
+ * Creates the facts about one connection that begins now.
+ *
+ * @param now - returns the time in epoch ms
+ */
+export const createConnectionFacts = (now: () => number): ConnectionFacts => {
+  const requestedAt = now();
+  let lastBytesAt = requestedAt;
+  let openedAt: number | undefined;
+  let framesReceived = 0;
+  let hasOpened = false;
+  let ofRelay: TradeFeedError | undefined;
+
+  const figures = (endedAt: number) => ({ uptimeMs: Math.max(0, endedAt - (openedAt ?? endedAt)), framesReceived });
+
+  const failure = (code: DetectedCode, cause?: unknown): TradeFeedError => {
+    if (cause instanceof TradeFeedError) return cause;
+    if (openedAt === undefined) return relayError({ code: 'relay-unreachable', cause });
+    // A stalled connection may have ended when its last bytes arrived.
+    const endedAt = code === 'relay-stalled' ? lastBytesAt : now();
+    return relayError({ code, endedAt, cause, ...figures(endedAt) });
+  };
+
+  return {
+    isOpen: () => openedAt !== undefined,
+    bytesReceived: () => {
+      lastBytesAt = now();
+    },
+    opened: (relayAt, shiftMs) => {
+      openedAt = now();
+      return clockShiftMs(requestedAt, openedAt, relayAt, shiftMs);
+    },
+    eventReceived: ({ type }) => {
+      if (type === 'frame') framesReceived += 1;
+      if (type === 'opened') hasOpened = true;
+    },
+    failure,
+    relayFailure: (sent) => (ofRelay = copyFailure(sent, { stage: 'stream', ...figures(now()) })),
+    end: (cause) => {
+      const ended = failure('invalid-relay-data', cause);
+      return { failure: ended, isOfFeed: ended === ofRelay, hasOpened };
+    },
+  };
+};

@@ -1,9 +1,8 @@
-import { map, type OperatorFunction, pipe, scan } from 'rxjs';
 import { copyFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { ConnectionEnd } from './connection-facts.js';
 
 /** The failure of an end, and the number of stops of the feed in a row. */
-interface Counted {
+export interface FeedStops {
   readonly stops: number;
   readonly failure: TradeFeedError;
 }
@@ -20,16 +19,9 @@ export const afterEnd = (
   maxFeedStops: number,
   before: number,
   { failure, isOfFeed, hasOpened }: ConnectionEnd,
-): Counted => {
+): FeedStops => {
   const inRow = hasOpened ? 0 : before;
   if (!isOfFeed || failure.verdict !== 'stop') return { stops: inRow, failure };
   const stops = inRow + 1;
   return { stops, failure: stops < maxFeedStops ? copyFailure(failure, { verdict: 'backoff' }) : failure };
 };
-
-/** Emits the failure of each end of a connection. A stop of the feed has the verdict `stop` only after `maxFeedStops` in a row. */
-export const feedStops = (maxFeedStops: number): OperatorFunction<ConnectionEnd, TradeFeedError> =>
-  pipe(
-    scan<ConnectionEnd, Counted, undefined>((last, end) => afterEnd(maxFeedStops, last?.stops ?? 0, end), undefined),
-    map(({ failure }) => failure),
-  );

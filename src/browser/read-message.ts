@@ -1,6 +1,7 @@
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { type Received, readEventLine } from '../protocol/event-line.js';
-import { readFailure } from '../protocol/failures/read-failure.js';
+import { checkFields, readFailure } from '../protocol/failures/read-failure.js';
+import { isNumber } from '../protocol/type-guards.js';
 import type { ServerSentEvent } from './server-sent-events.js';
 
 /** The content of a message of a relay. */
@@ -19,11 +20,12 @@ export interface MessageContent {
  * @param shiftMs - how far the clock of this machine is ahead of the relay's
  * @throws for an invalid message
  */
-export const readMessage = ({ type, lines }: ServerSentEvent, shiftMs: number): MessageContent => {
+export const readMessage = ({ event: type, data: lines }: ServerSentEvent, shiftMs: number): MessageContent => {
   if (type === '') return { events: lines.flatMap((line) => readEventLine(line, shiftMs) ?? []) };
   if (type !== 'hello' && type !== 'connect-again') return {};
   const fields = JSON.parse(lines.join('\n')) as { readonly at: unknown };
   if (type === 'connect-again') return { ending: readFailure(fields, shiftMs) };
-  if (typeof fields.at !== 'number') throw new TypeError('at');
-  return { relayAt: fields.at };
+  const { at } = fields;
+  checkFields(isNumber(at), type);
+  return { relayAt: at };
 };

@@ -1,12 +1,12 @@
 import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
 import type { Received } from '../protocol/event-line.js';
 import { relayError } from '../protocol/failures/relay-error.js';
-import { ConnectionFacts } from './connection-facts.js';
+import { createConnectionFacts, type DetectedCode } from './connection-facts.js';
 import { readMessage } from './read-message.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 import { relayRequest$ } from './relay-request.js';
 import type { ResumePoint } from './resume-point.js';
-import { type ServerSentEvent, serverSentEvents } from './server-sent-events.js';
+import { createServerSentEventReader, type ServerSentEvent } from './server-sent-events.js';
 
 /**
  * Opens one connection to a relay, resumes at a point, and emits the events.
@@ -17,8 +17,8 @@ import { type ServerSentEvent, serverSentEvents } from './server-sent-events.js'
 export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint): Observable<Received> =>
   defer(() => {
     const { connectTimeoutMs: first, idleTimeoutMs: each, scheduler } = settings;
-    const facts = new ConnectionFacts(() => scheduler.now());
-    const failed$ = (...args: Parameters<ConnectionFacts['failure']>) => throwError(() => facts.failure(...args));
+    const facts = createConnectionFacts(() => scheduler.now());
+    const failed$ = (code: DetectedCode, cause?: unknown) => throwError(() => facts.failure(code, cause));
     const silent$ = () => failed$('relay-stalled');
 
     const eventsOf = (message: ServerSentEvent): Observable<Received> => {
@@ -26,7 +26,7 @@ export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint
       if (relayAt !== undefined) point.shiftMs = facts.opened(relayAt, point.shiftMs);
       // A relay whose feed has stopped may send only this message, without `hello`.
       if (ending !== undefined) throw facts.relayFailure(ending);
-      if (facts.openedAt === undefined) throw relayError({ code: 'invalid-relay' });
+      if (!facts.isOpen()) throw relayError({ code: 'invalid-relay' });
       return from(events).pipe(
         tap({ next: (event) => facts.eventReceived(event), complete: () => point.reached(message.id) }),
       );
@@ -37,12 +37,12 @@ export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint
         tap(() => facts.bytesReceived()),
         catchError((cause: unknown) => failed$('relay-lost', cause)),
         timeout({ first, each, scheduler, with: silent$ }),
-        serverSentEvents(),
+        concatMap(createServerSentEventReader()),
         timeout({ first, scheduler, with: silent$ }),
       ),
       failed$('relay-lost'),
     ).pipe(
-      takeWhile(({ type }) => type !== 'complete'),
+      takeWhile(({ event }) => event !== 'complete'),
       concatMap(eventsOf),
       // eslint-disable-next-line rxjs-x/throw-error -- the notifier of `retryWhen` turns it into an error
       catchError((cause: unknown) => throwError(() => facts.end(cause))),

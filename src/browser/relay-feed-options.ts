@@ -13,6 +13,7 @@ import {
 } from '../protocol/rules.js';
 import type { Verdict } from '../protocol/failures/failure-code.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { isText } from '../protocol/type-guards.js';
 import { tryCall } from '../protocol/try-call.js';
 import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reconnect/policy.js';
 import { pageGlobals } from './page-globals.js';
@@ -107,7 +108,7 @@ export const requestHeaders = (fields: RequestHeaders): Headers => {
 // Checked before any request, because each request would fail.
 const areHeaders = (value: unknown): boolean =>
   anObject.is(value) &&
-  Object.values(value as RequestHeaders).every((text) => typeof text === 'string') &&
+  Object.values(value as RequestHeaders).every(isText) &&
   tryCall(() => requestHeaders(value as RequestHeaders)) !== undefined;
 
 const rules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {

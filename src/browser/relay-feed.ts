@@ -1,11 +1,11 @@
-import { defer, map, mergeAll, type Observable, retryWhen } from 'rxjs';
+import { defer, map, mergeAll, type Observable, retryWhen, scan } from 'rxjs';
 import type { RelayedEvent } from '../protocol/event.js';
 import { applyClassify } from '../protocol/failures/apply-classify.js';
 import { backoff } from '../reconnect/backoff.js';
 import type { RelayedValue } from '../protocol/relayed-value.js';
 import { reconnecting, withLifecycle } from '../reconnect/lifecycle.js';
 import type { ConnectionEnd } from './connection-facts.js';
-import { feedStops } from './feed-stops.js';
+import { afterEnd, type FeedStops } from './feed-stops.js';
 import { pageWakes$ } from './page-wakes.js';
 import type { Received } from '../protocol/event-line.js';
 import { relayConnection$ } from './relay-connection.js';
@@ -65,8 +65,11 @@ const ownFeed$ = (settings: RelayFeedSettings, point?: ResumePoint): Observable<
     relayConnection$(settings, point ?? resumePoint(settings)).pipe(
       retryWhen((ends: Observable<ConnectionEnd>) =>
         ends.pipe(
-          feedStops(settings.maxFeedStops),
-          map((failure) => applyClassify(settings, failure)),
+          scan<ConnectionEnd, FeedStops, Pick<FeedStops, 'stops'>>(
+            ({ stops }, end) => afterEnd(settings.maxFeedStops, stops, end),
+            { stops: 0 },
+          ),
+          map(({ failure }) => applyClassify(settings, failure)),
           backoff(settings.backoff, reconnecting(emit), pageWakes$),
         ),
       ),

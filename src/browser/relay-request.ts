@@ -1,4 +1,4 @@
-import { catchError, defer, from, noop, type Observable, switchMap, throwError, timeout } from 'rxjs';
+import { catchError, defer, type Observable, type ObservableInput, switchMap, timeout } from 'rxjs';
 import { fromFetch } from 'rxjs/fetch';
 import { relayError } from '../protocol/failures/relay-error.js';
 import { pageGlobals } from './page-globals.js';
@@ -25,19 +25,21 @@ export const relayRequest$ = (settings: RelayFeedSettings, lastEventId: string |
 const appHeaders$ = ({ headers, connectTimeoutMs, scheduler }: RelayFeedSettings): Observable<Headers> =>
   defer(async () => requestHeaders(typeof headers === 'function' ? await headers() : headers)).pipe(
     timeout({ first: connectTimeoutMs, scheduler }),
-    catchError((cause: unknown) => throwError(() => relayError({ code: 'relay-headers-failed', cause }))),
+    catchError((cause: unknown) => {
+      throw relayError({ code: 'relay-headers-failed', cause });
+    }),
   );
 
 // The types of Node lack this option.
 const uncached = { cache: 'no-store' };
 
-const bytesOf = ({ ok, status, headers, body }: Response): Observable<Uint8Array> => {
+const bytesOf = ({ ok, status, headers, body }: Response): ObservableInput<Uint8Array> => {
   // A 503 may have one message: why the relay has no feed.
   if ((ok || status === 503) && body !== null && headers.get('content-type')?.startsWith('text/event-stream'))
-    return from(body) as Observable<Uint8Array>;
+    return body;
   // An unread body would block the connection.
-  body?.cancel().catch(noop);
-  return throwError(() => relayError({ status, retryAfterMs: waitMs(headers) }));
+  body?.cancel().catch(() => undefined);
+  throw relayError({ status, retryAfterMs: waitMs(headers) });
 };
 
 // Relays send seconds. Any other value is ignored.

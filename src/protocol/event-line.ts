@@ -4,6 +4,7 @@ import { type AnyFrame, Frame } from './frame.js';
 import type { LoggedValue } from './snapshot.js';
 import { checkFields, readFailure } from './failures/read-failure.js';
 import type { RelayedValue } from './relayed-value.js';
+import { isNumber, isText } from './type-guards.js';
 
 /**
  * An event, a frame or a value, read from one line of JSON. A relay, a recording and `rx-trade-feed listen --json` write such lines.
@@ -93,12 +94,12 @@ export const readFrame = <Data extends Uint8Array>(
   shiftMs = 0,
 ): Frame<Data> => {
   const isValid =
-    typeof feed === 'string' &&
+    isText(feed) &&
     isNumber(connection) &&
     isNumber(receivedAt) &&
     typeof isBinary === 'boolean' &&
     (encoding === 'utf8' || encoding === 'base64') &&
-    typeof data === 'string';
+    isText(data);
   checkFields(isValid, 'frame');
   return new Frame(feed as Feed, payload[encoding](data), isBinary, receivedAt + shiftMs, connection);
 };
@@ -112,11 +113,9 @@ export const readFrame = <Data extends Uint8Array>(
 export const readGap = (fields: LineFields, shiftMs = 0): Gap => {
   const { from, to, durationMs, failure } = fields;
   checkFields(isNumber(from) && isNumber(to) && isNumber(durationMs), 'gap');
-  const times = { from: from + shiftMs, to: to + shiftMs, durationMs };
-  return { ...fields, type: 'gap', ...times, failure: readFailure(failure, shiftMs) };
+  const gap = fields as unknown as Gap;
+  return { ...gap, from: from + shiftMs, to: to + shiftMs, failure: readFailure(failure, shiftMs) };
 };
-
-const isNumber = (value: unknown): value is number => typeof value === 'number';
 
 const encoder = new TextEncoder();
 

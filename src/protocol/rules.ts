@@ -1,6 +1,7 @@
 import type { TradeFeedError } from './failures/trade-feed-error.js';
 import { createFailure } from './failures/meaning.js';
 import { invalidOptions } from './failures/client-meanings.js';
+import { isNumber } from './type-guards.js';
 
 /** A rule for an option: the check, and its description. */
 export interface Rule {
@@ -15,8 +16,6 @@ export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Limits a wait to the longest delay of a timer. */
 export const clampMs = (ms: number): number => Math.min(ms, MAX_TIMER_MS);
-
-const isNumber = (value: unknown): value is number => typeof value === 'number' && !Number.isNaN(value);
 
 /** A wait in ms, which may be 0. */
 export const durationMs: Rule = { allowed: 'a number of ms, 0 or more', is: (v) => isNumber(v) && v >= 0 };

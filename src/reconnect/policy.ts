@@ -13,6 +13,7 @@ import {
   type Rule,
   validated,
 } from '../protocol/rules.js';
+import { isNumber } from '../protocol/type-guards.js';
 
 /** The policy of the reconnects: how the waits grow, and when the feed stops. Durations in ms. */
 export interface BackoffPolicy {
@@ -58,7 +59,7 @@ export const defaultBackoff: BackoffPolicy = Object.freeze({
 const rules: Readonly<Record<keyof BackoffPolicy, Rule>> = {
   initialDelayMs: durationMs,
   maxDelayMs: durationMs,
-  factor: { allowed: 'a number, 1 or more', is: (v) => typeof v === 'number' && v >= 1 },
+  factor: { allowed: 'a number, 1 or more', is: (v) => isNumber(v) && v >= 1 },
   jitter: oneOf('full', 'equal', 'none'),
   stableAfterMs: durationMs,
   maxAttempts: aCount(0),
@@ -139,6 +140,7 @@ const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: Back
 const exhausted = ({ maxAttempts }: BackoffPolicy, failure: TradeFeedError): TradeFeedError => {
   const { stage, uptimeMs, framesReceived, endedAt, previous } = failure;
   const detail = `maxAttempts is ${maxAttempts}; the last failure was ${failure.code}`;
-  const facts = { stage, uptimeMs, framesReceived, endedAt, detail, cause: failure };
-  return copyFailure(createFailure(retriesExhausted, facts), { previous });
+  return createFailure(retriesExhausted, {
+    ...{ stage, uptimeMs, framesReceived, endedAt, detail, cause: failure, previous },
+  });
 };

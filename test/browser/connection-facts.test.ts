@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ConnectionFacts } from '../../src/browser/connection-facts.js';
+import { type ConnectionFacts, createConnectionFacts } from '../../src/browser/connection-facts.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { copyFailure, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { relayError } from '../../src/protocol/failures/relay-error.js';
@@ -8,10 +8,10 @@ import { frame } from '../relay/support.js';
 
 const factsAt = (at: number) => {
   const clock = { now: at };
-  return { clock, facts: new ConnectionFacts(() => clock.now) };
+  return { clock, facts: createConnectionFacts(() => clock.now) };
 };
 
-describe('ConnectionFacts', () => {
+describe('createConnectionFacts', () => {
   it.each(['relay-lost', 'relay-stalled', 'invalid-relay-data'] as const)(
     'without hello has the failure relay-unreachable: %s',
     (ending) => {
@@ -80,7 +80,7 @@ describe('ConnectionFacts', () => {
     const { facts } = factsAt(1_000);
     happens(facts);
     const cause = new Error('below');
-    const code = facts.openedAt === undefined ? 'relay-unreachable' : 'invalid-relay-data';
+    const code = facts.isOpen() ? 'invalid-relay-data' : 'relay-unreachable';
     expect(facts.end(cause)).toMatchObject({ ...expected, failure: { code, cause } });
   });
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { from, lastValueFrom, Subject, toArray } from 'rxjs';
 import type { ConnectionEnd } from '../../src/browser/connection-facts.js';
-import { afterEnd, feedStops } from '../../src/browser/feed-stops.js';
+import { afterEnd } from '../../src/browser/feed-stops.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { Verdict } from '../../src/protocol/failures/failure-code.js';
 import { relayError } from '../../src/protocol/failures/relay-error.js';
@@ -19,8 +18,14 @@ const unreachable: ConnectionEnd = {
 };
 const refused: ConnectionEnd = { failure: relayError({ status: 401 }), isOfFeed: false, hasOpened: false };
 
-const verdictsOf = async (max: number, ends: readonly ConnectionEnd[]): Promise<readonly Verdict[]> =>
-  (await lastValueFrom(from(ends).pipe(feedStops(max), toArray()))).map(({ verdict }) => verdict);
+const verdictsOf = (max: number, ends: readonly ConnectionEnd[]): readonly Verdict[] => {
+  let before = 0;
+  return ends.map((each) => {
+    const { stops, failure } = afterEnd(max, before, each);
+    before = stops;
+    return failure.verdict;
+  });
+};
 
 describe('afterEnd', () => {
   it.each<[string, number, ConnectionEnd, number, Verdict]>([
@@ -38,31 +43,18 @@ describe('afterEnd', () => {
     expect([after.stops, after.failure.verdict]).toEqual([stops, verdict]);
     expect(after.failure.toJSON()).toEqual({ ...ended.failure.toJSON(), verdict });
   });
-});
 
-describe('feedStops', () => {
-  it('stops at the first stop with 1, and never with Infinity', async () => {
-    expect(await verdictsOf(1, [stop])).toEqual(['stop']);
-    expect(new Set(await verdictsOf(Infinity, Array<ConnectionEnd>(100).fill(stop)))).toEqual(new Set(['backoff']));
+  it('stops at the first stop with 1, and never with Infinity', () => {
+    expect(verdictsOf(1, [stop])).toEqual(['stop']);
+    expect(new Set(verdictsOf(Infinity, Array<ConnectionEnd>(100).fill(stop)))).toEqual(new Set(['backoff']));
   });
 
-  it('counts for each subscription', () => {
-    const ends = new Subject<ConnectionEnd>();
-    const counted$ = ends.pipe(feedStops(2));
-    const [first, second]: [Verdict[], Verdict[]] = [[], []];
-    counted$.subscribe(({ verdict }) => first.push(verdict));
-    ends.next(stop);
-    counted$.subscribe(({ verdict }) => second.push(verdict));
-    ends.next(stop);
-    expect([first, second]).toEqual([['backoff', 'stop'], ['backoff']]);
-  });
-
-  it('stops at the n-th stop since the last `opened`, for any sequence of ends', async () => {
+  it('stops at the n-th stop since the last `opened`, for any sequence of ends', () => {
     const kinds = { stop, stopAfterOpened, lost, lostAfterOpened, unreachable };
     const kind = fc.constantFrom(...(Object.keys(kinds) as (keyof typeof kinds)[]));
-    await fc.assert(
-      fc.asyncProperty(fc.array(kind, { maxLength: 40 }), fc.integer({ min: 1, max: 6 }), async (names, max) => {
-        const seen = await verdictsOf(
+    fc.assert(
+      fc.property(fc.array(kind, { maxLength: 40 }), fc.integer({ min: 1, max: 6 }), (names, max) => {
+        const seen = verdictsOf(
           max,
           names.map((name) => kinds[name]),
         );

@@ -3,7 +3,7 @@ import { readMessage } from '../../src/browser/read-message.js';
 import { copyFailure, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { lost, opened, requested } from '../operators/stream.js';
 
-const message = (type: string, ...lines: readonly string[]) => ({ type, id: 'e.1.1.1', lines });
+const message = (type: string, ...lines: readonly string[]) => ({ event: type, id: 'e.1.1.1', data: lines });
 const lines = [requested(1), opened(2)].map((event) => JSON.stringify(event));
 
 describe('readMessage', () => {
@@ -43,7 +43,7 @@ describe('readMessage', () => {
     message('connect-again', 'null'),
     message('connect-again', 'garbage'),
     message('connect-again', JSON.stringify({ ...lost(5), verdict: 'hope' })),
-  ])('throws for an invalid message: $type $lines', (sent) => {
+  ])('throws for an invalid message: $event $data', (sent) => {
     expect(() => readMessage(sent, 0)).toThrow();
   });
 });

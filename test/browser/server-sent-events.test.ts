@@ -1,13 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { from, lastValueFrom, of, Subject, throwError, toArray } from 'rxjs';
-import { type ServerSentEvent, serverSentEvents } from '../../src/browser/server-sent-events.js';
+import { createServerSentEventReader, type ServerSentEvent } from '../../src/browser/server-sent-events.js';
 import { cases } from '../support/cases.js';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-const read = (...chunks: readonly Uint8Array[]): Promise<ServerSentEvent[]> =>
-  lastValueFrom(from(chunks).pipe(serverSentEvents(), toArray()));
+const read = (...chunks: readonly Uint8Array[]): ServerSentEvent[] => chunks.flatMap(createServerSentEventReader());
 
 /** Splits bytes at the positions. */
 const splitAt = (whole: Uint8Array, places: readonly number[]): Uint8Array[] => {
@@ -15,9 +13,13 @@ const splitAt = (whole: Uint8Array, places: readonly number[]): Uint8Array[] => 
   return [...ends, whole.length].map((end, n) => whole.subarray(ends[n - 1] ?? 0, end));
 };
 
-const event = (lines: readonly string[], { type = '', id = '' } = {}): ServerSentEvent => ({ type, id, lines });
+const event = (lines: readonly string[], { type = '', id = '' } = {}): ServerSentEvent => ({
+  event: type,
+  id,
+  data: lines,
+});
 
-describe('serverSentEvents', () => {
+describe('createServerSentEventReader', () => {
   it.each<[string, string, ServerSentEvent[]]>([
     ['one event', 'data: a\n\n', [event(['a'])]],
     ['all fields, in any order', 'id: 1\ndata: a\nevent: hello\n\n', [event(['a'], { type: 'hello', id: '1' })]],
@@ -46,12 +48,12 @@ describe('serverSentEvents', () => {
     ['a byte order mark anywhere else as part of a line', 'data: \ufeffa\n\n', [event(['\ufeffa'])]],
     ['no event that is incomplete at the end', 'data: a\n\ndata: b\n', [event(['a'])]],
     ['no event from no bytes', '', []],
-  ])('reads %s', async (_what, text, events) => {
-    expect(await read(bytes(text))).toEqual(events);
-    expect(await read(...splitAt(bytes(text), [...bytes(text).keys()]))).toEqual(events);
+  ])('reads %s', (_what, text, events) => {
+    expect(read(bytes(text))).toEqual(events);
+    expect(read(...splitAt(bytes(text), [...bytes(text).keys()]))).toEqual(events);
   });
 
-  it('reads the same events for any split of the bytes', async () => {
+  it('reads the same events for any split of the bytes', () => {
     const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom('\u2028', '\ufeff', '😀'));
     const line = text.map((value) => value.replace(/[\r\n\ud800-\udfff]/gu, ''));
     const written = fc.record({
@@ -61,8 +63,8 @@ describe('serverSentEvents', () => {
       comment: fc.boolean(),
     });
     const eol = fc.constantFrom('\n', '\r\n');
-    await fc.assert(
-      fc.asyncProperty(fc.array(written), eol, fc.array(fc.nat(2_000)), async (events, end, places) => {
+    fc.assert(
+      fc.property(fc.array(written), eol, fc.array(fc.nat(2_000)), (events, end, places) => {
         const blocks = events.map(({ type, id, lines, comment }) =>
           [
             ...(comment ? [': heartbeat', ''] : []),
@@ -74,41 +76,40 @@ describe('serverSentEvents', () => {
           ].join(end),
         );
         const expected = events.map(({ type, id, lines }) => event(lines, { type, id }));
-        expect(await read(...splitAt(bytes(blocks.join('')), places))).toEqual(expected);
+        expect(read(...splitAt(bytes(blocks.join('')), places))).toEqual(expected);
       }),
       { numRuns: cases(500) },
     );
   });
 
-  it('emits each event as soon as it is complete', () => {
-    const source = new Subject<Uint8Array>();
+  it('returns each event as soon as it is complete', () => {
+    const reader = createServerSentEventReader();
     const seen: string[] = [];
-    source.pipe(serverSentEvents()).subscribe(({ lines }) => seen.push(...lines));
     for (const [chunk, sofar] of [
       ['data: a', 0],
       ['\n', 0],
       ['\ndata: b\n\ndata', 2],
       [': c\n\n', 3],
     ] as const) {
-      source.next(bytes(chunk));
+      seen.push(...reader(bytes(chunk)).flatMap(({ data }) => data));
       expect(seen).toHaveLength(sofar);
     }
   });
 
-  it('reads a long message in linear time', async () => {
+  it('reads a long message in linear time', () => {
     const whole = bytes(`data: ${'x'.repeat(4_000_000)}\n\n`);
     const parts = Array.from({ length: Math.ceil(whole.length / 16_384) }, (_, n) =>
       whole.subarray(n * 16_384, (n + 1) * 16_384),
     );
     const before = performance.now();
-    const [only] = await read(...parts);
+    const [only] = read(...parts);
     expect(performance.now() - before).toBeLessThan(1_000);
-    expect(only?.lines[0]).toHaveLength(4_000_000);
+    expect(only?.data[0]).toHaveLength(4_000_000);
   });
 
-  it('ends like the source, and keeps the state of each subscription separate', async () => {
-    await expect(lastValueFrom(throwError(() => new Error('gone')).pipe(serverSentEvents()))).rejects.toThrow('gone');
-    const events$ = of(bytes('data: a\n\ndata: b')).pipe(serverSentEvents(), toArray());
-    expect([await lastValueFrom(events$), await lastValueFrom(events$)]).toEqual([[event(['a'])], [event(['a'])]]);
+  it('keeps the state of each reader separate', () => {
+    const readers = [createServerSentEventReader(), createServerSentEventReader()];
+    const seen = readers.map((reader) => reader(bytes('data: a\n\ndata: b')));
+    expect(seen).toEqual([[event(['a'])], [event(['a'])]]);
   });
 });

@@ -105,10 +105,11 @@ describe('invalidOption', () => {
   it('names the option, the allowed values, and a wrong number or boolean', () => {
     expect(invalidOption('x', 'a b', -1).message).toContain('`x` must be a b, got -1)');
     expect(invalidOption('x', 'a b', 0).message).toContain('`x` must be a b, got 0)');
+    expect(invalidOption('x', 'a b', NaN).message).toContain('`x` must be a b, got NaN)');
     expect(invalidOption('x', 'a b', true).message).toContain('`x` must be a b, got true)');
   });
 
-  it.each(['sk-planted', NaN, null, undefined, { key: 'sk-planted' }, ['sk-planted']])('does not show %p', (value) => {
+  it.each(['sk-planted', null, undefined, { key: 'sk-planted' }, ['sk-planted']])('does not show %p', (value) => {
     expect(invalidOption('x', 'a b', value).message).toContain('`x` must be a b)');
   });
 

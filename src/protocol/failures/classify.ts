@@ -1,6 +1,6 @@
 import { printable } from '../printable.js';
 import type { Verdict } from './failure-code.js';
-import { createFailure, findMeaning } from './meaning.js';
+import { createFailure, findMeaning, joinDetails } from './meaning.js';
 import { serviceMeanings } from './service-meanings.js';
 import type { FailureFacts, TradeFeedError } from './trade-feed-error.js';
 
@@ -37,10 +37,16 @@ export const classify = (failure: FailureFacts): Verdict => findMeaning(serviceM
  * ```
  */
 export const createTradeFeedError = (facts: FailureFacts): TradeFeedError => {
-  const { reason, detail } = facts;
+  const { status, closeCode, reason, detail } = facts;
   // The message goes to logs, so its texts are made printable. The field `reason` contains the reason exactly as sent.
-  const shown = { ...facts, reason: reason && onOneLine(reason), detail: detail && onOneLine(detail) };
-  return createFailure(findMeaning(serviceMeanings, facts), facts, shown);
+  const shown = reason && onOneLine(reason);
+  const observed = joinDetails(
+    status !== undefined && `HTTP ${status}`,
+    closeCode !== undefined && `close code ${closeCode}`,
+    shown && `"${shown}"`,
+    detail && onOneLine(detail),
+  );
+  return createFailure(findMeaning(serviceMeanings, facts), { ...facts, detail: observed });
 };
 
 const onOneLine = (text: string): string => printable(text.trim());

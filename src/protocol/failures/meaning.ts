@@ -1,5 +1,5 @@
 import type { FailureCode, Stage, Verdict } from './failure-code.js';
-import { type FailureFacts, TradeFeedError } from './trade-feed-error.js';
+import { type FailureFacts, type FailureFields, TradeFeedError } from './trade-feed-error.js';
 
 /** One row of a failure table: what was observed, and what it means. */
 export interface Meaning {
@@ -45,27 +45,13 @@ export const findMeaning = (
 export const matches = (pattern: number | string | undefined, value: number | undefined): boolean =>
   pattern === value || (value !== undefined && (pattern === 'other' || pattern === `${Math.floor(value / 100)}xx`));
 
-/** The facts of a failure; for `invalid-options` with the name of the wrong option. */
-type Observed = FailureFacts & { readonly option?: string };
+/** The facts of a failure, and the fields that only this library sets. */
+type Observed = FailureFacts & Pick<FailureFields, 'option' | 'previous'>;
 
-/**
- * Creates the error for observed facts from the row of a table.
- *
- * @param shown - the facts for the message, if its texts differ from the fields
- */
-export const createFailure = (
-  { code, verdict, meaning, advice }: Meaning,
-  facts: Observed,
-  shown: FailureFacts = facts,
-): TradeFeedError =>
-  new TradeFeedError({ ...facts, code, verdict, summary: meaning, meaning, advice, detail: detailOf(shown) });
+/** Creates the error for observed facts from the row of a table. The facts contain the complete `detail` of the message. */
+export const createFailure = ({ code, verdict, meaning, advice }: Meaning, facts: Observed): TradeFeedError =>
+  new TradeFeedError({ ...facts, code, verdict, summary: meaning, meaning, advice });
 
-const detailOf = ({ status, closeCode, reason, detail }: FailureFacts): string | undefined => {
-  const parts = [
-    status !== undefined && `HTTP ${status}`,
-    closeCode !== undefined && `close code ${closeCode}`,
-    reason && `"${reason}"`,
-    detail,
-  ];
-  return parts.filter(Boolean).join(', ') || undefined;
-};
+/** Joins the parts of a `detail`. Returns `undefined` without any. */
+export const joinDetails = (...parts: readonly (string | false | undefined)[]): string | undefined =>
+  parts.filter(Boolean).join(', ') || undefined;

@@ -1,3 +1,4 @@
+import { isText } from '../type-guards.js';
 import { knownFields, TradeFeedError } from './trade-feed-error.js';
 
 /**
@@ -13,10 +14,7 @@ export const readFailure = (value: unknown, shiftMs = 0): TradeFeedError => {
   const known = knownFields(fields);
   const { code, stage, verdict, advice, endedAt } = known;
   const { message, previous } = fields;
-  checkFields(
-    [message, code, stage, verdict, advice].every((text) => typeof text === 'string'),
-    'failure',
-  );
+  checkFields([message, code, stage, verdict, advice].every(isText), 'failure');
   const failure = new TradeFeedError({
     ...known,
     summary: (message as string).replace(` ${advice}`, ''),

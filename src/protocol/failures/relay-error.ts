@@ -1,5 +1,5 @@
 import type { RelayFailureCode } from './failure-code.js';
-import { createFailure, matches } from './meaning.js';
+import { createFailure, joinDetails, matches } from './meaning.js';
 import { relayMeanings } from './relay-meanings.js';
 import type { FailureFacts, TradeFeedError } from './trade-feed-error.js';
 
@@ -25,10 +25,11 @@ export interface RelayFailureFacts extends Omit<FailureFacts, 'stage' | 'code' |
  * ```
  */
 export const relayError = (facts: RelayFailureFacts): TradeFeedError => {
-  const { code, status } = facts;
+  const { code, status, detail } = facts;
   const meaning = relayMeanings.find((each) =>
     code === undefined ? status !== undefined && matches(each.status, status) : each.code === code,
   );
   if (meaning?.stage === undefined) throw new TypeError('Unknown failure.');
-  return createFailure(meaning, { ...facts, stage: meaning.stage });
+  const observed = joinDetails(status !== undefined && `HTTP ${status}`, detail);
+  return createFailure(meaning, { ...facts, stage: meaning.stage, detail: observed });
 };

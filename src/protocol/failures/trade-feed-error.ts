@@ -1,3 +1,4 @@
+import { isNumber, isText } from '../type-guards.js';
 import { type FailureCode, type Stage, stages, type Verdict, verdicts } from './failure-code.js';
 
 /**
@@ -156,8 +157,6 @@ export const knownFields = (fields: Readonly<Record<string, unknown>>): KnownFie
   return Object.fromEntries(valid.map(([name]) => [name, fields[name]])) as unknown as KnownFields;
 };
 
-const isText = (value: unknown): boolean => typeof value === 'string';
-const isNumber = (value: unknown): boolean => typeof value === 'number';
 const oneOf = (words: readonly unknown[]) => words.includes.bind(words);
 
 const fieldChecks: Readonly<Record<keyof KnownFields, (value: unknown) => boolean>> = {

@@ -198,6 +198,9 @@ describe('the message of a failure', () => {
   it('has the observed facts as `detail`, which is not in JSON', () => {
     const error = createTradeFeedError({ stage: 'ticket', status: 401, detail: 'x' });
     expect(error.detail).toBe('HTTP 401, x');
+    const closed = { stage: 'stream', closeCode: 4003, reason: ' why\n', detail: 'x' } as const;
+    expect(createTradeFeedError(closed)).toMatchObject({ reason: ' why\n', detail: 'close code 4003, "why", x' });
+    expect(createTradeFeedError({ ...closed, reason: ' ' }).detail).toBe('close code 4003, x');
     expect(error.toJSON()).not.toHaveProperty('detail');
   });
 

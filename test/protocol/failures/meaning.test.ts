@@ -56,9 +56,9 @@ describe('findMeaning', () => {
 
 describe('createFailure', () => {
   it('has a message that says what happened, what was observed, and what to do', () => {
-    const seen = { stage: 'stream', closeCode: 4003, reason: 'why', detail: 'a word', status: 401 } as const;
+    const seen = { stage: 'stream', closeCode: 4003, reason: 'why', detail: 'close code 4003, "why"' } as const;
     const error = createFailure(row({}), seen);
-    expect(error.message).toBe('It ended (HTTP 401, close code 4003, "why", a word). Wait.');
+    expect(error.message).toBe('It ended (close code 4003, "why"). Wait.');
     expect(error).toMatchObject({
       code: 'connection-lost',
       verdict: 'renew',
@@ -66,7 +66,7 @@ describe('createFailure', () => {
       closeCode: 4003,
       reason: 'why',
     });
-    expect(error).toMatchObject({ summary: 'It ended.', detail: 'HTTP 401, close code 4003, "why", a word' });
-    expect(createFailure(row({}), { stage: 'stream', reason: '' }).message).toBe('It ended. Wait.');
+    expect(error).toMatchObject({ summary: 'It ended.', detail: 'close code 4003, "why"' });
+    expect(createFailure(row({}), { stage: 'stream' }).message).toBe('It ended. Wait.');
   });
 });

@@ -60,6 +60,7 @@ describe('relayError', () => {
     expect(error).toMatchObject({ ...facts, cause });
     expect(error.message).toContain('(one more word)');
     expect(relayError({ status: 503 }).message).toContain('(HTTP 503)');
+    expect(relayError({ status: 503, detail: 'x' }).detail).toBe('HTTP 503, x');
   });
 
   it.each<[string, object]>([

@@ -10,6 +10,7 @@ import {
 } from '../../../protocol/event-line.js';
 import { feeds } from '../../../protocol/feed.js';
 import type { AnyFrame } from '../../../protocol/frame.js';
+import { isNumber } from '../../../protocol/type-guards.js';
 import { type Replayed, ReplayedFrame, type ReplayedGap } from '../../items/replayed.js';
 import { writeFrame } from '../write-frame.js';
 
@@ -59,8 +60,6 @@ export const startBytes = Math.max(...starts.map(({ length }) => length));
 /** Returns whether a file with this start may be a recording. A crash may have torn its first line. */
 export const isRecordingStart = (start: string): boolean =>
   starts.some((known) => start.startsWith(known) || known.startsWith(start));
-
-const isNumber = (value: unknown): value is number => typeof value === 'number';
 
 const check: (isRight: boolean, otherwise: string) => asserts isRight = (isRight, otherwise) => {
   if (!isRight) throw new TypeError(otherwise);
