@@ -23,7 +23,7 @@ export const report = async ({ bench, command, goals = [], charts = [], tables =
   const found = machine();
   const result = { bench, command, measuredAt: new Date().toISOString(), rounds: ROUNDS, machine: found };
   const whole = { ...result, goals, tables, charts, facts };
-  const json = writeResult(bench, whole, folders);
+  const json = await writeResult(bench, whole, folders);
 
   const parts = [
     `# ${bench}: ${command}`,

@@ -1,9 +1,12 @@
-// Draws charts as SVG: bars, columns and lines. They are readable on light and dark pages, and the same figures make the same bytes.
+// Draws charts as SVG with Observable Plot: bars, columns and lines. They are readable on light and dark pages. The same figures result in the
+// same bytes.
+import * as Plot from '@observablehq/plot';
+import { DOMParser } from 'linkedom';
 import { bars } from './svg-bars.mjs';
 import { columns } from './svg-columns.mjs';
 import { lines } from './svg-lines.mjs';
-import { text } from './svg-text.mjs';
 
+const SVG = 'http://www.w3.org/2000/svg';
 const WIDTH = 800;
 const HEADER = 44;
 const LEGEND = 22;
@@ -18,21 +21,29 @@ const kinds = { bars, columns, lines };
  */
 export const svg = ({ title, kind, x = '', y = '', log = false, highlight, series }) => {
   if (!(kind in kinds)) throw new TypeError(`Unknown kind of chart: ${kind}.`);
-  const legend = series.length > 1 ? legendOf(series) : { body: '', height: 0 };
-  const top = HEADER + legend.height;
-  const { body, height } = kinds[kind]({ x, y, log, highlight, series, top, width: WIDTH });
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escaped(title)}">`,
-    `<style>${style}</style>`,
-    `<rect class="page" width="${WIDTH}" height="${height}" rx="6"/>`,
-    text(16, 27, title, 'title'),
-    legend.body,
-    body,
-    '</svg>\n',
-  ].join('\n');
+  const { items, height: legend } = series.length > 1 ? legendOf(series) : { items: [], height: 0 };
+  const top = HEADER + legend;
+  const options = kinds[kind]({ x, y, log, highlight, series, top });
+  // linkedom escapes attributes in XML documents only.
+  const document = new DOMParser().parseFromString('<svg/>', 'image/svg+xml');
+  const chart = Plot.plot({ ...options, document, width: WIDTH, className: 'plot', ariaLabel: title });
+  const element = ([name, attributes, text = '']) => {
+    const created = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, String(value));
+    created.textContent = text;
+    return created;
+  };
+  chart.setAttribute('xmlns', SVG);
+  chart.setAttribute('role', 'img');
+  const page = [
+    ['style', {}, style],
+    ['rect', { class: 'page', width: WIDTH, height: options.height, rx: 6 }],
+    ['text', { class: 'title', x: 16, y: 27, 'text-anchor': 'start' }, title],
+    ...items,
+  ];
+  chart.prepend(...page.map(element));
+  return `${chart.outerHTML}\n`;
 };
-
-const escaped = (value) => value.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
 
 // Names in rows, wrapped by an estimate of their width.
 const legendOf = (series) => {
@@ -42,21 +53,21 @@ const legendOf = (series) => {
     const width = 26 + name.length * 7;
     if (left + width > WIDTH - 16) [left, row] = [16, row + 1];
     const at = HEADER + row * LEGEND;
-    items.push(`<rect class="s${n % COLORS}" x="${left}" y="${at}" width="12" height="12" rx="3"/>`);
-    items.push(text(left + 18, at + 10, name));
+    items.push(['rect', { class: `s${n % COLORS}`, x: left, y: at, width: 12, height: 12, rx: 3 }]);
+    items.push(['text', { x: left + 18, y: at + 10, 'text-anchor': 'start' }, name]);
     left += width;
   }
-  return { body: items.join('\n'), height: (row + 1) * LEGEND + 4 };
+  return { items, height: (row + 1) * LEGEND + 4 };
 };
 
 // A chart draws its own background: the page around it may be light while the system of the reader is dark.
-const palette = (ink, muted, grid, page, colors) =>
-  `.page{fill:${page}}text{fill:${ink}}.muted{fill:${muted}}.grid{stroke:${grid}}` +
+const palette = (ink, muted, page, colors) =>
+  `svg{color:${ink}}.page{fill:${page}}.muted,[aria-label*="-axis"]{fill:${muted}}` +
   colors.map((color, n) => `.s${n}{fill:${color}}.l${n}{stroke:${color}}`).join('');
 const light = ['#2a78d6', '#1baf7a', '#eda100', '#4a3aa7', '#e34948', '#e87ba4', '#008300', '#eb6834'];
 const dark = ['#3987e5', '#199e70', '#c98500', '#9085e9', '#e66767', '#d55181', '#4bb04b', '#d95926'];
 const style =
-  'text{font:12px system-ui,sans-serif}.title{font-size:15px;font-weight:600}.strong{font-weight:700}' +
-  '.grid{stroke-width:1}.line{fill:none;stroke-width:2}' +
-  palette('#1f2328', '#656d76', '#e3e5e8', '#ffffff', light) +
-  `@media(prefers-color-scheme:dark){${palette('#e6edf3', '#8d96a0', '#30363d', '#0d1117', dark)}}`;
+  'svg{font:12px system-ui,sans-serif}.title{font-size:15px;font-weight:600}.strong{font-weight:700}' +
+  '.line{fill:none;stroke-width:2}' +
+  palette('#1f2328', '#656d76', '#ffffff', light) +
+  `@media(prefers-color-scheme:dark){${palette('#e6edf3', '#8d96a0', '#0d1117', dark)}}`;

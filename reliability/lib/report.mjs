@@ -26,7 +26,7 @@ const guide = new URL('docs/reliability.md', root);
 export const report = async ({ name, command, goals = [], charts = [], tables = [], facts = {}, keep = true }) => {
   const found = machine();
   const result = { name, command, measuredAt: new Date().toISOString(), machine: found, goals, tables, charts, facts };
-  const json = writeResult(name, result, keep ? forDocs : temporary);
+  const json = await writeResult(name, result, keep ? forDocs : temporary);
   const parts = [
     `# ${name}: ${command}`,
     `${machineLine(found)}${keep ? '' : ': SHORT RUN, NOT A RESULT'}`,
