@@ -2,7 +2,7 @@
 // Shows the status and the figures of a shared connection, during an outage.
 //
 //   node examples/status.mjs
-import { lastValueFrom, merge, take, takeUntil, tap, timer } from 'rxjs';
+import { filter, lastValueFrom, merge, skipUntil, take, takeUntil, tap, timer } from 'rxjs';
 import { connectionStatus, feedStats, frames, shareFeed, tradeFeedEvents$ } from 'rx-trade-feed';
 import { withService } from './support/with-service.mjs';
 
@@ -27,5 +27,7 @@ await withService(async (options, local) => {
   );
   // On the local service, the access expires after the third frame.
   const outage$ = feed$.pipe(frames(), take(3), tap({ complete: () => local?.account.expireAccess() }));
-  await lastValueFrom(merge(status$, figures$, outage$).pipe(takeUntil(timer(2_200))));
+  // The gap comes after the connection is open again. Another service is shown for two seconds.
+  const shown$ = local ? feed$.pipe(filter(({ type }) => type === 'gap')) : timer(2_200);
+  await lastValueFrom(merge(status$, outage$).pipe(takeUntil(figures$.pipe(skipUntil(shown$)))));
 });

@@ -19,7 +19,7 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
   ],
   'status.mjs': [
     /^connecting\n(?:  0 frames.*\n)*live\n/,
-    /^reconnecting: access-expired, attempt 1\n(?: .*\n)?reconnecting: now\n(?: .*\n)?live$/m,
+    /^reconnecting: access-expired, attempt 1\n(?: .*\n)*reconnecting: now\n(?: .*\n)*live$/m,
     /^ +\d+ frames, 1 gaps, \d+ ms lost, \{"access-expired":1\}$/m,
   ],
   'relay.mjs': [
