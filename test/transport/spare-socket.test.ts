@@ -20,7 +20,15 @@ const createSpare = (connectTo: Connect = (url) => connectSocket(url, { ca: tls.
     opened.push(socket);
     return socket;
   };
-  const created = spareSocket(connect, { random: () => 1, scheduler: asyncScheduler }, () => clock.nowMs);
+  const timing = { random: () => 1, scheduler: asyncScheduler };
+  const created = spareSocket(
+    connect,
+    timing,
+    (thrown) => {
+      throw thrown;
+    },
+    () => clock.nowMs,
+  );
   return {
     ...created,
     opened,
