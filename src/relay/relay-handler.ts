@@ -8,7 +8,7 @@ import type { Relay } from './relay.js';
 import { noRoom, RelayFullError } from './relay-full-error.js';
 import { isClosing, isConnectAgain, type RelayMessage, sseText } from './relay-message.js';
 import { admission, type PendingReceiver, selection } from './relay-receiver.js';
-import { lateRetryAfterMs } from './relay-run.js';
+import { retryAfterOf } from './retry-after.js';
 import type { RelayTopic } from './topic.js';
 
 /** The options of a request listener. */
@@ -154,7 +154,7 @@ const stream = (
       // For example, a middleware with a time limit has ended the response. A write after the end would emit `error`, which has no listener.
       if (target.isOver) return;
       if (!response.headersSent) {
-        const [status, more] = isConnectAgain(message) ? [503, retryAfter(lateRetryAfterMs)] : [200, {}];
+        const [status, more] = isConnectAgain(message) ? [503, retryAfter(message)] : [200, {}];
         response.writeHead(status, { ...cors.headers, ...streamHeaders, ...connectionClose(response), ...more });
       }
       if (isClosing(message)) closeConnectionAfter(response);
@@ -165,7 +165,7 @@ const stream = (
       if (error instanceof NotAuthorizedError) refuse(error.status, error.message);
       else if (error instanceof RelayFullError) {
         if (error.reason === 'closed') closeConnectionAfter(response);
-        refuse(503, noRoom, retryAfter(error.retryAfterMs));
+        refuse(503, noRoom, retryAfter(error));
       } else target.destroy();
     },
     complete: () => {
@@ -176,7 +176,7 @@ const stream = (
   response.once('close', () => messages.unsubscribe());
 };
 
-const retryAfter = (ms: number) => ({ 'retry-after': String(ms / 1_000) });
+const retryAfter = (refusal: RelayFullError | RelayMessage) => ({ 'retry-after': retryAfterOf(refusal) });
 
 /** Ends the connection with the answer, so that the next request of a page may reach another replica. HTTP/2 forbids this header. */
 const connectionClose = ({ req }: ServerResponse): Readonly<Record<string, string>> =>

@@ -457,6 +457,16 @@ describe('relayHandler: a feed that has stopped', () => {
     }
   });
 
+  it('answers with the longer wait that the service demands, in the header and in the message', async () => {
+    const { port, source } = await serve(open, { batchMs: 0 });
+    const first = await openStream(port);
+    source.subject.error(createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 29_500 }));
+    await first.closed();
+    const answer = await (await Raw.get(port)).closed();
+    expect(answer.toLowerCase()).toContain('retry-after: 30\r\n');
+    expect(answer).toMatch(/\nevent: connect-again\n.*\ndata: {.*"retryAfterMs":29500/);
+  });
+
   it('first sends the events that the client has missed', async () => {
     const { port, source } = await serve(open, { batchMs: 0 });
     const first = await openStream(port);

@@ -1,19 +1,8 @@
 import { relayGap, snapshotAfterGap, snapshotSince } from '../../protocol/snapshot.js';
+import { parseEventId } from '../../protocol/event-id.js';
 import type { Received } from '../../protocol/event-line.js';
 import type { Missed } from '../../protocol/gap.js';
 import type { Batch, Welcome } from './tab-message.js';
-
-/** The position in the id of a message of a relay (`src/relay/event-id.ts` writes it). */
-interface Position {
-  /** Identifies the log of the relay. Positions of different logs cannot be compared. */
-  readonly epoch: string;
-  /** The number of events before it. */
-  readonly seq: number;
-  /** The number of frames before it. */
-  readonly frames: number;
-  /** No event before it is later, in epoch ms. */
-  readonly at: number;
-}
 
 /** The events that a tab emits for a message of the leader, and the id that it reaches. */
 export interface Applied {
@@ -63,7 +52,7 @@ const newEvents = (
   to: string | undefined,
   events: readonly Received[],
 ): readonly Received[] => {
-  const [reached, begin, end] = [positionIn(own), positionIn(from), positionIn(to)];
+  const [reached, begin, end] = [parseEventId(own), parseEventId(from), parseEventId(to)];
   if (reached === undefined || begin === undefined || reached.epoch !== end?.epoch) return events;
   if (reached.seq >= end.seq) return [];
   const counted = events.filter(({ type }) => type !== 'watermark').length;
@@ -76,7 +65,7 @@ const newEvents = (
 /** Returns the loss of a tab between its id and the next one; `undefined` if there is none. */
 const missedBetween = (own: string | undefined, next: string | undefined, shiftMs: number): Missed | undefined => {
   if (own === undefined || next === undefined || own === next) return undefined;
-  const [reached, other] = [positionIn(own), positionIn(next)];
+  const [reached, other] = [parseEventId(own), parseEventId(next)];
   const isSameLog = reached !== undefined && reached.epoch === other?.epoch;
   if (isSameLog && reached.seq >= other.seq) return undefined;
   const to = (other?.at ?? 0) + shiftMs;
@@ -85,12 +74,6 @@ const missedBetween = (own: string | undefined, next: string | undefined, shiftM
 };
 
 const isAfter = (own: string | undefined, other: string | undefined): boolean => {
-  const [reached, next] = [positionIn(own), positionIn(other)];
+  const [reached, next] = [parseEventId(own), parseEventId(other)];
   return reached !== undefined && reached.epoch === next?.epoch && reached.seq > next.seq;
-};
-
-const positionIn = (id: string | undefined): Position | undefined => {
-  const [, epoch, ...numbers] = /^([\w-]+)\.(\d+)\.(\d+)\.(\d+)/.exec(id ?? '') ?? [];
-  const [seq = 0, frames = 0, at = 0] = numbers.map(Number);
-  return epoch === undefined ? undefined : { epoch, seq, frames, at };
 };

@@ -32,14 +32,6 @@ export const recordingPaused: Meaning = {
   advice: 'Nothing to do: the frames of that time are not in the recording.',
 };
 
-/** A custom source of events has failed with an error that is not a `TradeFeedError`. */
-export const sourceFailed: Meaning = {
-  code: 'relay-source-failed',
-  verdict: 'stop',
-  meaning: 'The source of the feed failed with an error that is not a TradeFeedError.',
-  advice: 'See the cause.',
-};
-
 /** A custom source of events has completed. */
 export const sourceCompleted: Meaning = {
   code: 'relay-source-failed',

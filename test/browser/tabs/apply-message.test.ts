@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { applyBatch, applyWelcome } from '../../../src/browser/tabs/apply-message.js';
 import type { Received } from '../../../src/protocol/event-line.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
-import { formatEventId } from '../../../src/relay/event-id.js';
+import { formatEventId } from '../../../src/protocol/event-id.js';
 import { disconnected, opened, reconnecting } from '../../operators/stream.js';
 import { frame, range } from '../../relay/support.js';
 
