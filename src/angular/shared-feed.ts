@@ -67,7 +67,7 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
               connectionStatus(),
               tap((now) => status.set(now)),
               ignoreElements(),
-              orNothing,
+              ignoreErrors,
             ),
             run$,
           ),
@@ -137,7 +137,7 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
 const connectingSince = (since: number): ConnectionStatus => ({ state: 'connecting', since });
 
 // The other branch handles the same error.
-const orNothing = <T>(source: Observable<T>): Observable<T> => source.pipe(catchError(() => EMPTY));
+const ignoreErrors = <T>(source: Observable<T>): Observable<T> => source.pipe(catchError(() => EMPTY));
 
 // A feed should never complete. Without this error, the status would stay `live` after the last event.
 const isOver = (): TradeFeedError => createFailure(sourceCompleted, { stage: 'stream' });

@@ -39,7 +39,7 @@ export interface SseOptions {
  *
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  */
-export const admission = (request: SseRequest, options: SseOptions): (() => void) => {
+export const requestCheck = (request: SseRequest, options: SseOptions): (() => void) => {
   checkRequired(Object(options) as object, { authorize: rules.authorize });
   const { allowOrigins = [] } = validated(options, rules);
   return () => {

@@ -135,7 +135,7 @@ export class RelayClient {
     const one = this.#run.log.readOne(position);
     if (one === undefined) return undefined;
     this.#progress = advance(this.#progress, one.end);
-    const opened = openedIn(one.end.present);
+    const opened = openedIn(one.end.snapshot);
     if (opened === undefined) return this.#message(one.lines);
     this.#progress = { ...this.#progress, missingSince: undefined };
     const gap = writeEventLine(relayGap({ from, to: opened.at, frames: undefined }));

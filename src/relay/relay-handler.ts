@@ -7,7 +7,7 @@ import { closeConnectionAfter, waitForClose, streamResponse } from './http-respo
 import type { Relay } from './relay.js';
 import { noRoom, RelayFullError } from './relay-full-error.js';
 import { isClosing, isConnectAgain, type RelayMessage, sseText } from './relay-message.js';
-import { admission, type PendingReceiver, selection } from './relay-receiver.js';
+import { authorization, type PendingReceiver, selection } from './relay-receiver.js';
 import { retryAfterOf } from './retry-after.js';
 import type { RelayTopic } from './topic.js';
 
@@ -74,7 +74,12 @@ export const relayHandler = (
   relay: Relay,
   options: RelayHandlerOptions,
 ): ((request: IncomingMessage, response: ServerResponse) => void) => {
-  const { authorize, authorizeTimeoutMs = 10_000, allowOrigins = [], select = wholeFeed } = validated(options, rules);
+  const {
+    authorize,
+    authorizeTimeoutMs = 10_000,
+    allowOrigins = [],
+    select = completeFeed,
+  } = validated(options, rules);
   checkRequired(options, { authorize: rules.authorize });
   return (request, response) => {
     const cors = checkCors(request, allowOrigins);
@@ -86,7 +91,7 @@ export const relayHandler = (
     else if (!response.socket) refuse(400, 'This connection is busy with another answer.', connectionClose(response));
     else {
       const pending = {
-        [admission]: authorized$(authorize, request, authorizeTimeoutMs),
+        [authorization]: authorized$(authorize, request, authorizeTimeoutMs),
         [selection]: () => selectedTopic(select, request),
       };
       stream(relay, request, response, cors, pending);
@@ -103,7 +108,7 @@ const rules: Readonly<Record<keyof RelayHandlerOptions, Rule>> = {
 
 type Select = NonNullable<RelayHandlerOptions['select']>;
 
-const wholeFeed: Select = () => undefined;
+const completeFeed: Select = () => undefined;
 
 const selectedTopic = (select: Select, request: IncomingMessage): RelayTopic | undefined => {
   let topic: unknown;
@@ -138,7 +143,7 @@ const stream = (
   request: IncomingMessage,
   response: ServerResponse,
   cors: Cors,
-  pending: Required<Pick<PendingReceiver, typeof admission | typeof selection>>,
+  pending: Required<Pick<PendingReceiver, typeof authorization | typeof selection>>,
 ): void => {
   const target = streamResponse(response);
   if (target.isOver) return;
@@ -147,7 +152,7 @@ const stream = (
     response: target,
     ...pending,
     // Other code may have answered during the authorization.
-    [admission]: pending[admission].pipe(filter(() => !target.isOver)),
+    [authorization]: pending[authorization].pipe(filter(() => !target.isOver)),
   };
   const messages = relay.messages$(receiver).subscribe({
     next: (message) => {

@@ -22,8 +22,8 @@ import {
   watermark,
 } from '../operators/stream.js';
 
-const afterAll = (events: readonly LifecycleEvent[], from: Outages = noOutages, heardAt?: number) =>
-  events.reduce<Outages>((outages, event) => afterEvent(outages, event, heardAt), from);
+const afterAll = (events: readonly LifecycleEvent[], from: Outages = noOutages, newestAt?: number) =>
+  events.reduce<Outages>((outages, event) => afterEvent(outages, event, newestAt), from);
 
 const refused = (at: number) => disconnected(at, { stage: 'ticket', status: 503, closeCode: undefined });
 const isOpen = { hasOpened: true, current: undefined, unconfirmed: undefined, gaps: [] };

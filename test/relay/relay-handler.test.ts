@@ -408,7 +408,7 @@ describe('relayHandler: a client that does not read', () => {
     const [slow, fast] = relay.status().clients as [never, never];
     expect(fast).toMatchObject({ sent: total, missed: 0 });
     expect((slow as { sent: number }).sent).toBeLessThan(total - 100);
-    expect(relay.status().held.events).toBe(100);
+    expect(relay.status().stored.events).toBe(100);
     stuck.socket.resume();
     await waitFor(() => {
       const [client] = relay.status().clients;

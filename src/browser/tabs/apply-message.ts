@@ -15,18 +15,21 @@ export interface Applied {
  *
  * A tab that resumes at an earlier id, after a reload, receives a gap from that id on, because the leader stores no events.
  *
- * @param own - the id that this tab has reached; `undefined` if it has none
+ * @param lastId - the id that this tab has reached; `undefined` if it has none
  * @param now - in epoch ms
  */
 export const applyWelcome = (
-  own: string | undefined,
-  { id, shiftMs, present, watermark }: Welcome,
+  lastId: string | undefined,
+  { id, shiftMs, snapshot, watermark }: Welcome,
   now: number,
 ): Applied => {
   const since = Math.min(now, watermark?.at ?? now);
-  const missed = missedBetween(own, id, shiftMs);
-  const state = missed === undefined ? snapshotSince(present, since) : snapshotAfterGap(present, missed);
-  return { events: watermark === undefined ? state : [...state, watermark], id: isAfter(own, id) ? own : (id ?? own) };
+  const missed = missedBetween(lastId, id, shiftMs);
+  const state = missed === undefined ? snapshotSince(snapshot, since) : snapshotAfterGap(snapshot, missed);
+  return {
+    events: watermark === undefined ? state : [...state, watermark],
+    id: isAfter(lastId, id) ? lastId : (id ?? lastId),
+  };
 };
 
 /**
@@ -35,24 +38,27 @@ export const applyWelcome = (
  * A new leader resumes at the last id that it has reached. A tab that has reached a later id drops the events that it has already emitted. A tab
  * that has reached an earlier id emits a gap.
  *
- * @param own - the id that this tab has reached
+ * @param lastId - the id that this tab has reached
  */
-export const applyBatch = (own: string | undefined, { from, to, shiftMs, events }: Batch): Applied => {
+export const applyBatch = (lastId: string | undefined, { from, to, shiftMs, events }: Batch): Applied => {
   const begin = from ?? to;
-  if (isAfter(own, begin))
-    return { events: from === to ? events : newEvents(own, from, to, events), id: isAfter(own, to) ? own : to };
-  const missed = missedBetween(own, begin, shiftMs);
-  return { events: missed === undefined ? events : [relayGap(missed), ...events], id: to ?? own };
+  if (isAfter(lastId, begin))
+    return {
+      events: from === to ? events : newEvents(lastId, from, to, events),
+      id: isAfter(lastId, to) ? lastId : to,
+    };
+  const missed = missedBetween(lastId, begin, shiftMs);
+  return { events: missed === undefined ? events : [relayGap(missed), ...events], id: to ?? lastId };
 };
 
 // An id counts every event except watermarks.
 const newEvents = (
-  own: string | undefined,
+  lastId: string | undefined,
   from: string | undefined,
   to: string | undefined,
   events: readonly Received[],
 ): readonly Received[] => {
-  const [reached, begin, end] = [parseEventId(own), parseEventId(from), parseEventId(to)];
+  const [reached, begin, end] = [parseEventId(lastId), parseEventId(from), parseEventId(to)];
   if (reached === undefined || begin === undefined || reached.epoch !== end?.epoch) return events;
   if (reached.seq >= end.seq) return [];
   const counted = events.filter(({ type }) => type !== 'watermark').length;
@@ -63,9 +69,9 @@ const newEvents = (
 };
 
 /** Returns the loss of a tab between its id and the next one; `undefined` if there is none. */
-const missedBetween = (own: string | undefined, next: string | undefined, shiftMs: number): Missed | undefined => {
-  if (own === undefined || next === undefined || own === next) return undefined;
-  const [reached, other] = [parseEventId(own), parseEventId(next)];
+const missedBetween = (lastId: string | undefined, next: string | undefined, shiftMs: number): Missed | undefined => {
+  if (lastId === undefined || next === undefined || lastId === next) return undefined;
+  const [reached, other] = [parseEventId(lastId), parseEventId(next)];
   const isSameLog = reached !== undefined && reached.epoch === other?.epoch;
   if (isSameLog && reached.seq >= other.seq) return undefined;
   const to = (other?.at ?? 0) + shiftMs;
@@ -73,7 +79,7 @@ const missedBetween = (own: string | undefined, next: string | undefined, shiftM
   return { from: reached === undefined ? to : reached.at + shiftMs, to, frames };
 };
 
-const isAfter = (own: string | undefined, other: string | undefined): boolean => {
-  const [reached, next] = [parseEventId(own), parseEventId(other)];
+const isAfter = (lastId: string | undefined, other: string | undefined): boolean => {
+  const [reached, next] = [parseEventId(lastId), parseEventId(other)];
   return reached !== undefined && reached.epoch === next?.epoch && reached.seq > next.seq;
 };

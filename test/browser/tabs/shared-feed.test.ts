@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { RelayFeedOptions, ResumeStore } from '../../../src/browser/index.js';
 import { from } from 'rxjs';
-import type { Locks } from '../../../src/browser/tabs/held-lock.js';
+import type { Locks } from '../../../src/browser/tabs/tab-lock.js';
 import { fromPosted, type TabMessage, toPosted } from '../../../src/browser/tabs/tab-message.js';
 import { type AnyFrame, Frame } from '../../../src/protocol/frame.js';
 import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
@@ -230,7 +230,7 @@ describe('a follower', () => {
         if (message.type === 'join')
           channel.post({
             ...{ type: 'welcome', term, tab: message.tab, id: 'run.1.0.5', shiftMs: 0, watermark: undefined },
-            present: [opened(5)],
+            snapshot: [opened(5)],
           });
     };
     const batch = (from: number, to: number) =>
