@@ -91,7 +91,7 @@ const shared = [
 ];
 const nodeName = (version) => `node ${version.split('.')[0]}`;
 const [firstNode, ...otherNodes] = nodeVersions;
-// Beside each other: the apps use about one core, and so does jest with one worker. More would delay tests that measure time.
+// These run in parallel: the apps use about one core, and so does jest with one worker. More would delay tests that measure time.
 const appsInCi = [
   ['debian', command('node scripts/install-debian.mjs')],
   ['peers', counted('node scripts/test-peers.mjs')],
