@@ -61,7 +61,7 @@ const member$ = (
 ): Observable<ObservableNotification<Received>> =>
   defer(() => {
     // The number is the version of this protocol: tabs with an older version of an app may be open.
-    const name = `rx-trade-feed/tabs-1:${settings.url}`;
+    const name = `rx-trade-feed/tabs-2:${settings.url}`;
     const channel = openChannel(name);
     const lock$ = (steal: boolean, loss: LeaderLoss) => tabLock$(locks, name, steal).pipe(map((): Role => loss));
     return race(
