@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream';
 import { catchError, defer, finalize, type Observable, tap, throwError } from 'rxjs';
 import { type Relay, RelayFullError, type RelayReceiver } from '../relay/index.js';
 import { closeConnectionAfter, waitForClose } from '../relay/http-response.js';
-import { noRoom } from '../relay/relay-full-error.js';
+import { noRoom } from '../relay/refusal-texts.js';
 import { isClosing, isConnectAgain } from '../relay/relay-message.js';
 import { retryAfterOf } from '../relay/retry-after.js';
 import { SseResponse } from './sse-response.js';

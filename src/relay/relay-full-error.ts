@@ -1,8 +1,5 @@
 import { minRetryMs } from './retry-after.js';
 
-/** The text of a 503. It does not contain the number of clients, because anyone can read it. */
-export const noRoom = 'The relay has no room. Come back later.';
-
 /**
  * Why a relay refuses a client:
  *

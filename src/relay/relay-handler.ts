@@ -5,7 +5,8 @@ import { type Authorize, authorized$, NotAuthorizedError } from './authorized.js
 import { type AllowedOrigins, checkCors, type Cors, originsRule } from './cors.js';
 import { closeConnectionAfter, waitForClose, streamResponse } from './http-response.js';
 import type { Relay } from './relay.js';
-import { noRoom, RelayFullError } from './relay-full-error.js';
+import { connectionBusy, noRoom, originRefused } from './refusal-texts.js';
+import { RelayFullError } from './relay-full-error.js';
 import { isClosing, isConnectAgain, type RelayMessage, sseText } from './relay-message.js';
 import { authorization, type PendingReceiver, selection } from './relay-receiver.js';
 import { retryAfterOf } from './retry-after.js';
@@ -84,11 +85,11 @@ export const relayHandler = (
   return (request, response) => {
     const cors = checkCors(request, allowOrigins);
     const refuse = refusal(response, cors);
-    if (!cors.isAllowed) refuse(403, 'This relay does not allow pages of this origin.');
+    if (!cors.isAllowed) refuse(403, originRefused);
     else if (request.method === 'OPTIONS') response.writeHead(204, cors.headers).end();
     else if (request.method !== 'GET') refuse(405, 'A relay accepts GET only.', { allow: 'GET, OPTIONS' });
     // Node assigns no socket to the response of a pipelined request until the previous one ends. One connection could take every slot.
-    else if (!response.socket) refuse(400, 'This connection is busy with another answer.', connectionClose(response));
+    else if (!response.socket) refuse(400, connectionBusy, connectionClose(response));
     else {
       const pending = {
         [authorization]: authorized$(authorize, request, authorizeTimeoutMs),
@@ -122,7 +123,11 @@ const selectedTopic = (select: Select, request: IncomingMessage): RelayTopic | u
   throw selectionError();
 };
 
-const selectionError = () => new NotAuthorizedError(500, 'The selection failed.');
+const selectionError = () =>
+  new NotAuthorizedError(
+    500,
+    'The selection failed: the function `select` of the server threw an error, or did not return an operator.',
+  );
 
 const refusal =
   (response: ServerResponse, { headers }: Cors) =>

@@ -51,7 +51,7 @@ export class TopicRuns {
     const existing = this.#topics.get(topic);
     if (existing !== undefined) return existing.run$;
     const { maxTopics, scheduler } = this.#settings;
-    if (this.size >= maxTopics) throw new RelayFullError(`There are ${maxTopics} topics. Come back later.`, 'topics');
+    if (this.size >= maxTopics) throw new RelayFullError(`There are ${maxTopics} topics. Retry later.`, 'topics');
     const events$ = topicEvents$(this.#source, topic, scheduler);
     const run = shareRun(events$, this.#settings, this.#onTopicStop, { staysEnded: false });
     this.#topics.set(topic, run);

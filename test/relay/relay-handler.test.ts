@@ -293,7 +293,7 @@ describe('relayHandler: the stream', () => {
       'Retry-After',
     ]);
     expect(headers['access-control-allow-origin']).toBe(app);
-    expect(JSON.parse(body)).toEqual({ error: { status: 503, message: 'The relay has no room. Come back later.' } });
+    expect(JSON.parse(body)).toEqual({ error: { status: 503, message: 'The relay has no room. Retry later.' } });
     first.socket.destroy();
     await waitFor(() => relay.status().clients.length === 0);
     expect((await ask(port)).status).toBe(200);

@@ -376,7 +376,7 @@ describe('createRelay: the limit', () => {
     const { clock, relay, source, reports, join } = virtualRelay({ maxClients: 2 });
     const [one, , three] = [join(), join(), join()];
     expect(three.error).toBeInstanceOf(RelayFullError);
-    expect((three.error as Error).message).toBe('There are 2 clients. Come back later.');
+    expect((three.error as Error).message).toBe('There are 2 clients. Retry later.');
     one.leave();
     expect(join().error).toBeUndefined();
     expect(reports.map((event) => [event.type, 'client' in event ? event.client : 0])).toEqual([

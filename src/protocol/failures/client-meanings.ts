@@ -13,7 +13,7 @@ export const retriesExhausted: Meaning = {
   code: 'retries-exhausted',
   verdict: 'stop',
   meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
-  advice: 'See the cause; raise `backoff.maxAttempts` to allow more reconnects.',
+  advice: 'See the cause; set a larger `backoff.maxAttempts` to allow more reconnects.',
 };
 
 /** The gap between two subscriptions: `repeat`, `concat` or `switchMap` have subscribed to the feed again. */
