@@ -194,7 +194,7 @@ const lineStarts = [0x7b, newline, carriageReturn];
 
 const notARecording = (path: string): RecordingError =>
   new RecordingError(
-    `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes.`,
+    `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes. Check the path.`,
     { path, lineAt: 0 },
   );
 

@@ -207,7 +207,7 @@ describe('createRecordingReader', () => {
     await expect(readerOf(path, 0, 10).read()).rejects.toMatchObject({
       path,
       lineAt: 0,
-      message: `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes.`,
+      message: `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes. Check the path.`,
     });
   });
 
