@@ -78,6 +78,7 @@ export const transport = {
       why: 'The failure was reported before. A later exception has no effect.',
     },
   ],
+  'spare-socket.ts': [{ code: '} catch {', why: 'Without the `return` the result is `undefined` as well.' }],
   'whole-frames.ts': [
     {
       code: 'for (let i = 0; i < heads.length; i += 2)',
