@@ -1,4 +1,4 @@
-// Builds dist. tsc checks and compiles `src` into temp/compiled. Then rollup joins the modules, and the declarations, into one file for
+// Builds dist. TypeScript 7 checks and compiles `src` into temp/compiled. Then rollup joins the modules, and the declarations, into one file for
 // each entry point and the chunks that entry points share. So an import reads few files, and a class exists once.
 // Other programs may be reading dist, so the folder stays, and old files are removed last.
 import { transform } from 'esbuild';
@@ -13,7 +13,7 @@ const dist = 'dist';
 
 const compile = () => {
   rmSync(compiled, { recursive: true, force: true });
-  const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'];
+  const tsc = ['node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.build.json', '--singleThreaded'];
   const { status } = spawnSync(process.execPath, tsc, { stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
 };

@@ -12,7 +12,11 @@ import { installNode, nodeVersions } from './node-matrix.mjs';
 import { killAll, runCommand } from './run-command.mjs';
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' }, ci: { type: 'boolean' } } });
-const jestCommand = JSON.parse(readFileSync('package.json', 'utf8')).scripts.unit;
+const {
+  unit: jestCommand,
+  lint: lintCommand,
+  types: typesCommand,
+} = JSON.parse(readFileSync('package.json', 'utf8')).scripts;
 const temp = mkdtempSync(join(tmpdir(), 'rx-trade-feed-test-'));
 
 const command = (line, settings) => async () => {
@@ -80,9 +84,9 @@ const beside = (line, env = {}) => command(line, { env, priority: constants.prio
 // Two at a time, in this order: the longest first.
 const shared = [
   ['jest', options.ci ? covered : () => plain('jest')],
-  // A larger young generation saves a tenth of the time.
-  ['lint', beside('eslint .', { NODE_OPTIONS: '--max-semi-space-size=64' })],
-  ['types', beside('tsc --noEmit')],
+  // One program of all files instead of the project service saves a sixth of the time, a larger young generation a tenth.
+  ['lint', beside(lintCommand, { NODE_OPTIONS: '--max-semi-space-size=64' })],
+  ['types', beside(typesCommand)],
   ['format', beside('prettier --check .')],
   ['docs', beside('typedoc')],
   ['api', beside('node scripts/api.mjs')],
@@ -91,7 +95,7 @@ const shared = [
 ];
 const nodeName = (version) => `node ${version.split('.')[0]}`;
 const [firstNode, ...otherNodes] = nodeVersions;
-// Beside each other: the apps use about one core, and so does jest with one worker. More would delay tests that measure time.
+// These run in parallel: the apps use about one core, and so does jest with one worker. More would delay tests that measure time.
 const appsInCi = [
   ['debian', command('node scripts/install-debian.mjs')],
   ['peers', counted('node scripts/test-peers.mjs')],
