@@ -23,14 +23,20 @@ it('disables each storage that was used since the last call', () => {
   });
 });
 
-it('does not disable a storage again that is used after a release', () => {
+it('disables a storage again that is used again, and no other', () => {
   const Tracked = trackedStorage();
   const release = releaseAsyncStorages(Tracked);
-  const storage = new Tracked();
-  expect(storage.run('first', () => storage.getStore())).toBe('first');
+  const [again, once] = [new Tracked(), new Tracked()];
+  for (const storage of [again, once]) storage.enterWith('first');
   release();
-  expect(storage.run('second', () => storage.getStore())).toBe('second');
-  release();
+  again.enterWith('second');
+  // Not tracked: this is the method of the parent class.
+  AsyncLocalStorage.prototype.run.call(once, 'second', () => {
+    expect([again.getStore(), once.getStore()]).toEqual(['second', 'second']);
+    release();
+    expect([again.getStore(), once.getStore()]).toEqual([undefined, 'second']);
+  });
+  once.disable();
 });
 
 it('passes arguments and the result through', () => {
