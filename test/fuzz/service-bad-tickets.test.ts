@@ -19,7 +19,7 @@ const heapAfterGc = async (): Promise<number> => {
 };
 
 describe('the local service under handshakes with bad tickets', () => {
-  const handshakes = 10_000;
+  const handshakes = 4_000;
   const parallel = 50;
 
   // Minimal on purpose: values that the test stores would look like a leak.

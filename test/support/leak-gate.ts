@@ -25,6 +25,8 @@ export default class LeakGate extends TestEnvironment {
 
   override async setup(): Promise<void> {
     await super.setup();
+    // jest sets 100, and looks up the source of each line of a stack. That takes a millisecond for each TradeFeedError. Node's default is 10.
+    this.global.Error.stackTraceLimit = 10;
     // Node creates both pipes on first use: without this, a test that logs would count as a leak.
     for (const stream of [process.stdout, process.stderr]) stream.write('');
     this.#before = activeResources();
