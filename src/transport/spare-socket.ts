@@ -32,9 +32,15 @@ interface Spare {
 /**
  * Creates a {@link SpareSocket}.
  *
+ * @param onError - receives an exception of the user's functions in `timing`. No spare connection is opened again by `standBy` after it
  * @param now - a monotonic clock, in ms
  */
-export const spareSocket = (connect: Connect, timing: RenewTiming, now = () => performance.now()): SpareSocket => {
+export const spareSocket = (
+  connect: Connect,
+  timing: RenewTiming,
+  onError: (thrown: unknown) => void,
+  now = () => performance.now(),
+): SpareSocket => {
   let last: URL | undefined;
   let spare: Spare | undefined;
   let opening = Subscription.EMPTY;
@@ -61,7 +67,7 @@ export const spareSocket = (connect: Connect, timing: RenewTiming, now = () => p
 
   const start = (opening$: Observable<unknown>) => {
     opening.unsubscribe();
-    opening = opening$.subscribe();
+    opening = opening$.subscribe({ error: onError });
   };
   return {
     open: () => {

@@ -47,7 +47,7 @@ describe('on the local service of the demo', () => {
   const recovered = [
     ['Drop connection', /The connection broke off without a close frame\. 1006 connection lost Lasted/],
     ['Let access expire', /The access of this connection expired\. 4003 access expired Lasted/],
-    ['Flood', /The relay did not read the stream as fast as it came\. 1013 client too slow Lasted/],
+    ['Flood', /The relay did not read the stream as fast as it arrived\. 1013 client too slow Lasted/],
   ];
   for (const [title, words] of recovered) {
     test(`reconnects automatically: ${title}`, async () => {

@@ -178,7 +178,7 @@ describe('sse', () => {
     expect(refused.response.headers['retry-after']).toBe('5');
     expect(JSON.parse(refused.text())).toMatchObject({
       statusCode: 503,
-      message: 'The relay has no room. Come back later.',
+      message: 'The relay has no room. Retry later.',
     });
     expect((await started.log.line(/^A client was refused/)).level).toBe('warn');
   });

@@ -255,7 +255,7 @@ describe('nextReconnect', () => {
         code: 'retries-exhausted',
         verdict: 'stop',
         stage: 'stream',
-        advice: 'See the cause; raise `backoff.maxAttempts` to allow more reconnects.',
+        advice: 'See the cause; set a larger `backoff.maxAttempts` to allow more reconnects.',
         uptimeMs: 9,
         framesReceived: 0,
         endedAt: last.endedAt,

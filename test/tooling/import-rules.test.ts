@@ -73,7 +73,7 @@ interface Violation {
 
 const folders: string[] = [];
 
-/** Writes the sources into a folder of their own, with stub packages, and gives what the rules have against them. */
+/** Writes the sources into a new folder, with stub packages, and returns the violations of the rules. */
 const violationsOf = async (sources: Readonly<Record<string, string>>): Promise<readonly Violation[]> => {
   const folder = await mkdtemp(join(tmpdir(), 'import-rules-'));
   folders.push(folder);
@@ -128,7 +128,7 @@ const nameOf = (path: string): string =>
   others.find((name) => path.endsWith(`node_modules/${name}/index.js`) || `node:${path}` === name) ??
   path;
 
-/** What the file of a room was told not to import, by the rules of rooms alone. */
+/** Returns what the file of a room must not import by the rules of rooms. */
 const refused = (violations: readonly Violation[], room: string): readonly string[] =>
   violations
     .filter(

@@ -176,7 +176,7 @@ describe('the message of a failure', () => {
 
   it('says what happened, what was observed, and what to do', () => {
     expect(messageOf({ stage: 'ticket', status: 401 })).toBe(
-      'The service does not accept the API key (HTTP 401). Give a valid key in the option `apiKey` or in TRADE_FEED_API_KEY.',
+      'The service does not accept the API key (HTTP 401). Set the option `apiKey` or TRADE_FEED_API_KEY to a valid key.',
     );
     expect(messageOf({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' })).toBe(
       'The service shut down (close code 1001, "server shutdown"). Nothing to do: the feed reconnects with backoff.',
