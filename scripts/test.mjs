@@ -9,6 +9,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { installNode, nodeVersions } from './node-matrix.mjs';
+import { ignoredPatterns } from './one-node.mjs';
 import { killAll, runCommand } from './run-command.mjs';
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' }, ci: { type: 'boolean' } } });
@@ -62,10 +63,11 @@ const covered = async () => {
   return result.ok ? { ...result, passed: result.passed + 1, note } : { ...result, failed: 1, note };
 };
 
-const onNode =
-  (version, args = []) =>
-  async () =>
-    plain(`node-${version}`, { bin: [installNode(version)] }, args);
+/** The test suite on another Node version, without the files whose result cannot differ. */
+const onNode = (version) => async () => {
+  const args = ignoredPatterns().map((pattern) => `--testPathIgnorePatterns='${pattern}'`);
+  return plain(`node-${version}`, { bin: [installNode(version)] }, args);
+};
 
 // Scripts must not build again, because other checks are reading `dist`. They share the example app.
 const env = { RX_TRADE_FEED_IS_BUILT: '1', RX_TRADE_FEED_EXAMPLE_IN: join(temp, 'example') };
@@ -94,25 +96,22 @@ const shared = [
   ['package', beside('node scripts/package.mjs')],
 ];
 const nodeName = (version) => `node ${version.split('.')[0]}`;
-const [firstNode, ...otherNodes] = nodeVersions;
-// These run in parallel: the apps use about one core, and so does jest with one worker. More would delay tests that measure time.
 const appsInCi = [
-  ['debian', command('node scripts/install-debian.mjs')],
+  ['debian', beside('node scripts/install-debian.mjs')],
+  ['download', beside('node scripts/install-nodes.mjs')],
   ['peers', counted('node scripts/test-peers.mjs')],
-  ['apps', counted('node scripts/test-apps.mjs --without example-app')],
-  ['example', counted('node scripts/test-apps.mjs example-app --without speed')],
+  ['apps', counted('node scripts/test-apps.mjs --without speed')],
 ];
-const besideApps = [[nodeName(firstNode), onNode(firstNode, ['--maxWorkers=1'])]];
-const aloneInCi = [
-  ...otherNodes.map((version) => [nodeName(version), onNode(version)]),
-  // These measure.
+const nodesInCi = nodeVersions.map((version) => [nodeName(version), onNode(version)]);
+// These measure. Each uses about one core, and `bench` compares ratios, which other work on the machine hardly changes.
+const measuringInCi = [
   ['speed', counted('node scripts/test-apps.mjs speed')],
   ['bench', command('node --expose-gc bench/check/index.mjs')],
 ];
-
-const all = [build, ...shared, ...(options.ci ? [...appsInCi, ...besideApps, ...aloneInCi] : [])];
+const inCi = [...appsInCi, ...nodesInCi, ...measuringInCi];
+const all = [build, ...shared, ...(options.ci ? inCi : [])];
 const names = all.map(([name]) => name);
-const groups = { nodes: ['build', ...names.filter((name) => name.startsWith('node '))] };
+const groups = { nodes: ['build', ...nodeVersions.map(nodeName)] };
 const only = options.only?.split(',').flatMap((name) => groups[name] ?? [name]) ?? names;
 const unknown = only.filter((name) => !names.includes(name));
 if (unknown.length > 0) {
@@ -141,16 +140,21 @@ process.once('exit', () => {
   rmSync(temp, { recursive: true, force: true });
 });
 
-/** Runs checks one after the other. Several lanes can share a list. */
+/** Runs checks one after the other. Two lanes can share a list. */
 const lane = async (checks) => {
   for (let next = checks.shift(); next; next = checks.shift()) await check(next);
 };
 await check(build);
-await Promise.all([lane(shared), lane(shared)]);
-if (options.ci) {
-  await Promise.all([lane(appsInCi), lane(besideApps)]);
-  await lane(aloneInCi);
-}
+// In CI only one jest runs at a time, because its tests measure time. The other checks and the apps run at the same time.
+const [jestCheck, ...otherChecks] = shared;
+const lanes = options.ci
+  ? [
+      [jestCheck, ...nodesInCi],
+      [...otherChecks, ...appsInCi],
+    ]
+  : [shared, shared];
+await Promise.all(lanes.map(lane));
+if (options.ci) await Promise.all(measuringInCi.map(check));
 
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;

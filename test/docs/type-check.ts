@@ -1,57 +1,60 @@
-import { join } from 'node:path';
-import ts from 'typescript';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { root } from './fences.js';
 
+const compiler = join(root, 'node_modules/typescript-7/bin/tsc');
+
+// Options of NestJS and Angular applications. A snippet may declare a variable without using it.
+const compilerOptions = {
+  allowJs: true,
+  checkJs: true,
+  noEmit: true,
+  noUnusedLocals: false,
+  experimentalDecorators: true,
+  emitDecoratorMetadata: true,
+  erasableSyntaxOnly: false,
+  lib: ['ES2023', 'DOM'],
+};
+
 /**
- * Type-checks programs with the options of tsconfig.json, each as a separate module, all in one compilation.
+ * Type-checks programs with the options of tsconfig.json, each as a separate module, all in one compilation. Errors in the files that they
+ * import are not returned, because those have other options.
  *
  * @param programs - source texts by name. A name ends in `.ts` or `.mjs`, and errors refer to it
  * @param files - files of the project to check as well
  * @returns one line for each error
  */
 export const typeErrors = (programs: Readonly<Record<string, string>>, files: readonly string[]): readonly string[] => {
-  const options: ts.CompilerOptions = { ...projectOptions(), allowJs: true, checkJs: true, noEmit: true };
-  // A snippet may declare a variable without using it.
-  const lib = [...(options.lib ?? []), 'lib.dom.d.ts'];
-  const snippetOptions = { ...options, noUnusedLocals: false, ...frameworks, lib };
-  const sources = new Map(Object.entries(programs).map(([name, text]) => [join(root, 'snippets', name), text]));
-  const host = ts.createCompilerHost(snippetOptions);
-  const { getSourceFile, fileExists, readFile, directoryExists } = host;
-  Object.assign(host, {
-    getSourceFile: (name: string, ...rest: [ts.ScriptTarget | ts.CreateSourceFileOptions]) => {
-      const text = sources.get(name);
-      return text === undefined ? getSourceFile(name, ...rest) : ts.createSourceFile(name, text, ...rest);
-    },
-    fileExists: (name: string) => sources.has(name) || fileExists(name),
-    readFile: (name: string) => sources.get(name) ?? readFile(name),
-    directoryExists: (name: string) =>
-      [...sources.keys()].some((each) => each.startsWith(`${name}/`)) || directoryExists?.(name) === true,
-  } satisfies Partial<ts.CompilerHost>);
-  const roots = [...sources.keys(), ...files.map((file) => join(root, file))];
-  const program = ts.createProgram(roots, snippetOptions, host);
-  return [...program.getOptionsDiagnostics(), ...roots.flatMap((name) => errorsOf(program, name))].map(described);
+  const temp = join(root, 'temp');
+  mkdirSync(temp, { recursive: true });
+  // In the project, so that imports find its packages.
+  const folder = mkdtempSync(join(temp, 'snippets-'));
+  try {
+    for (const [name, text] of Object.entries(programs)) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text);
+    }
+    const config = {
+      extends: '../../tsconfig.json',
+      compilerOptions,
+      include: [],
+      files: [...Object.keys(programs), ...files.map((file) => join(root, file))],
+    };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+    const args = [compiler, '-p', folder, '--pretty', 'false', '--singleThreaded'];
+    const { stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', maxBuffer: 1e8 });
+    return stdout
+      .split(/\n(?! )/)
+      .filter((line) => !line.startsWith('../../src/'))
+      .flatMap(described);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 };
 
-// Options of NestJS and Angular applications.
-const frameworks = { experimentalDecorators: true, emitDecoratorMetadata: true, erasableSyntaxOnly: false };
-
-const errorsOf = (program: ts.Program, name: string): readonly ts.Diagnostic[] => {
-  const source = program.getSourceFile(name);
-  if (source === undefined) throw new Error(`${name} is not part of the program.`);
-  return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
-};
-
-const projectOptions = (): ts.CompilerOptions => {
-  const path = join(root, 'tsconfig.json');
-  const file: { config?: unknown; error?: ts.Diagnostic } = ts.readConfigFile(path, ts.sys.readFile);
-  const { config, error } = file;
-  if (error !== undefined) throw new Error(described(error));
-  return ts.parseJsonConfigFileContent({ ...(config as object), include: [], files: [] }, ts.sys, root).options;
-};
-
-const described = ({ file, start = 0, messageText }: ts.Diagnostic): string => {
-  const message = ts.flattenDiagnosticMessageText(messageText, '\n');
-  if (file === undefined) return message;
-  const name = file.fileName.replace(join(root, '/'), '').replace('snippets/', '');
-  return `${name}, line ${file.getLineAndCharacterOfPosition(start).line + 1}: ${message}`;
+const described = (line: string): string[] => {
+  if (line === '') return [];
+  const [, file, number, message] = /^(.*)\((\d+),\d+\): error TS\d+: ([^]*)$/.exec(line) ?? [];
+  return [message === undefined ? line : `${String(file)}, line ${String(number)}: ${message.trimEnd()}`];
 };

@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { run } from '../../../src/cli/run.js';
 import { startTradeFeedService } from '../../../src/testing/index.js';
+import { fakeTimers } from '../../support/fake-timers.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
 import { FakeOutput } from '../support/fake-output.js';
 
@@ -40,7 +41,10 @@ describe('demo', () => {
     await context.stdout.until(/● live: raw, connection 1 · .* frames\/s/);
     context.interrupt$.next('SIGTERM');
     expect(await exit).toBe(0);
-    expect(context.stdout.text).toMatch(/Followed raw for [^]*gaps {8}none\n {2}reconnects {2}none\n$/);
+    expect(context.stdout.text).toMatch(
+      /Followed raw for .*\n {2}frames {6}[1-9][^]*gaps {8}none\n {2}reconnects {2}none\n$/,
+    );
+    expect(context.stderr.text).toBe('');
     expect(context.stdout.text).not.toContain('\x1b');
   });
 
@@ -50,11 +54,14 @@ describe('demo', () => {
     await context.stdout.until(/gap of /);
     context.interrupt$.next('SIGINT');
     expect(await exit).toBe(0);
-    expect(context.stdout.text).toMatch(/disconnected: The access of this connection expired[^]*gaps {8}1,/);
+    expect(context.stdout.text).toMatch(/disconnected: The access of this connection expired[^]*gaps {8}[1-9]\d*,/);
   });
 
   it('ends after its duration', async () => {
+    using _timers = fakeTimers();
     const { context, exit } = demo('--duration 150ms --outage-every 0');
+    await context.stdout.until(/connection 1 is open/);
+    jest.advanceTimersByTime(150);
     expect(await exit).toBe(0);
     expect(context.stdout.text).toContain('streaming from local service\n');
   });
