@@ -3,9 +3,9 @@
 //   node --expose-gc bench/memory/cost.mjs <none|window|queue> <size> <keep>
 import { setImmediate as turn } from 'node:timers/promises';
 // The bundles in dist do not export these.
-import { Holding } from '../../temp/compiled/operators/memory/holding.js';
-import { keeper } from '../../temp/compiled/operators/memory/keeper.js';
-import { Frame } from '../../temp/compiled/protocol/frame.js';
+import { Holding } from '../../temp/rx-trade-feed/operators/memory/holding.js';
+import { keeper } from '../../temp/rx-trade-feed/operators/memory/keeper.js';
+import { Frame } from '../../temp/rx-trade-feed/protocol/frame.js';
 import { reader } from './chunks.mjs';
 
 const [kind, size, keep] = process.argv.slice(2);

@@ -6,7 +6,7 @@ import { map, Subject } from 'rxjs';
 import { z } from 'zod';
 import { decodeWith, Frame } from '../../dist/index.js';
 // The bundles in dist do not export it.
-import { compiledGuard } from '../../temp/compiled/operators/decode/io-ts-guard/compiled-guard.js';
+import { compiledGuard } from '../../temp/rx-trade-feed/operators/decode/io-ts-guard/compiled-guard.js';
 
 const kinds = ['legacy', 'eip1559', 'blob'];
 
