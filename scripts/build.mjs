@@ -1,6 +1,6 @@
 // Builds dist. TypeScript 7 checks and compiles `src` into temp/rx-trade-feed. Then rolldown joins the modules, and rollup the declarations, into one
 // file for each entry point and the chunks that entry points share. So an import reads few files, and a class exists once.
-// rolldown is ten times faster than rollup, but its plugin for declarations moves their comments to other places.
+// rolldown takes a sixth of the time of rollup, but its plugin for declarations moves their comments to other places.
 // Other programs may be reading dist, so the folder stays, and old files are removed last.
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -26,10 +26,10 @@ const declarations = entryPoints.filter((file) => file.endsWith('.d.ts'));
 const programs = [
   ...entryPoints.filter((file) => file.endsWith('.js')),
   ...Object.values(bin),
-  // One starts the other by its address, so neither may move.
+  // It starts the worker by its address, so neither may move.
   './dist/worker/start-worker.js',
-  './dist/worker/inside/feed-worker.js',
 ];
+const worker = './dist/worker/inside/feed-worker.js';
 // A bundler would turn CommonJS into another module.
 const commonJs = ['operators/node/recording/load-native-lock.cjs'];
 
@@ -63,15 +63,25 @@ const bundle = async (bundler, files, end, settings, outputSettings) => {
   return output.map(({ fileName }) => fileName);
 };
 
-// Without comments. The declarations have them, and editors read those.
-const bundleCode = () =>
-  bundle(
-    rolldown,
-    programs,
-    '.js',
-    { platform: 'neutral', experimental: { attachDebugInfo: 'none' } },
-    { comments: false },
-  );
+const code = { platform: 'neutral', experimental: { attachDebugInfo: 'none' } };
+// The declarations have the comments, and editors read those.
+const noComments = { comments: false };
+
+const bundleCode = () => bundle(rolldown, programs, '.js', code, noComments);
+
+/**
+ * Bundles the worker with the part of RxJS that it uses: each worker loads its modules again, and RxJS has 200 files. All its values reach the
+ * main thread as messages, so the copies of classes in this file are never seen there.
+ */
+const bundleWorker = async () => {
+  const resolve = { conditionNames: ['es2015', 'default'] };
+  const external = (id) => /^(node:|ws$|undici$)/.test(id);
+  const license = 'worker/inside/rxjs-license.txt';
+  const banner = '/*! Contains RxJS, which has the Apache License 2.0: see rxjs-license.txt */';
+  const files = await bundle(rolldown, [worker], '.js', { ...code, resolve, external }, { ...noComments, banner });
+  cpSync('node_modules/rxjs/LICENSE.txt', join(dist, license));
+  return [...files, license];
+};
 
 const bundleDeclarations = () => bundle(rollup, declarations, '.d.ts', { plugins: [dts()] }, {});
 
@@ -84,7 +94,12 @@ const copyCommonJs = () => {
 };
 
 compile();
-const written = new Set([...(await bundleCode()), ...(await bundleDeclarations()), ...copyCommonJs()]);
+const written = new Set([
+  ...(await bundleCode()),
+  ...(await bundleWorker()),
+  ...(await bundleDeclarations()),
+  ...copyCommonJs(),
+]);
 for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
   const file = join(entry.parentPath ?? entry.path, entry.name);
   if (entry.isFile() && !written.has(relative(dist, file))) rmSync(file);
