@@ -7,11 +7,12 @@ const imports = [
   ...['ours alone', 'ours', './operators', './browser', './relay', './testing'],
 ];
 const feeds = ['a feed', 'a feed in a worker'];
+const workers = ['a worker', 'a worker with ws and undici'];
 const samples = await interleaved({
   title: 'import',
   // A sample takes a fraction of a second, and varies more than those of the other benchmarks.
   rounds: Math.max(ROUNDS, 15),
-  contenders: Object.fromEntries([...imports, ...feeds].map((name) => [name, () => sample(file, [name])])),
+  contenders: Object.fromEntries([...imports, ...feeds, ...workers].map((name) => [name, () => sample(file, [name])])),
 });
 
 const medianOf = (name, key) => median(samples[name].map((each) => each[key])).toFixed(1);
@@ -47,6 +48,11 @@ await report({
       title: 'From subscribing to the first frame in a new process, after the import, in ms',
       columns: ['what', 'wall', 'CPU'],
       rows: rowsOf(feeds),
+    },
+    {
+      title: 'A worker that only imports the packages that a feed in a worker needs, in ms',
+      columns: ['what', 'wall', 'CPU'],
+      rows: rowsOf(workers),
     },
   ],
 });

@@ -1,6 +1,9 @@
-// One sample: the CPU time and the duration of an import, or of opening a feed after the import. `node bench/import/sample.mjs <name>`
+// One sample: the CPU time and the duration of an import, of opening a feed after the import, or of a worker that only imports packages.
+// `node bench/import/sample.mjs <name>`
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 const built = (file) => pathToFileURL(join(dist, file)).href;
@@ -27,6 +30,8 @@ const imports = {
   './testing': [[], [built('testing/index.js')]],
 };
 
+const workers = { 'a worker': [], 'a worker with ws and undici': ['ws', 'undici'] };
+
 /** Opens a feed of a service in another process, until its first frame. */
 const opening = async (receiveIn) => {
   const { firstValueFrom } = await import('rxjs');
@@ -38,6 +43,14 @@ const opening = async (receiveIn) => {
   return { measured: () => firstValueFrom(feed$), stop };
 };
 
+/** Starts a worker, until it has imported some modules. */
+const starting = (modules) => {
+  const code = modules.map((each) => `import ${JSON.stringify(import.meta.resolve(each))};`);
+  const source = `${code.join('')} import { parentPort } from 'node:worker_threads'; parentPort.postMessage('ready');`;
+  const start = () => new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
+  return { measured: () => once(start(), 'message'), stop: () => {} };
+};
+
 const importing = async ([before, counted]) => {
   await load(before);
   return { measured: () => load(counted), stop: () => {} };
@@ -45,7 +58,11 @@ const importing = async ([before, counted]) => {
 
 const name = process.argv[2];
 const thread = { 'a feed': 'main', 'a feed in a worker': 'worker' }[name];
-const { measured, stop } = thread === undefined ? await importing(imports[name]) : await opening(thread);
+const { measured, stop } = await (thread
+  ? opening(thread)
+  : name in workers
+    ? starting(workers[name])
+    : importing(imports[name]));
 const from = { cpu: process.cpuUsage(), wall: performance.now() };
 await measured();
 const { user, system } = process.cpuUsage(from.cpu);
