@@ -19,9 +19,9 @@ const files = {
 const keys = { replay: 'ns', decode: 'nsPerDocument', import: 'cpuMs' };
 
 const run = ([file, name, ...args]) => {
+  if (file !== 'replay') return sample(files[file], [name, ...args], { nodeArgs });
   const measured = isPlain && name.startsWith('ours') ? 'oursPlain' : name;
-  const rest = file === 'replay' ? [...args, 'text', 'short'] : args;
-  return sample(files[file], [measured, ...rest], { nodeArgs });
+  return sample(files[file], [measured, ...args, 'text', 'short'], { nodeArgs });
 };
 
 /**

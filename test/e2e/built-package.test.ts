@@ -23,18 +23,22 @@ const printedBy = async (program: string, args: readonly string[] = []): Promise
 /** Bundles the browser entry as an app does. Returns the gzipped size of each file that a page loads at its start. */
 const pageFiles = async (options: BuildOptions): Promise<readonly number[]> => {
   const { outputFiles, metafile } = await build({
-    ...{ entryPoints: [join(dist, 'browser/index.js')], outdir: 'page', write: false, metafile: true },
-    ...{ bundle: true, minify: true, format: 'esm', platform: 'browser', target: 'es2022' },
     ...options,
+    ...{ entryPoints: [join(dist, 'browser/index.js')], outdir: 'page' },
+    ...{ bundle: true, minify: true, format: 'esm', platform: 'browser', target: 'es2022' },
+    ...{ write: false, metafile: true },
   });
   const importsOf = (file: string): string[] =>
     metafile.outputs[file]!.imports.flatMap(({ path, kind, external }) =>
-      kind === 'import-statement' && !external ? [path, ...importsOf(path)] : [],
+      kind === 'import-statement' && external !== true ? [path, ...importsOf(path)] : [],
     );
-  const first = Object.keys(metafile.outputs).filter((file) =>
-    metafile.outputs[file]!.entryPoint?.endsWith('browser/index.js'),
+  const isEntry = (file: string) => metafile.outputs[file]!.entryPoint?.endsWith('browser/index.js');
+  const atStart = new Set(
+    Object.keys(metafile.outputs)
+      .filter(isEntry)
+      .flatMap((file) => [file, ...importsOf(file)])
+      .map((file) => resolve(file)),
   );
-  const atStart = new Set(first.flatMap((file) => [file, ...importsOf(file)]).map((file) => resolve(file)));
   return outputFiles
     .filter(({ path }) => atStart.has(path))
     .map(({ contents }) => gzipSync(contents, { level: 9 }).length);
