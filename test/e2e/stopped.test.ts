@@ -96,11 +96,11 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     closing.push(() => clearInterval(pump));
     const path = folder.path(`stopped-${hop.replaceAll(' ', '-')}`);
     const events: RelayedEvent[] = [];
-    const done = new Subject<void>();
+    const [done, replaced] = [new Subject<void>(), new Subject<void>()];
     let isReplaced = false;
     let reopenedAt = Infinity;
     const other$ = tradeFeed$('market', { ...options, apiKey: account.createApiKey() });
-    const replace = () => other$.pipe(takeUntil(timer(200))).subscribe();
+    const replace = () => other$.pipe(takeUntil(replaced)).subscribe();
     const feed$ = feedAfter(hop, options).pipe(
       tap((event) => {
         events.push(event);
@@ -108,6 +108,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
           isReplaced = true;
           replace();
         }
+        if (event.type === 'stopped') replaced.next();
         if (event.type === 'opened' && isReplaced) reopenedAt = event.at;
       }),
       retry({ delay: () => timer(450) }),
