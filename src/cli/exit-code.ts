@@ -21,7 +21,7 @@ const anyCommand = {
   [ExitCode.local]: 'a file, a port or the output cannot be used',
 };
 
-/** The meanings of the exit codes of `demo` and `listen`, for the help. Codes of signals follow the convention of shells. */
+/** The meanings of the exit codes of `listen`, for the help. Codes of signals follow the convention of shells. */
 export const exitCodeMeanings: Readonly<Record<number, string>> = {
   ...anyCommand,
   [ExitCode.ok]:
@@ -35,6 +35,17 @@ export const exitCodeMeanings: Readonly<Record<number, string>> = {
   129: 'ended by SIGHUP before --count or --duration was reached',
   130: 'ended by Ctrl-C before --count or --duration was reached',
   143: 'ended by SIGTERM before --count or --duration was reached',
+};
+
+/** The meanings of the exit codes of `demo`, which has no `--count`. */
+export const demoExitCodeMeanings: Readonly<Record<number, string>> = {
+  ...exitCodeMeanings,
+  [ExitCode.ok]:
+    'success: --duration reached, the reader of stdout has exited, or Ctrl-C, SIGTERM or SIGHUP in a run without --duration',
+  [ExitCode.timeUp]: '--duration passed before a connection opened',
+  129: 'ended by SIGHUP before --duration was reached',
+  130: 'ended by Ctrl-C before --duration was reached',
+  143: 'ended by SIGTERM before --duration was reached',
 };
 
 /** The meanings of the exit codes of `record`, which does not write to stdout. */

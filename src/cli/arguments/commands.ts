@@ -1,6 +1,7 @@
 import { Argument, Option } from 'commander';
 import { usageError } from '../cli-error.js';
 import {
+  demoExitCodeMeanings,
   exitCodeMeanings,
   recordExitCodeMeanings,
   replayExitCodeMeanings,
@@ -61,7 +62,7 @@ export const commands = {
       ['rx-trade-feed demo', 'the market feed of a local service'],
       ['rx-trade-feed demo raw --rate 500', 'a faster feed'],
     ],
-    exitCodes: exitCodeMeanings,
+    exitCodes: demoExitCodeMeanings,
   },
   listen: {
     argument: feed,

@@ -4,6 +4,7 @@ import { commandNames } from '../../../src/cli/arguments/commands.js';
 import { helpText, parse } from '../../../src/cli/arguments/parse.js';
 import { createProgram } from '../../../src/cli/arguments/program.js';
 import {
+  demoExitCodeMeanings,
   exitCodeMeanings,
   recordExitCodeMeanings,
   replayExitCodeMeanings,
@@ -39,7 +40,7 @@ describe('helpText', () => {
 
   it('names every exit code', () => {
     const meanings = {
-      demo: exitCodeMeanings,
+      demo: demoExitCodeMeanings,
       listen: exitCodeMeanings,
       record: recordExitCodeMeanings,
       replay: replayExitCodeMeanings,
@@ -49,6 +50,12 @@ describe('helpText', () => {
       const shown = [...helpText(name as keyof typeof meanings).matchAll(/^ {2}(\d+) +\S/gm)].map(([, code]) => code);
       expect([name, shown]).toStrictEqual([name, Object.keys(codes)]);
     }
+  });
+
+  it.each(commandNames)('of %s explains the exit codes only with options of the command', (name) => {
+    const [, codes = ''] = helpText(name).split('Exit codes');
+    const named = codes.match(/--[a-z-]+/g) ?? [];
+    expect(optionsOf(name)).toEqual(expect.arrayContaining(named));
   });
 
   it('of a command that does not use stdout has no exit code for stdout', () => {
