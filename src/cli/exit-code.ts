@@ -83,6 +83,7 @@ export const exitCodes: Readonly<Record<ServiceFailureCode, ExitCode> & Partial<
   'access-revoked': ExitCode.access,
   'connection-replaced': ExitCode.replaced,
   'invalid-ticket-request': ExitCode.refused,
+  'ticket-endpoint-without-tls': ExitCode.refused,
   'ticket-request-rejected': ExitCode.refused,
   'invalid-ticket': ExitCode.refused,
   'handshake-rejected': ExitCode.refused,

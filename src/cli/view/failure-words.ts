@@ -28,6 +28,11 @@ const commandTexts: Partial<Readonly<Record<FailureCode, CommandTexts>>> = {
   'ticket-endpoint-unreachable': {
     advice: 'If this continues, check the network, the base URL and the proxy. The request is repeated with backoff.',
   },
+  'ticket-endpoint-without-tls': {
+    summary: 'The server answered without TLS, although the base URL begins with https:.',
+    detail: false,
+    advice: 'Check the host and the port of the base URL: this port speaks plain HTTP or another protocol.',
+  },
   'invalid-ticket': { advice: checkBaseUrl },
   'connection-replaced': {
     advice: 'Find the other client of the account. Reconnecting would close its connection.',

@@ -151,6 +151,16 @@ describe('listen', () => {
     expect(context.stdout.text).not.toContain('planted-key');
   });
 
+  it('stops at a server without TLS, and explains what is wrong with the address', async () => {
+    const TRADE_FEED_BASE_URL = service.baseUrl.replace('http:', 'https:');
+    const { context, exit } = listen('-q', { env: { TRADE_FEED_BASE_URL } });
+    expect(await exit).toBe(5);
+    expect(context.stderr.text).toBe(
+      'rx-trade-feed: The server answered without TLS, although the base URL begins with https:. ' +
+        'Check the host and the port of the base URL: this port speaks plain HTTP or another protocol.\n',
+    );
+  });
+
   it('stops when another client takes the connection over', async () => {
     const { context, account, exit } = listen('raw');
     await context.stderr.until(opened);
