@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   marketBatches$,
   pendingTransactions$,
@@ -216,6 +217,19 @@ describe('the program: serve', () => {
 });
 
 describe('the program', () => {
+  it(
+    'says what to do in a clone that is not built',
+    async () => {
+      const clone = folder.path('clone');
+      cpSync(new URL('../../bin', import.meta.url), join(clone, 'bin'), { recursive: true });
+      writeFileSync(join(clone, 'package.json'), '{"type":"module"}');
+      const unbuilt = shellCommand(`${process.execPath} ${clone}/bin/rx-trade-feed.js demo`);
+      expect(await unbuilt.exit).toBe(8);
+      expect(unbuilt.stderr()).toMatch(/^rx-trade-feed: This clone is not built yet\. Run npm run build, .*\n$/);
+    },
+    limitMs,
+  );
+
   it(
     'exits with the code for wrong usage after a short error',
     async () => {
