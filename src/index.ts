@@ -4,6 +4,7 @@ export { tradeFeed$, tradeFeedEvents$ } from './trade-feed.js';
 // The parts of the feed: two operators, the reconnect policy and the failure table
 export { requestTicket } from './transport/request-ticket.js';
 export { openConnection } from './transport/open-connection.js';
+export { proxyFromEnvironment, type ProxyFromEnvironmentOptions } from './transport/proxy-from-environment.js';
 export { backoff, retryDelay } from './reconnect/backoff.js';
 export { classify, createTradeFeedError } from './protocol/failures/classify.js';
 

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
-import type { TradeFeedOptions } from '../index.js';
-import type { ConnectionArguments } from './arguments/parsed-command.js';
+import { proxyFromEnvironment, type TradeFeedOptions } from '../index.js';
+import type { ConnectionArguments, ServiceArguments } from './arguments/parsed-command.js';
 import { CliError, localError, usageError } from './cli-error.js';
 import type { CliContext } from './context.js';
 
@@ -33,10 +33,12 @@ export const connectionOptions = async (
   if (!hasKey)
     throw usageError(`The API key is missing. Set TRADE_FEED_API_KEY or use --key-file FILE. ${localAdvice}`);
   const { keyFile, ca } = options;
+  const tls = ca === undefined ? undefined : { ca: await readCertificates(ca) };
   return {
     baseUrl,
     apiKey: keyFile === undefined ? context.env['TRADE_FEED_API_KEY'] : await keyFromFile(keyFile),
-    tls: ca === undefined ? undefined : { ca: await readCertificates(ca) },
+    tls,
+    ...(await proxyFromEnvironment({ env: context.env, tls })),
     backoff: retryPolicy(options),
   };
 };

@@ -1,10 +1,14 @@
 import type { Feed } from '../../index.js';
 
-/** The options of a connection to a service. */
-export interface ConnectionArguments {
+/** The options that name a service and a key. */
+export interface ServiceArguments {
   readonly baseUrl?: string;
   readonly keyFile?: string;
   readonly ca?: string;
+}
+
+/** The options of a connection to a service. */
+export interface ConnectionArguments extends ServiceArguments {
   readonly retries?: number;
   /** In ms. */
   readonly duration?: number;
