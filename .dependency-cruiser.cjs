@@ -28,7 +28,7 @@ const rows = {
   ],
   'testing/': ['protocol/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
-    ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'testing/'],
+    ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'transport/proxy-for.ts', 'testing/'],
     ...['rxjs', 'commander', 'selfsigned', 'node:'],
   ],
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],

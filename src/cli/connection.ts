@@ -11,7 +11,7 @@ export interface Target {
 }
 
 /** Returns the service that the arguments and the environment name. */
-export const targetOf = (options: ConnectionArguments, { env }: Pick<CliContext, 'env'>): Target => ({
+export const targetOf = (options: ServiceArguments, { env }: Pick<CliContext, 'env'>): Target => ({
   baseUrl: options.baseUrl ?? (env['TRADE_FEED_BASE_URL'] || undefined),
   hasKey: options.keyFile !== undefined || Boolean(env['TRADE_FEED_API_KEY']),
 });

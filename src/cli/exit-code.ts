@@ -70,6 +70,19 @@ export const serveExitCodeMeanings: Readonly<Record<number, string>> = {
   [ExitCode.ok]: 'ended by Ctrl-C, SIGTERM or SIGHUP',
 };
 
+/** The meanings of the exit codes of `doctor`. */
+export const doctorExitCodeMeanings: Readonly<Record<number, string>> = {
+  ...anyCommand,
+  [ExitCode.ok]: 'no check failed',
+  [ExitCode.access]: exitCodeMeanings[ExitCode.access] as string,
+  [ExitCode.replaced]: exitCodeMeanings[ExitCode.replaced] as string,
+  [ExitCode.refused]: exitCodeMeanings[ExitCode.refused] as string,
+  [ExitCode.certificate]: exitCodeMeanings[ExitCode.certificate] as string,
+  [ExitCode.unavailable]: 'the service is not available',
+  [ExitCode.local]: 'a file or this version of Node cannot be used',
+  [ExitCode.timeUp]: 'no frame arrived within --frame-within',
+};
+
 /**
  * The exit code of each failure. After most failures the feed reconnects, and only `retries-exhausted` ends the command. The rows of these
  * failures apply only if the backoff policy stops at one.

@@ -2,6 +2,7 @@ import { Argument, Option } from 'commander';
 import { usageError } from '../cli-error.js';
 import {
   demoExitCodeMeanings,
+  doctorExitCodeMeanings,
   exitCodeMeanings,
   recordExitCodeMeanings,
   replayExitCodeMeanings,
@@ -30,10 +31,13 @@ const feed = new Argument('[feed]', 'market or raw (default: market)').argParser
   throw usageError(`There is no feed${quoted(word)}. The feeds are market and raw.`);
 });
 
-const connection = [
+const service = [
   valueOption('--base-url <URL>', anyText, 'the address of the service (default: TRADE_FEED_BASE_URL)'),
   valueOption('--key-file <FILE>', anyText, 'read the API key from a file (default: TRADE_FEED_API_KEY)'),
   valueOption('--ca <FILE>', anyText, 'trust only the CA certificates in this PEM file'),
+];
+const connection = [
+  ...service,
   valueOption('--retries <N>', integer(0), 'stop after N reconnects in a row (default: never)'),
   valueOption('--duration <TIME>', timeMs, 'end after this time: 30, 1.5s, 10m, 2h'),
 ];
@@ -164,6 +168,26 @@ export const commands = {
       ['rx-trade-feed serve --tls', 'over TLS, with instructions for the client'],
     ],
     exitCodes: serveExitCodeMeanings,
+  },
+  doctor: {
+    argument: feed,
+    summary: 'find out why a feed does not work',
+    description: [
+      'Checks Node, the settings, the proxy, DNS, TCP, TLS, the API key and the clock, and prints what is wrong and what to do. It requests one ticket. Later checks are skipped after a check that failed.',
+      'With --connect it also opens a connection, and waits 10 s for another client of the account and for the first frame. A new connection closes the connection of another client of the account (4001), so it is not opened without --connect.',
+    ],
+    options: [
+      ...service,
+      new Option('--connect', 'open a connection; closes the connection of another client of the account'),
+      valueOption('--frame-within <TIME>', timeMs, 'with --connect: how long the first frame may take (default: 10)'),
+      new Option('--json', 'one JSON object with all findings'),
+    ],
+    examples: [
+      ['rx-trade-feed doctor', 'check everything up to the ticket'],
+      ['rx-trade-feed doctor raw --connect --frame-within 30', 'also the connection, and the first frame of raw'],
+      ["rx-trade-feed doctor --json | jq '.checks[] | select(.status == \"failed\")'", 'only the check that failed'],
+    ],
+    exitCodes: doctorExitCodeMeanings,
   },
 } as const satisfies Readonly<Record<string, CommandSpec>>;
 

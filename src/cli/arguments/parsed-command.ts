@@ -82,6 +82,18 @@ export interface ServeCommand {
   };
 }
 
+/** The command `doctor`. */
+export interface DoctorCommand {
+  readonly command: 'doctor';
+  readonly feed: Feed;
+  readonly options: ServiceArguments & {
+    readonly connect?: true;
+    /** In ms. */
+    readonly frameWithin?: number;
+    readonly json?: true;
+  };
+}
+
 /** A command with its arguments, or a text to print: a help text or the version. */
 export type ParsedCommand =
   | DemoCommand
@@ -89,4 +101,5 @@ export type ParsedCommand =
   | RecordCommand
   | ReplayCommand
   | ServeCommand
+  | DoctorCommand
   | { readonly command: 'print'; readonly text: string };

@@ -56,13 +56,16 @@ export const whatHappened = ({ code, summary, detail, option }: TradeFeedError):
   return printable(observed === '' ? text : `${text.replace(/\.$/, '')} (${observed}).`);
 };
 
+/** Returns what to do about a failure. */
+export const adviceFor = ({ code, advice }: TradeFeedError): string => commandTexts[code]?.advice ?? advice;
+
 /** Describes a failure, the failure before it, and what to do. */
 export const failureWords = (failure: TradeFeedError): string => {
-  const { code, advice, previous, cause } = failure;
+  const { code, previous, cause } = failure;
   const before = cause instanceof TradeFeedError ? cause : previous;
   return [
     whatHappened(failure),
     ...(before && before.code !== code ? [`Before that: ${whatHappened(before)}`] : []),
-    commandTexts[code]?.advice ?? advice,
+    adviceFor(failure),
   ].join(' ');
 };

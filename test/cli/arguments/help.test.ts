@@ -5,6 +5,7 @@ import { helpText, parse } from '../../../src/cli/arguments/parse.js';
 import { createProgram } from '../../../src/cli/arguments/program.js';
 import {
   demoExitCodeMeanings,
+  doctorExitCodeMeanings,
   exitCodeMeanings,
   recordExitCodeMeanings,
   replayExitCodeMeanings,
@@ -45,6 +46,7 @@ describe('helpText', () => {
       record: recordExitCodeMeanings,
       replay: replayExitCodeMeanings,
       serve: serveExitCodeMeanings,
+      doctor: doctorExitCodeMeanings,
     };
     for (const [name, codes] of Object.entries(meanings)) {
       const shown = [...helpText(name as keyof typeof meanings).matchAll(/^ {2}(\d+) +\S/gm)].map(([, code]) => code);
@@ -64,8 +66,9 @@ describe('helpText', () => {
   });
 
   it('names the environment variables of a command that connects', () => {
-    for (const name of ['demo', 'listen', 'record', undefined] as const)
-      expect(helpText(name)).toMatch(/^ {2}TRADE_FEED_API_KEY /m);
+    for (const name of ['demo', 'listen', 'record', 'doctor', undefined] as const)
+      for (const variable of ['TRADE_FEED_API_KEY', 'HTTPS_PROXY', 'NO_PROXY', 'NODE_USE_ENV_PROXY'])
+        expect(helpText(name)).toMatch(new RegExp(`^ {2}${variable} `, 'm'));
     expect(helpText('replay')).not.toContain('TRADE_FEED_API_KEY');
   });
 

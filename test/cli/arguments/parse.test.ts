@@ -71,6 +71,15 @@ describe('parse', () => {
     ['serve --replay f --speed 10', { command: 'serve', options: { replay: 'f', speed: 10 } }],
     ['serve', { command: 'serve', options: {} }],
     ['serve --source -', { command: 'serve', options: { source: '-' } }],
+    ['doctor', { command: 'doctor', feed: 'market', options: {} }],
+    [
+      'doctor raw --connect --frame-within 1m --json --base-url u --key-file k --ca c',
+      {
+        command: 'doctor',
+        feed: 'raw',
+        options: { connect: true, frameWithin: 60_000, json: true, baseUrl: 'u', keyFile: 'k', ca: 'c' },
+      },
+    ],
     ['serve --source=-odd-name', { command: 'serve', options: { source: '-odd-name' } }],
     [
       'serve --plan developer --port 0 --rate 100000 --seed 7 --feed raw --tls --cert c --key k',
@@ -94,7 +103,7 @@ describe('parse', () => {
   });
 
   const bad: readonly (readonly [line: string, says: RegExp])[] = [
-    ['', /^A command is missing\. The commands are demo, listen, record, replay, serve\.$/],
+    ['', /^A command is missing\. The commands are demo, listen, record, replay, serve, doctor\.$/],
     ['lisen', /^There is no command lisen\. Did you mean listen\?$/],
     ['lsiten', / Did you mean listen\?$/],
     ['listn --help', / Did you mean listen\?$/],
@@ -103,7 +112,7 @@ describe('parse', () => {
     ['dmo', / Did you mean demo\?$/],
     ['publish', /^There is no command publish\. The commands are /],
     ['help sevre', /Did you mean serve\?/],
-    ['frobnicate', /^There is no command frobnicate\. The commands are demo, listen, record, replay, serve\.$/],
+    ['frobnicate', /^There is no command frobnicate\. The commands are demo, listen, record, replay, serve, doctor\.$/],
     ['listen rwa', /^There is no feed rwa\. The feeds are market and raw\.$/],
     ['listen market raw', /^There are too many arguments\. Usage: rx-trade-feed listen \[options\] \[feed\]$/],
     ['serve market', /^There are too many arguments\. Usage: rx-trade-feed serve \[options\]$/],
@@ -142,6 +151,7 @@ describe('parse', () => {
     ['listen --duration 25h.', /^--duration must be/],
     ['listen --duration 999h', /^--duration must be/],
     ['listen --key-file=', /^--key-file must be followed by a value\.$/],
+    ['doctor --retries 3', /^There is no option --retries\.$/],
     ['serve --port 65536', /^--port must be a whole number from 0 to 65535\.$/],
     ['serve --plan gold', /^--plan must be free or developer\.$/],
     ['serve --rate 0', /^--rate must be a number above 0, up to 100000\.$/],
