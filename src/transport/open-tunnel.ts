@@ -1,4 +1,4 @@
-import { request as requestHttp } from 'node:http';
+import { type ClientRequest, request as requestHttp, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { hostOf, portOf } from './connect-socket.js';
@@ -18,7 +18,8 @@ export const openTunnel = (proxy: URL, url: URL, onConnected: OnConnected): void
   const authority = `${url.hostname}:${portOf(url)}`;
   const fail = (what: string, cause?: Error): void =>
     onConnected(new Error(`the proxy ${hostOf(proxy)}:${portOf(proxy)} ${what}`, { cause }), null);
-  const asked = (proxy.protocol === 'https:' ? requestHttps : requestHttp)({
+  const request: (options: RequestOptions) => ClientRequest = proxy.protocol === 'https:' ? requestHttps : requestHttp;
+  const asked = request({
     host: hostOf(proxy),
     port: portOf(proxy),
     method: 'CONNECT',

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -40,7 +40,7 @@ export const startConnectProxy = async ({
     sockets.add(socket);
     return socket.on('error', () => socket.destroy()).once('close', () => sockets.delete(socket));
   };
-  const server = tls ? createSecureServer(tls) : createServer();
+  const server: Server = tls ? createSecureServer(tls) : createServer();
   server
     .on('connection', hold)
     .on('tlsClientError', () => undefined)
