@@ -39,7 +39,10 @@ const valueOf = (env: Environment, name: string): string => (env[name.toLowerCas
 // `example.com` and `.example.com` are the host and all hosts below it, as in curl and undici.
 const isExcepted = (url: URL, env: Environment): boolean => {
   const host = url.hostname.toLowerCase();
-  const entries = valueOf(env, 'NO_PROXY').toLowerCase().split(/[\s,]+/).filter(Boolean);
+  const entries = valueOf(env, 'NO_PROXY')
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter(Boolean);
   return entries.some((entry) => {
     const [, name = '', port] = /^(.*?)(?::(\d+))?$/.exec(entry.replace(/^(\*?\.)/, '')) ?? [];
     // An IPv6 address may be without its brackets. Then its last part looks like a port.

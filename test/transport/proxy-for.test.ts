@@ -46,14 +46,23 @@ describe('proxyFor', () => {
   });
 
   it('is a direct connection to this machine, with and without TLS', () => {
-    for (const url of ['https://localhost', 'wss://127.0.0.1:8443/ws', 'https://[::1]', 'http://127.0.0.1', 'ws://[::1]'])
+    for (const url of [
+      'https://localhost',
+      'wss://127.0.0.1:8443/ws',
+      'https://[::1]',
+      'http://127.0.0.1',
+      'ws://[::1]',
+    ])
       expect([url, proxyFor(new URL(url), { HTTPS_PROXY })]).toEqual([url, undefined]);
   });
 
-  it.each(['2001:db8::1', '[2001:db8::1]', '[2001:db8::1]:443'])('knows the IPv6 address %s in NO_PROXY', (NO_PROXY) => {
-    expect(proxyFor(new URL('https://[2001:db8::1]'), { HTTPS_PROXY, NO_PROXY })).toBeUndefined();
-    expect(proxyFor(new URL('https://[2001:db8::2]'), { HTTPS_PROXY, NO_PROXY })).toBeDefined();
-  });
+  it.each(['2001:db8::1', '[2001:db8::1]', '[2001:db8::1]:443'])(
+    'knows the IPv6 address %s in NO_PROXY',
+    (NO_PROXY) => {
+      expect(proxyFor(new URL('https://[2001:db8::1]'), { HTTPS_PROXY, NO_PROXY })).toBeUndefined();
+      expect(proxyFor(new URL('https://[2001:db8::2]'), { HTTPS_PROXY, NO_PROXY })).toBeDefined();
+    },
+  );
 });
 
 describe('proxyOf', () => {

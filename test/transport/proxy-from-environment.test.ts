@@ -94,7 +94,10 @@ describe('proxyFromEnvironment', () => {
   it('checks the certificate of the service behind the proxy', async () => {
     await using proxy = await startProxy();
     const options = await optionsThrough(proxy.url);
-    const { failure } = await outcomeOf({ ...options, ...(await proxyFromEnvironment({ env: { HTTPS_PROXY: proxy.url } })) });
+    const { failure } = await outcomeOf({
+      ...options,
+      ...(await proxyFromEnvironment({ env: { HTTPS_PROXY: proxy.url } })),
+    });
     expect(failure).toMatchObject({ code: 'untrusted-certificate', verdict: 'stop' });
     await using other = await startConnectProxy({ targets: { 'other.example:443': portOf(service.baseUrl) } });
     const wrongName = { ...(await optionsThrough(other.url)), baseUrl: 'https://other.example' };

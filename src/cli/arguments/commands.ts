@@ -185,7 +185,7 @@ export const commands = {
     examples: [
       ['rx-trade-feed doctor', 'check everything up to the ticket'],
       ['rx-trade-feed doctor raw --connect --frame-within 30', 'also the connection, and the first frame of raw'],
-      ["rx-trade-feed doctor --json | jq '.checks[] | select(.status == \"failed\")'", 'only the check that failed'],
+      ['rx-trade-feed doctor --json | jq \'.checks[] | select(.status == "failed")\'', 'only the check that failed'],
     ],
     exitCodes: doctorExitCodeMeanings,
   },

@@ -84,9 +84,7 @@ export const tcpFinding = (port: number, attempts: readonly Attempt[], proxy?: U
   if (errors.length === 0) return ok(text);
   if (errors.length < attempts.length)
     return warning(text, 'One address family does not work here. Repair its route, or remove its record from DNS.');
-  const cause = errors.includes('ECONNREFUSED')
-    ? 'No program listens there.'
-    : 'A firewall may block the connection.';
+  const cause = errors.includes('ECONNREFUSED') ? 'No program listens there.' : 'A firewall may block the connection.';
   return failed(ExitCode.unavailable, text, `${cause} ${placeToCheck('host and the port', proxy)}`);
 };
 
@@ -94,8 +92,4 @@ const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
 const portOf = ({ port, protocol }: URL): number => Number(port || (protocol === 'https:' ? 443 : 80));
 
 /** The checks of the network: they send neither the key nor a ticket. */
-export const networkChecks: readonly Check[] = [
-  { name: 'dns', run: dns },
-  { name: 'tcp', run: tcp },
-  tlsCheck,
-];
+export const networkChecks: readonly Check[] = [{ name: 'dns', run: dns }, { name: 'tcp', run: tcp }, tlsCheck];

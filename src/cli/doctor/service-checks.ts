@@ -55,7 +55,8 @@ const handshake = ({ command, ticket, options }: Facts): Promise<Checked> | Chec
 };
 
 const withStream = (run: (stream: StreamProbe, facts: Facts) => Promise<Checked>): Check['run'] => {
-  return (facts) => (facts.stream ? orFailure(() => run(facts.stream as StreamProbe, facts)) : skipped('no connection'));
+  return (facts) =>
+    facts.stream ? orFailure(() => run(facts.stream as StreamProbe, facts)) : skipped('no connection');
 };
 
 const otherClient = withStream(async ({ firstFrame$ }) => {

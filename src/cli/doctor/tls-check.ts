@@ -49,7 +49,8 @@ const connected = async ({ url, options, context }: Facts): Promise<TLSSocket> =
   const { agent } = await proxyFromEnvironment({ env: context.env, tls });
   return new Promise((resolve, reject) => {
     if (agent) {
-      const done = (error: Error | null, socket: Duplex): void => (error ? reject(error) : resolve(socket as TLSSocket));
+      const done = (error: Error | null, socket: Duplex): void =>
+        error ? reject(error) : resolve(socket as TLSSocket);
       agent.createConnection({ host, port, defaultPort: 443 }, done);
       return;
     }
@@ -89,10 +90,7 @@ const chainOf = (certificate: DetailedPeerCertificate): readonly string[] => {
 const nameOf = ({ CN, O }: Partial<DetailedPeerCertificate['subject']> = {}): string => CN ?? O ?? 'without a name';
 
 /** Reports the certificate. */
-export const tlsFinding = (
-  { protocol, problem, chain, names, expiresAt }: TlsFacts,
-  now: number,
-): Checked => {
+export const tlsFinding = ({ protocol, problem, chain, names, expiresAt }: TlsFacts, now: number): Checked => {
   const date = new Date(expiresAt).toISOString().slice(0, 10);
   const days = Math.floor((expiresAt - now) / dayMs);
   if (problem === 'CERT_HAS_EXPIRED')

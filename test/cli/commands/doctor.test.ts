@@ -111,7 +111,9 @@ describe('doctor', () => {
     await context.stdout.until(/ok +other client/);
     jest.advanceTimersByTime(20_000);
     expect(await exit).toBe(124);
-    expect(context.stdout.text).toMatch(/failed +first frame +No frame of raw arrived within 30 s\.\n +-> .*--frame-within/);
+    expect(context.stdout.text).toMatch(
+      /failed +first frame +No frame of raw arrived within 30 s\.\n +-> .*--frame-within/,
+    );
     expect(context.stdout.text).toMatch(/\nThe feed cannot work\. The later checks were skipped\.\n$/);
   });
 
@@ -227,7 +229,9 @@ describe('doctor', () => {
   it('uses the proxy of the environment for every check', async () => {
     const named = await certificateFor('feed.example');
     await using service = await startTradeFeedService({ tls: named, publicUrl: 'https://feed.example' });
-    await using proxy = await startConnectProxy({ targets: { 'feed.example:443': Number(new URL(service.baseUrl).port) } });
+    await using proxy = await startConnectProxy({
+      targets: { 'feed.example:443': Number(new URL(service.baseUrl).port) },
+    });
     const env = { ...envOf(service), TRADE_FEED_BASE_URL: 'https://feed.example', HTTPS_PROXY: proxy.url };
     const ca = await folder.file('named-ca.pem', named.cert);
     expect(await findingsOf(`--ca ${ca}`, env)).toMatchObject({

@@ -176,7 +176,9 @@ describe('listen', () => {
       publicUrl: 'https://feed.example',
       sources: { market: source },
     });
-    await using proxy = await startConnectProxy({ targets: { 'feed.example:443': Number(new URL(behind.baseUrl).port) } });
+    await using proxy = await startConnectProxy({
+      targets: { 'feed.example:443': Number(new URL(behind.baseUrl).port) },
+    });
     const env = {
       TRADE_FEED_BASE_URL: 'https://feed.example',
       TRADE_FEED_API_KEY: behind.createAccount({ plan: 'developer' }).createApiKey(),

@@ -1,10 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { nodeFinding, proxyFinding } from '../../../src/cli/doctor/local-checks.js';
-import {
-  addressesFinding,
-  tcpFinding,
-  unknownHostFinding,
-} from '../../../src/cli/doctor/network-checks.js';
+import { addressesFinding, tcpFinding, unknownHostFinding } from '../../../src/cli/doctor/network-checks.js';
 import { clockFinding } from '../../../src/cli/doctor/service-checks.js';
 import { noTlsFinding, type TlsFacts, tlsFinding } from '../../../src/cli/doctor/tls-check.js';
 import { conclusion } from '../../../src/cli/doctor/report.js';
@@ -96,7 +92,10 @@ describe('tlsFinding', () => {
   };
 
   it('names the chain and the days until the certificate expires, and warns if they are few', () => {
-    expect(tlsFinding(facts, now)).toMatchObject({ status: 'ok', text: 'TLSv1.3; feed.example < R1 < Root; 60 days left' });
+    expect(tlsFinding(facts, now)).toMatchObject({
+      status: 'ok',
+      text: 'TLSv1.3; feed.example < R1 < Root; 60 days left',
+    });
     expect(tlsFinding({ ...facts, expiresAt: now + 14 * dayMs }, now).status).toBe('ok');
     expect(tlsFinding({ ...facts, expiresAt: now + 14 * dayMs - 1 }, now)).toMatchObject({
       status: 'warning',
@@ -127,6 +126,8 @@ describe('conclusion', () => {
   it('counts the warnings', () => {
     const warned = { status: 'warning', text: '' } as const;
     expect(conclusion([warned, { status: 'ok', text: '' }])).toBe('The feed works, with 1 warning.');
-    expect(conclusion([warned, { status: 'failed', text: '' }])).toBe('The feed cannot work. The later checks were skipped.');
+    expect(conclusion([warned, { status: 'failed', text: '' }])).toBe(
+      'The feed cannot work. The later checks were skipped.',
+    );
   });
 });
