@@ -46,13 +46,13 @@ const isNeedle = (needle: unknown): boolean =>
 
 const contains =
   (needle: Buffer) =>
-  ({ data }: Frame): boolean =>
-    asBuffer(data).includes(needle);
+  ({ view }: Frame): boolean =>
+    asBuffer(view).includes(needle);
 
 const containsAny =
   (needles: readonly Buffer[]) =>
-  ({ data }: Frame): boolean => {
-    const bytes = asBuffer(data);
+  ({ view }: Frame): boolean => {
+    const bytes = asBuffer(view);
     return needles.some((needle) => bytes.includes(needle));
   };
 

@@ -3,9 +3,9 @@ import type { Feed } from './feed.js';
 /**
  * One frame of the feed, exactly as the service pushed it (contract, section 6).
  *
- * The payload is opaque: nothing is parsed before `text()` or `json()` is called, and their results are not cached.
- * `data` is a view of the read buffer: copy it (`Buffer.from(frame.data)`) before you store frames. An operator that queues a
- * frame beyond its event-loop turn replaces `data` with a copy, unless the frame uses at least 3/4 of its read buffer.
+ * The payload is opaque: nothing is parsed before `text()` or `json()` is called. While `next` runs, a received frame reads its payload
+ * from the read buffer of the connection. `text()` decodes it there, and the frame keeps the text. `data` copies it, and is
+ * created at the first access. A frame that was not read in `next` keeps its payload. So you can store frames and read them at any time.
  *
  * @example
  * ```ts
@@ -32,10 +32,34 @@ export class Frame<Data extends Uint8Array = Buffer> {
   constructor(feed: Feed, data: Data, isBinary: boolean, receivedAt: number, connection: number, isAscii?: boolean) {
     this.#isAscii = isAscii;
     this.feed = feed;
-    this.data = data;
+    // A received frame creates its `data` when it is read.
+    if ((data as Data | undefined) !== undefined) this.data = data;
     this.isBinary = isBinary;
     this.receivedAt = receivedAt;
     this.connection = connection;
+  }
+
+  /** The size of the payload in bytes. It needs no copy of the payload. */
+  get byteLength(): number {
+    return this.data.byteLength;
+  }
+
+  /**
+   * The payload without a copy. Do not store it: a received frame may change its bytes after `next`.
+   *
+   * @internal
+   */
+  get view(): Data {
+    return this.data;
+  }
+
+  /**
+   * The payload as bytes that the frame stores; `undefined` if it stores none.
+   *
+   * @internal
+   */
+  get stored(): Data | undefined {
+    return this.data;
   }
 
   /** Decodes the payload as UTF-8. */

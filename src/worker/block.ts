@@ -1,11 +1,12 @@
 import type { Subscriber } from 'rxjs';
 import type { Feed } from '../protocol/feed.js';
-import { Frame } from '../protocol/frame.js';
-import { BufferView, markUntransferable } from '../transport/frame-memory.js';
+import type { Frame } from '../protocol/frame.js';
+import { createLease } from '../transport/lease.js';
+import { ReceivedFrame } from '../transport/received-frame.js';
 
 /**
  * Frames of one connection in one buffer, which is transferred to another thread without a copy. It contains a row for each frame, then
- * the payloads. The heads of frames may be between the payloads.
+ * the payloads.
  *
  * A row has 16 bytes: the offset of the payload from the first payload (Uint32), twice its length, plus 1 if it is binary (Uint32), and
  * when its bytes were read, in epoch ms (Float64).
@@ -37,17 +38,22 @@ export const rowsOf = (bytes: ArrayBuffer, count: number): Rows => ({
 });
 
 /**
- * Emits the frames of a block, in order, until the subscription ends. Their payloads are views of the block, so the block is marked as
- * untransferable.
+ * Emits the frames of a block, in order, until the subscription ends. They read their payloads from the block while `next` runs, and do not
+ * keep the block alive.
  */
 export const emitFrames = (block: Block, connection: number, subscriber: Subscriber<Frame>): void => {
   const { feed, count, bytes } = block;
   const { words, times } = rowsOf(bytes, count);
   const first = count * rowBytes;
-  markUntransferable(bytes);
+  const memory = Buffer.from(bytes, first);
+  const lease = createLease((frame) => subscriber.next(frame));
   for (let n = 0; n < count && !subscriber.closed; n += 1) {
     const word = words[n * 4 + 1] as number;
-    const data = new BufferView(bytes, first + (words[n * 4] as number), word >>> 1);
-    subscriber.next(new Frame(feed, data, (word & 1) === 1, times[n * 2 + 1] as number, connection));
+    const start = words[n * 4] as number;
+    const end = start + (word >>> 1);
+    lease.emit(
+      new ReceivedFrame(feed, memory, start, end, (word & 1) === 1, false, times[n * 2 + 1] as number, connection),
+    );
   }
+  lease.end();
 };

@@ -1,8 +1,8 @@
 import { frameOf } from '../items/item.js';
 
-/** Returns the buffer view of a value: the data of its frame, or the byte array itself. */
+/** Returns the buffer view of a value: the data that its frame stores, or the byte array itself. A received frame may store a string instead. */
 export const viewOf = (value: unknown): Uint8Array | undefined =>
-  frameOf(value)?.data ?? (value instanceof Uint8Array ? value : undefined);
+  frameOf(value)?.stored ?? (value instanceof Uint8Array ? value : undefined);
 
 /** Returns whether a view uses less than 3/4 of its buffer. Such a view keeps more than 4/3 of its bytes alive. */
 export const isSparse = ({ byteLength, buffer }: Uint8Array): boolean => byteLength * 4 < buffer.byteLength * 3;
