@@ -4,6 +4,7 @@ export default {
   roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/reliability/test'],
   testMatch: ['<rootDir>/{test,reliability/test}/**/*.test.ts'],
   testEnvironment: '<rootDir>/test/support/leak-gate.ts',
+  runtime: '<rootDir>/test/support/jest-runtime.cjs',
   waitForUnhandledRejections: true,
   workerIdleMemoryLimit: '1GB',
   // One worker for each core: most tests wait for sockets and timers, and the main process of jest does little.

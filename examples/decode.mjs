@@ -4,7 +4,7 @@
 //
 //   node examples/decode.mjs
 import * as t from 'io-ts';
-import { filter, interval, lastValueFrom, map, merge, take, tap } from 'rxjs';
+import { filter, lastValueFrom, map, take, tap } from 'rxjs';
 import { decodeWith, frames, tradeFeedEvents$, whereBytes } from 'rx-trade-feed';
 import { pendingTransactions$ } from 'rx-trade-feed/testing';
 import { withService } from './support/with-service.mjs';
@@ -13,8 +13,9 @@ const Transaction = t.type({ hash: t.string, from: t.string, to: t.string, value
 // The selector of `transfer(address,uint256)`, in this example: calls of one kind.
 const needle = '"input":"0xa9059cbb';
 
-// Every 40 ms a transaction that the codec refuses.
-const odd$ = interval(40).pipe(map(() => `{"hash":"0x00","from":"0x01","to":null,"value":"0x0",${needle}"}`));
+// Every eighth transaction of the local service is one that the codec refuses.
+const odd = `{"hash":"0x00","from":"0x01","to":null,"value":"0x0",${needle}"}`;
+const transactions$ = pendingTransactions$({ rate: 200 }).pipe(map((text, n) => (n % 8 === 0 ? odd : text)));
 
 await withService(
   async (options) => {
@@ -35,5 +36,5 @@ await withService(
     await lastValueFrom(transfers$);
     console.log(`5 of ${all} frames`);
   },
-  { raw: merge(pendingTransactions$({ rate: 200 }), odd$) },
+  { raw: transactions$ },
 );

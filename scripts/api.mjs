@@ -3,7 +3,7 @@
 //
 //   npm run api
 //   npm run api -- --update
-import { Extractor, ExtractorConfig } from '@microsoft/api-extractor';
+import { CompilerState, Extractor, ExtractorConfig } from '@microsoft/api-extractor';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -33,9 +33,9 @@ const checkNames = async () => {
   return false;
 };
 
-const checkDeclarations = ([entry, { types }]) => {
+const configOf = ([entry, { types }]) => {
   const quiet = { logLevel: 'none' };
-  const config = ExtractorConfig.prepare({
+  return ExtractorConfig.prepare({
     configObjectFullPath: resolve('package.json'),
     packageJsonFullPath: resolve('package.json'),
     configObject: {
@@ -61,7 +61,11 @@ const checkDeclarations = ([entry, { types }]) => {
       },
     },
   });
+};
+
+const checkDeclarations = ([entry, config], compilerState) => {
   const { succeeded, apiReportChanged } = Extractor.invoke(config, {
+    compilerState,
     localBuild: update,
     // Without this api-extractor prints the version of TypeScript that it uses.
     messageCallback: (message) => {
@@ -75,5 +79,10 @@ const checkDeclarations = ([entry, { types }]) => {
 };
 
 mkdirSync('etc', { recursive: true });
-const results = [await checkNames(), ...entries.map(checkDeclarations)];
+const configs = entries.map((entry) => [entry[0], configOf(entry)]);
+// One program for all entry points: they share most files.
+const compilerState = CompilerState.create(configs[0][1], {
+  additionalEntryPoints: configs.map(([, config]) => config.mainEntryPointFilePath),
+});
+const results = [await checkNames(), ...configs.map((each) => checkDeclarations(each, compilerState))];
 process.exitCode = results.every(Boolean) ? 0 : 1;

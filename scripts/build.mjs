@@ -1,9 +1,10 @@
-// Builds dist with tsc, then removes the files of deleted or renamed sources. Other programs may be reading dist, so the folder stays.
+// Builds dist with TypeScript 7, then removes the files of deleted or renamed sources. Other programs may be reading dist, so the folder
+// stays.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'];
+const tsc = ['node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.build.json', '--singleThreaded'];
 const { status } = spawnSync(process.execPath, tsc, { stdio: 'inherit' });
 
 const entries = existsSync('dist') ? readdirSync('dist', { recursive: true, withFileTypes: true }) : [];

@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { delimiter, resolve } from 'node:path';
 
-const LIMIT_MINUTES = 12;
+// Ends a command that hangs. In CI a command can be slow, because others run beside it.
+const LIMIT_MINUTES = 20;
 const running = new Set();
 
 const kill = (child) => {

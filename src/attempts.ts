@@ -1,4 +1,4 @@
-import { defer, finalize, noop, type Observable, of, retryWhen, tap } from 'rxjs';
+import { defer, finalize, merge, noop, type Observable, of, retryWhen, tap } from 'rxjs';
 import type { TicketSettings } from './options.js';
 import type { Feed } from './protocol/feed.js';
 import type { Frame } from './protocol/frame.js';
@@ -26,7 +26,7 @@ export const attempts$ = (
   defer(() => {
     const sockets = reusableSockets(settings);
     const on = lifecycle(emit, sockets);
-    return of(feed).pipe(
+    return merge(sockets.errors$, of(feed)).pipe(
       tap(on.ticketRequested),
       requestTicketOver(sockets, settings), //                        Feed    -> Ticket   POST /v1/wss/tickets
       tap(on.ticketIssued),

@@ -25,9 +25,9 @@ export const report = async (note) => {
   const total = sum(Object.values(figures));
   const survivors = reports.flatMap(([, found]) => survivorsOf(found));
   const { explained, idle } = withReasons(survivors, reasons);
-  const isWhole = reports.length === folders.length;
-  if (isWhole) await write(page, survivorsPage(figures, total, explained, note));
-  for (const reason of isWhole ? idle : []) console.log(`A reason without a survivor: ${JSON.stringify(reason)}`);
+  const isComplete = reports.length === folders.length;
+  if (isComplete) await write(page, survivorsPage(figures, total, explained, note));
+  for (const reason of isComplete ? idle : []) console.log(`A reason without a survivor: ${JSON.stringify(reason)}`);
   await writeReport({
     name: 'mutation',
     command: 'npm run reliability -- mutation',
@@ -48,7 +48,7 @@ export const report = async (note) => {
       'without a reason': explained.filter(({ why }) => why === undefined).length,
       ...(note && { note }),
     },
-    keep: isWhole,
+    keep: isComplete,
   });
 };
 

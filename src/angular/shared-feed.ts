@@ -8,9 +8,10 @@ import type { FeedStats } from '../operators/items/feed-tally.js';
 import { tumblingWindow } from '../operators/tumbling-window.js';
 import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';
-import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { failureOf } from '../protocol/failures/failure-of.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { AnyFrame } from '../protocol/frame.js';
-import { sourceCompleted, sourceFailed } from '../protocol/failures/client-meanings.js';
+import { sourceCompleted } from '../protocol/failures/client-meanings.js';
 import { createFailure } from '../protocol/failures/meaning.js';
 import { isRelayedValue } from '../protocol/relayed-value.js';
 import type { FeedSignalSettings } from './signal-options.js';
@@ -66,7 +67,7 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
               connectionStatus(),
               tap((now) => status.set(now)),
               ignoreElements(),
-              orNothing,
+              ignoreErrors,
             ),
             run$,
           ),
@@ -80,7 +81,7 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
         }),
         catchError((error: unknown) => {
           if (last === 'stopped') return EMPTY;
-          const stop = stopBy(error);
+          const stop = failureOf(error);
           failure.set(stop);
           status.set({ state: 'stopped', since: stop.endedAt, failure: stop });
           // Windows and figures must treat the time until a restart as an outage, not as a time without frames.
@@ -136,12 +137,7 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
 const connectingSince = (since: number): ConnectionStatus => ({ state: 'connecting', since });
 
 // The other branch handles the same error.
-const orNothing = <T>(source: Observable<T>): Observable<T> => source.pipe(catchError(() => EMPTY));
-
-const stopBy = (error: unknown): TradeFeedError => {
-  if (error instanceof TradeFeedError) return error;
-  return createFailure(sourceFailed, { stage: 'stream', cause: error });
-};
+const ignoreErrors = <T>(source: Observable<T>): Observable<T> => source.pipe(catchError(() => EMPTY));
 
 // A feed should never complete. Without this error, the status would stay `live` after the last event.
 const isOver = (): TradeFeedError => createFailure(sourceCompleted, { stage: 'stream' });

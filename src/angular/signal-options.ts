@@ -1,4 +1,9 @@
-import { type FramesOptions, timeRules, type TimeWindowOptions, wholeMs } from '../operators/window/window-options.js';
+import {
+  type FramesOptions,
+  timeRules,
+  type TimeWindowOptions,
+  integerMs,
+} from '../operators/window/window-options.js';
 import { anObject, durationMs, positiveMs, validated } from '../protocol/rules.js';
 
 /** The options of the signal `window`. */
@@ -44,7 +49,7 @@ export const resolveFeedSignals = (options: FeedSignalOptions): FeedSignalSettin
   const { stats = {}, window = {}, lingerMs = defaults.lingerMs } = validated(options, feedSignalRules);
   return {
     stats: { everyMs, ...validated(stats, { everyMs: positiveMs }, 'stats.') },
-    window: { lengthMs, maxFrames, ...validated(window, { lengthMs: wholeMs, ...timeRules }, 'window.') },
+    window: { lengthMs, maxFrames, ...validated(window, { lengthMs: integerMs, ...timeRules }, 'window.') },
     lingerMs,
   };
 };

@@ -49,18 +49,18 @@ export const relayFeed$ = <T = never>(
 ): Observable<RelayedEvent | ([T] extends [never] ? never : RelayedValue<T>)> => {
   type Value = [T] extends [never] ? never : RelayedValue<T>;
   const settings = resolveRelayFeed(url, options);
-  const own$ = ownFeed$.bind(undefined, settings);
+  const page$ = pageFeed$.bind(undefined, settings);
   // If the module cannot be loaded, this page has a separate stream.
   const shared = () =>
     import('./tabs/shared-feed.js').then(
-      ({ sharedFeed$ }) => sharedFeed$(settings, own$),
-      () => own$(),
+      ({ sharedFeed$ }) => sharedFeed$(settings, page$),
+      () => page$(),
     );
-  return (settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : own$()) as Observable<RelayedEvent | Value>;
+  return (settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : page$()) as Observable<RelayedEvent | Value>;
 };
 
 /** Receives over a separate stream. Resumes at `point`; the default is the point that `settings.resumeIn` stores. */
-const ownFeed$ = (settings: RelayFeedSettings, point?: ResumePoint): Observable<Received> =>
+const pageFeed$ = (settings: RelayFeedSettings, point?: ResumePoint): Observable<Received> =>
   withLifecycle<Received>((emit) =>
     relayConnection$(settings, point ?? resumePoint(settings)).pipe(
       retryWhen((ends: Observable<ConnectionEnd>) =>

@@ -66,7 +66,7 @@ const sameName = (one: FeedPlace, other: FeedPlace) =>
     'name',
     `different for each feed of an application, but ${one.where} and ${other.where} both ${
       one.name === undefined ? 'have none' : `have '${one.name}'`
-    }. Give each additional feed a name. For one feed, define the module once, and import the result in each place`,
+    }. Set a \`name\` for each additional feed. For one feed, define the module once, and import the result in each place`,
   );
 
 const createdPerRequest = ({ where }: FeedPlace) =>

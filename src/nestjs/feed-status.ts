@@ -1,6 +1,5 @@
 import type { ConnectionStatus, StoppedStatus } from '../operators/connection-status.js';
-import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { createFailure } from '../protocol/failures/meaning.js';
+import { failureOf } from '../protocol/failures/failure-of.js';
 
 /** The feed has no subscriber, so there is no connection. */
 export interface Idle {
@@ -15,20 +14,9 @@ export type FeedStatus = ConnectionStatus | Idle;
 /** Returns the status of a feed that loses its last subscriber now. */
 export const idleNow = (): Idle => ({ state: 'idle', since: Date.now() });
 
-/**
- * Returns the status of a feed that errors now.
- *
- * @param error - the error of the feed. An error that is not a `TradeFeedError` was thrown by a function in the options, and becomes the `cause`
- */
+/** Returns the status of a feed that errors now. */
 export const stoppedBy = (error: unknown): StoppedStatus => ({
   state: 'stopped',
   since: Date.now(),
-  failure: error instanceof TradeFeedError ? error : createFailure(applicationError, { stage: 'stream', cause: error }),
+  failure: failureOf(error),
 });
-
-const applicationError = {
-  code: 'relay-source-failed',
-  verdict: 'stop',
-  meaning: 'An error of the application stopped the feed.',
-  advice: 'See the log of the server.',
-} as const;

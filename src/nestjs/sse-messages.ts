@@ -4,9 +4,9 @@ import type { Writable } from 'node:stream';
 import { catchError, defer, finalize, type Observable, tap, throwError } from 'rxjs';
 import { type Relay, RelayFullError, type RelayReceiver } from '../relay/index.js';
 import { closeConnectionAfter, waitForClose } from '../relay/http-response.js';
-import { noRoom } from '../relay/relay-full-error.js';
+import { noRoom } from '../relay/refusal-texts.js';
 import { isClosing, isConnectAgain } from '../relay/relay-message.js';
-import { lateRetryAfterMs } from '../relay/relay-run.js';
+import { retryAfterOf } from '../relay/retry-after.js';
 import { SseResponse } from './sse-response.js';
 
 /**
@@ -27,7 +27,7 @@ export const sseMessages$ = (
       tap({
         next: (message) => {
           // Nest reads the status before it writes the first message.
-          if (response && isConnectAgain(message)) refuse(response, lateRetryAfterMs);
+          if (response && isConnectAgain(message)) refuse(response, retryAfterOf(message));
           target.handOver(message.data.length);
           if (response && isClosing(message)) closeConnectionAfter(response);
         },
@@ -40,11 +40,11 @@ export const sseMessages$ = (
 // Has no effect after the headers are sent.
 const refuse = (
   response: Writable & Partial<Pick<ServerResponse, 'headersSent' | 'statusCode' | 'setHeader'>>,
-  retryAfterMs: number,
+  retryAfter: string,
 ): void => {
   if (response.headersSent !== false) return;
   response.statusCode = 503;
-  response.setHeader?.('Retry-After', retryAfterMs / 1_000);
+  response.setHeader?.('Retry-After', retryAfter);
 };
 
 /** Returns the error for Nest: 503 with `Retry-After` when the relay refuses the client. The text of any other error is only in the log. */
@@ -52,7 +52,7 @@ const exceptionFor = (error: unknown, response: Writable | undefined): unknown =
   if (!(error instanceof RelayFullError)) return failedBy(error);
   const { headersSent, setHeader } = (response ?? {}) as Partial<ServerResponse>;
   // Nest sends the answer, with this header, later. This also works on Fastify, because the header is set on the response of Node.
-  if (headersSent === false) setHeader?.call(response, 'Retry-After', error.retryAfterMs / 1_000);
+  if (headersSent === false) setHeader?.call(response, 'Retry-After', retryAfterOf(error));
   if (response && error.reason === 'closed') closeConnectionAfter(response);
   return new ServiceUnavailableException(noRoom);
 };

@@ -2,6 +2,7 @@ import { BadRequestException, ForbiddenException } from '@nestjs/common';
 import { aFunction, checkRequired, oneOf, type Rule, validated } from '../protocol/rules.js';
 import { type AllowedOrigins, checkCors, originsRule } from '../relay/cors.js';
 import type { RelayTopic } from '../relay/index.js';
+import { connectionBusy, originRefused } from '../relay/refusal-texts.js';
 import { isPipelined, type SseRequest } from './sse-request.js';
 
 /** The options of `TradeFeed.sse`. */
@@ -39,19 +40,13 @@ export interface SseOptions {
  *
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  */
-export const admission = (request: SseRequest, options: SseOptions): (() => void) => {
+export const requestCheck = (request: SseRequest, options: SseOptions): (() => void) => {
   checkRequired(Object(options) as object, { authorize: rules.authorize });
   const { allowOrigins = [] } = validated(options, rules);
   return () => {
-    if (!checkCors(request, allowOrigins).isAllowed)
-      throw new ForbiddenException(
-        'This feed does not serve pages of this origin. To allow it, add it to `allowOrigins` of `sse()`.',
-      );
+    if (!checkCors(request, allowOrigins).isAllowed) throw new ForbiddenException(originRefused);
     // Otherwise one connection could use up `relay.maxClients`.
-    if (isPipelined(request))
-      throw new BadRequestException(
-        'This connection is still sending another response. Wait for its end, or open another connection.',
-      );
+    if (isPipelined(request)) throw new BadRequestException(connectionBusy);
   };
 };
 

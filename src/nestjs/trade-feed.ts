@@ -19,7 +19,7 @@ import { moduleSettings, type TradeFeedModuleOptions } from './module-options.js
 import { PendingWork } from './pending-work.js';
 import { lastEventIdOf, responseOf, type SseRequest } from './sse-request.js';
 import { sseMessages$ } from './sse-messages.js';
-import { admission, type SseOptions } from './sse-options.js';
+import { requestCheck, type SseOptions } from './sse-options.js';
 
 /**
  * The feed of a module: one connection for all code that injects it.
@@ -150,10 +150,10 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
    * ```
    */
   sse(request: SseRequest, options: SseOptions): Observable<MessageEvent> {
-    const admit = admission(request, options);
+    const check = requestCheck(request, options);
     const response = responseOf(request);
     return defer(() => {
-      admit();
+      check();
       if (response) this.#pending.addResponse(response);
       const { user, select } = options;
       return sseMessages$(this.relay, { lastEventId: lastEventIdOf(request), user, select }, response);

@@ -7,7 +7,7 @@ import {
   resolveWindow,
   timeRules,
   type TimeWindowOptions,
-  wholeMs,
+  integerMs,
 } from './window/window-options.js';
 import { windowsOf } from './window/windows-of.js';
 
@@ -55,7 +55,7 @@ export function slidingWindow<E>(
   options: SlidingWindowOptions & FramesOptions,
 ): OperatorFunction<WindowSource<E>, FeedWindow<ItemOf<NotInferred<E>>>>;
 export function slidingWindow(options: SlidingWindowOptions): OperatorFunction<unknown, unknown> {
-  const required = { lengthMs: wholeMs, everyMs: wholeMs };
+  const required = { lengthMs: integerMs, everyMs: integerMs };
   const { lengthMs, everyMs, align, allowedLatenessMs, scheduler, contents } = resolveWindow(
     options,
     required,

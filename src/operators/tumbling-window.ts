@@ -6,7 +6,7 @@ import {
   resolveWindow,
   timeRules,
   type TimeWindowOptions,
-  wholeMs,
+  integerMs,
 } from './window/window-options.js';
 import { windowsOf } from './window/windows-of.js';
 
@@ -60,7 +60,7 @@ export function tumblingWindow<E>(
 export function tumblingWindow(options: TumblingWindowOptions): OperatorFunction<unknown, unknown> {
   const { lengthMs, align, allowedLatenessMs, scheduler, contents } = resolveWindow(
     options,
-    { lengthMs: wholeMs },
+    { lengthMs: integerMs },
     timeRules,
   );
   return windowsOf({ lengthMs, everyMs: lengthMs, align, allowedLatenessMs }, contents, scheduler);

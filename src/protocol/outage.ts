@@ -44,12 +44,12 @@ export const noOutages: Outages = Object.freeze({
  * that the source emits after `opened`. If the source emits none, as in a new subscription (`retry`, `repeat`), the gap is created here.
  * No gap is created for an outage of only the relay connection: see {@link isOfRelay}.
  *
- * @param heardAt - the time of the newest frame or event before this one, in epoch ms: the start of an outage without any event
+ * @param newestAt - the time of the newest frame or event before this one, in epoch ms: the start of an outage without any event
  */
-export const afterEvent = (before: Outages, event: LifecycleEvent, heardAt: number | undefined): Outages => {
+export const afterEvent = (before: Outages, event: LifecycleEvent, newestAt: number | undefined): Outages => {
   // A watermark keeps `unconfirmed`: a relay may send one between an `opened` and its `gap`.
   if (event.type === 'watermark') return before.gaps.length === 0 ? before : { ...before, gaps: none };
-  const after = step(before, event, heardAt);
+  const after = step(before, event, newestAt);
   const { unconfirmed } = before;
   if (unconfirmed === undefined || event.type === 'gap') return after;
   return { ...after, gaps: [unconfirmed, ...after.gaps] };
@@ -80,7 +80,7 @@ export const stoppedAt = (from: number, failure: TradeFeedError): Outages => ({
 /** Creates the gap of an outage up to a time in epoch ms: the end of the outage, or the latest known time. */
 export const gapUntil = ({ from, failure }: Outage, to: number): Gap => createGap(from, to, failure);
 
-const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, heardAt: number | undefined): Outages => {
+const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, newestAt: number | undefined): Outages => {
   const { hasOpened, current } = before;
   const unchanged: Outages = { hasOpened, current, unconfirmed: undefined, gaps: none };
   switch (event.type) {
@@ -88,7 +88,7 @@ const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, heardA
     case 'reconnecting':
       return unchanged;
     case 'ticket-requested':
-      return { ...unchanged, current: current ?? subscribedAgainAfter(before, heardAt) };
+      return { ...unchanged, current: current ?? subscribedAgainAfter(before, newestAt) };
     case 'disconnected': {
       if (current !== undefined || event.failure.stage !== 'stream') return unchanged;
       return { ...unchanged, hasOpened: true, current: outageFrom(event.failure) };
@@ -100,15 +100,15 @@ const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, heardA
     }
     case 'opened': {
       const opened: Outages = { ...unchanged, hasOpened: true, current: undefined };
-      const outage = current ?? subscribedAgainAfter(before, heardAt);
+      const outage = current ?? subscribedAgainAfter(before, newestAt);
       return outage === undefined || isOfRelay(outage)
         ? opened
         : { ...opened, unconfirmed: gapUntil(outage, event.at) };
     }
     case 'gap': {
       // A gap that begins later does not cover the start of the outage, so the outage gets a gap, too.
-      const own = current !== undefined && current.from < event.from ? [gapUntil(current, event.to)] : none;
-      return { ...unchanged, hasOpened: true, current: undefined, gaps: [...own, event] };
+      const uncovered = current !== undefined && current.from < event.from ? [gapUntil(current, event.to)] : none;
+      return { ...unchanged, hasOpened: true, current: undefined, gaps: [...uncovered, event] };
     }
   }
 };
@@ -116,11 +116,11 @@ const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, heardA
 const outageFrom = (failure: TradeFeedError): Outage => ({ from: failure.endedAt, failure, hasStopped: false });
 
 /** The outage between two subscriptions, if the first one ended without an event: `repeat`, `concat`, `switchMap`. */
-const subscribedAgainAfter = ({ hasOpened }: Outages, heardAt: number | undefined): Outage | undefined => {
-  if (!hasOpened || heardAt === undefined) return undefined;
+const subscribedAgainAfter = ({ hasOpened }: Outages, newestAt: number | undefined): Outage | undefined => {
+  if (!hasOpened || newestAt === undefined) return undefined;
   return {
-    from: heardAt,
-    failure: createFailure(subscribedAgain, { stage: 'stream', endedAt: heardAt }),
+    from: newestAt,
+    failure: createFailure(subscribedAgain, { stage: 'stream', endedAt: newestAt }),
     hasStopped: true,
   };
 };

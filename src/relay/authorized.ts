@@ -36,7 +36,15 @@ export const authorized$ = (
 ): Observable<string | undefined> =>
   defer(async () => userIdIn(await authorize(request))).pipe(
     // The text of the app's error may be private, so it stays on the server.
-    catchError(() => throwError(() => new NotAuthorizedError(500, 'The authorization failed.'))),
+    catchError(() =>
+      throwError(
+        () =>
+          new NotAuthorizedError(
+            500,
+            'The authorization failed: the function `authorize` of the server threw an error.',
+          ),
+      ),
+    ),
     map((id) => {
       if (id === false) throw new NotAuthorizedError(403, 'This client is not authorized. Sign in again.');
       return id;
@@ -51,4 +59,5 @@ const userIdIn = (result: unknown): string | false | undefined => {
   return typeof id === 'string' && id !== '' && id;
 };
 
-const timeoutError = () => new RelayFullError('The authorization took too long. Come back later.', 'authorize-timeout');
+const timeoutError = () =>
+  new RelayFullError('The authorization took longer than `authorizeTimeoutMs`. Retry later.', 'authorize-timeout');

@@ -35,8 +35,8 @@ export const firstStep = (log: EventLog, { joined, position, missed, seenUntil }
   if (missed !== undefined) return withGap(progress, missed);
   const events =
     joined === 'new'
-      ? snapshotSince(position.present, log.joinedAt(now))
-      : snapshotNotBefore(position.present, Math.max(position.at, seenUntil ?? -Infinity));
+      ? snapshotSince(position.snapshot, log.joinedAt(now))
+      : snapshotNotBefore(position.snapshot, Math.max(position.at, seenUntil ?? -Infinity));
   return { progress, events };
 };
 
@@ -63,7 +63,7 @@ const skipToOldest = (progress: ClientProgress, log: EventLog): Step => {
   const missed = { from: position.at, to, frames: oldest.frames - position.frames };
   // The gap ends at `seenUntil` or later, so it also reports the events that `skipSeen` skips.
   const next = { ...progress, position: oldest, missed: progress.missed + missed.frames, isSkipReported: true };
-  return position.present === oldest.present ? { progress: next, events: [relayGap(missed)] } : withGap(next, missed);
+  return position.snapshot === oldest.snapshot ? { progress: next, events: [relayGap(missed)] } : withGap(next, missed);
 };
 
 // Needed if the source of this relay is later than the source of the previous relay, or has another clock.
@@ -75,18 +75,18 @@ const skipSeen = (progress: ClientProgress, seenUntil: number, log: EventLog, no
   if (end.seq <= position.seq) return { progress, events: [] };
   const next = { ...progress, position: end };
   if (missingSince !== undefined) return withGap(next, { from: missingSince, to: seenUntil, frames: undefined });
-  const state = end.present === position.present ? [] : snapshotNotBefore(end.present, seenUntil);
+  const state = end.snapshot === position.snapshot ? [] : snapshotNotBefore(end.snapshot, seenUntil);
   if (isSkipReported || end.frames === position.frames) return { progress: next, events: state };
   const missed = { from: log.earliestAfter(position.seq), to: seenUntil, frames: undefined };
-  const events = state.length === 0 ? [relayGap(missed)] : snapshotAfterGap(end.present, missed);
+  const events = state.length === 0 ? [relayGap(missed)] : snapshotAfterGap(end.snapshot, missed);
   return { progress: { ...next, isSkipReported: true }, events };
 };
 
 // The end of a gap is unknown until the feed has been open.
 const withGap = (progress: ClientProgress, missed: Missed): Step => {
-  const { present } = progress.position;
+  const { snapshot } = progress.position;
   const from = progress.missingSince ?? missed.from;
-  return hasBeenOpen(present)
-    ? { progress: { ...progress, missingSince: undefined }, events: snapshotAfterGap(present, { ...missed, from }) }
-    : { progress: { ...progress, missingSince: from }, events: present };
+  return hasBeenOpen(snapshot)
+    ? { progress: { ...progress, missingSince: undefined }, events: snapshotAfterGap(snapshot, { ...missed, from }) }
+    : { progress: { ...progress, missingSince: from }, events: snapshot };
 };

@@ -68,7 +68,7 @@ export class ClientSlots {
   take(): Slot {
     const { maxClients } = this.#bounds;
     if (this.#isClosed) throw closedError();
-    if (this.#taken.size >= maxClients) throw new RelayFullError(`There are ${maxClients} clients. Come back later.`);
+    if (this.#taken.size >= maxClients) throw new RelayFullError(`There are ${maxClients} clients. Retry later.`);
     const slot: TakenSlot = {
       admitted: undefined,
       client: undefined,
@@ -89,9 +89,9 @@ export class ClientSlots {
     const taken = slot as TakenSlot;
     const { maxClientsPerUser } = this.#bounds;
     if (user !== undefined && taken.disconnected.has(user))
-      throw new RelayFullError('The session of this user ended meanwhile. Come back later.', 'session-ended');
+      throw new RelayFullError('The session of this user ended meanwhile. Retry later.', 'session-ended');
     if (user !== undefined && this.#of(user).length >= maxClientsPerUser)
-      throw new RelayFullError(`This user has ${maxClientsPerUser} streams. Come back later.`, 'user');
+      throw new RelayFullError(`This user has ${maxClientsPerUser} streams. Retry later.`, 'user');
     taken.admitted = { user };
   }
 
@@ -127,4 +127,4 @@ export class ClientSlots {
 }
 
 /** Creates the error for a client of a closed relay. */
-export const closedError = (): RelayFullError => new RelayFullError('The relay is closed. Come back later.', 'closed');
+export const closedError = (): RelayFullError => new RelayFullError('The relay is closed. Retry later.', 'closed');

@@ -39,7 +39,7 @@ export class EventLog {
   constructor(bounds: LogBounds, clock: () => number) {
     this.#bounds = bounds;
     this.#time = new EventTime(clock);
-    this.#entries = new LogEntries(bounds, { seq: 0, frames: 0, at: clock(), present: [], watermark: -Infinity });
+    this.#entries = new LogEntries(bounds, { seq: 0, frames: 0, at: clock(), snapshot: [], watermark: -Infinity });
   }
 
   /** The position before the oldest stored event. */
@@ -75,12 +75,12 @@ export class EventLog {
     this.#time.receive(event, time);
     if (event.type === 'watermark') return;
     if (this.newest.seq === 0) this.#startBefore(time);
-    const { seq, frames, present, at } = this.newest;
+    const { seq, frames, snapshot, at } = this.newest;
     this.#entries.add(lineOf(event), {
       seq: seq + 1,
       frames: frames + (event.type === 'frame' || event.type === 'value' ? 1 : 0),
       at: Math.max(at, time),
-      present: nextSnapshot(present, event),
+      snapshot: nextSnapshot(snapshot, event),
       watermark: this.#time.known(),
     });
     this.#times.add(seq + 1, time);

@@ -11,7 +11,7 @@ export interface Position {
   /** The latest time of the events before it, in epoch ms. It never decreases. */
   readonly at: number;
   /** The state of the feed. */
-  readonly present: Snapshot;
+  readonly snapshot: Snapshot;
   /** No event after the position is older, in epoch ms. `-Infinity` before the first event. */
   readonly watermark: number;
 }
@@ -100,11 +100,11 @@ export class LogEntries {
   }
 
   #removeOldest(): void {
-    const { seq, frames, at, present, watermark, bytes, written } = this.#ring.shift() as Entry;
+    const { seq, frames, at, snapshot, watermark, bytes, written } = this.#ring.shift() as Entry;
     this.#bytes -= bytes;
     this.#removed = written;
     // A copy without the line, so that the garbage collector can free the line.
-    this.#oldest = { seq, frames, at, present, watermark };
+    this.#oldest = { seq, frames, at, snapshot, watermark };
   }
 }
 

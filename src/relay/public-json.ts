@@ -3,17 +3,15 @@ import { writeFrame } from '../operators/node/write-frame.js';
 import { Conflated } from '../operators/items/conflated.js';
 import { Decoded } from '../operators/items/decoded.js';
 import { isFrame } from '../operators/items/item.js';
+import { failureOf } from '../protocol/failures/failure-of.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { createFailure } from '../protocol/failures/meaning.js';
-import { relayReports } from '../protocol/failures/relay-meanings.js';
 
 /** Returns the event that clients receive: its failure has only the fixed texts of the library. */
 export const publicEvent = <E extends object>(event: E): E =>
   'failure' in event ? { ...event, failure: publicFailure(event.failure) } : event;
 
 /** Returns the failure that clients receive. The text of an error that is not a `TradeFeedError` may be private, so none of it is sent. */
-export const publicFailure = (error: unknown): TradeFeedError =>
-  error instanceof TradeFeedError ? error.toPublic() : createFailure(relayReports.sourceFailed, { stage: 'stream' });
+export const publicFailure = (error: unknown): TradeFeedError => failureOf(error).toPublic();
 
 /**
  * Writes a value as the JSON that clients receive.

@@ -4,7 +4,7 @@ import { writeEventLine } from '../protocol/event-line.js';
 import { createFailure } from '../protocol/failures/meaning.js';
 import { relayReports } from '../protocol/failures/relay-meanings.js';
 import { advance, type ClientProgress, firstStep, isBehind, skip } from './client-progress.js';
-import { formatEventId } from './event-id.js';
+import { formatEventId } from '../protocol/event-id.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayRun, withWatermark } from './relay-run.js';
 import { type JoinKind, startPosition } from './start-position.js';
@@ -135,7 +135,7 @@ export class RelayClient {
     const one = this.#run.log.readOne(position);
     if (one === undefined) return undefined;
     this.#progress = advance(this.#progress, one.end);
-    const opened = openedIn(one.end.present);
+    const opened = openedIn(one.end.snapshot);
     if (opened === undefined) return this.#message(one.lines);
     this.#progress = { ...this.#progress, missingSince: undefined };
     const gap = writeEventLine(relayGap({ from, to: opened.at, frames: undefined }));

@@ -1,5 +1,4 @@
-/** The text of a 503. It does not contain the number of clients, because anyone can read it. */
-export const noRoom = 'The relay has no room. Come back later.';
+import { minRetryMs } from './retry-after.js';
 
 /**
  * Why a relay refuses a client:
@@ -37,6 +36,6 @@ export class RelayFullError extends Error {
     super(message);
     this.reason = reason;
     // When a relay shuts down, another replica may accept the client at once.
-    this.retryAfterMs = reason === 'closed' ? 1_000 : 5_000;
+    this.retryAfterMs = reason === 'closed' ? 1_000 : minRetryMs;
   }
 }

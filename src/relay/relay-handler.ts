@@ -5,10 +5,11 @@ import { type Authorize, authorized$, NotAuthorizedError } from './authorized.js
 import { type AllowedOrigins, checkCors, type Cors, originsRule } from './cors.js';
 import { closeConnectionAfter, waitForClose, streamResponse } from './http-response.js';
 import type { Relay } from './relay.js';
-import { noRoom, RelayFullError } from './relay-full-error.js';
+import { connectionBusy, noRoom, originRefused } from './refusal-texts.js';
+import { RelayFullError } from './relay-full-error.js';
 import { isClosing, isConnectAgain, type RelayMessage, sseText } from './relay-message.js';
-import { admission, type PendingReceiver, selection } from './relay-receiver.js';
-import { lateRetryAfterMs } from './relay-run.js';
+import { authorization, type PendingReceiver, selection } from './relay-receiver.js';
+import { retryAfterOf } from './retry-after.js';
 import type { RelayTopic } from './topic.js';
 
 /** The options of a request listener. */
@@ -74,19 +75,24 @@ export const relayHandler = (
   relay: Relay,
   options: RelayHandlerOptions,
 ): ((request: IncomingMessage, response: ServerResponse) => void) => {
-  const { authorize, authorizeTimeoutMs = 10_000, allowOrigins = [], select = wholeFeed } = validated(options, rules);
+  const {
+    authorize,
+    authorizeTimeoutMs = 10_000,
+    allowOrigins = [],
+    select = completeFeed,
+  } = validated(options, rules);
   checkRequired(options, { authorize: rules.authorize });
   return (request, response) => {
     const cors = checkCors(request, allowOrigins);
     const refuse = refusal(response, cors);
-    if (!cors.isAllowed) refuse(403, 'This relay does not allow pages of this origin.');
+    if (!cors.isAllowed) refuse(403, originRefused);
     else if (request.method === 'OPTIONS') response.writeHead(204, cors.headers).end();
     else if (request.method !== 'GET') refuse(405, 'A relay accepts GET only.', { allow: 'GET, OPTIONS' });
     // Node assigns no socket to the response of a pipelined request until the previous one ends. One connection could take every slot.
-    else if (!response.socket) refuse(400, 'This connection is busy with another answer.', connectionClose(response));
+    else if (!response.socket) refuse(400, connectionBusy, connectionClose(response));
     else {
       const pending = {
-        [admission]: authorized$(authorize, request, authorizeTimeoutMs),
+        [authorization]: authorized$(authorize, request, authorizeTimeoutMs),
         [selection]: () => selectedTopic(select, request),
       };
       stream(relay, request, response, cors, pending);
@@ -103,7 +109,7 @@ const rules: Readonly<Record<keyof RelayHandlerOptions, Rule>> = {
 
 type Select = NonNullable<RelayHandlerOptions['select']>;
 
-const wholeFeed: Select = () => undefined;
+const completeFeed: Select = () => undefined;
 
 const selectedTopic = (select: Select, request: IncomingMessage): RelayTopic | undefined => {
   let topic: unknown;
@@ -117,7 +123,11 @@ const selectedTopic = (select: Select, request: IncomingMessage): RelayTopic | u
   throw selectionError();
 };
 
-const selectionError = () => new NotAuthorizedError(500, 'The selection failed.');
+const selectionError = () =>
+  new NotAuthorizedError(
+    500,
+    'The selection failed: the function `select` of the server threw an error, or did not return an operator.',
+  );
 
 const refusal =
   (response: ServerResponse, { headers }: Cors) =>
@@ -138,7 +148,7 @@ const stream = (
   request: IncomingMessage,
   response: ServerResponse,
   cors: Cors,
-  pending: Required<Pick<PendingReceiver, typeof admission | typeof selection>>,
+  pending: Required<Pick<PendingReceiver, typeof authorization | typeof selection>>,
 ): void => {
   const target = streamResponse(response);
   if (target.isOver) return;
@@ -147,14 +157,14 @@ const stream = (
     response: target,
     ...pending,
     // Other code may have answered during the authorization.
-    [admission]: pending[admission].pipe(filter(() => !target.isOver)),
+    [authorization]: pending[authorization].pipe(filter(() => !target.isOver)),
   };
   const messages = relay.messages$(receiver).subscribe({
     next: (message) => {
       // For example, a middleware with a time limit has ended the response. A write after the end would emit `error`, which has no listener.
       if (target.isOver) return;
       if (!response.headersSent) {
-        const [status, more] = isConnectAgain(message) ? [503, retryAfter(lateRetryAfterMs)] : [200, {}];
+        const [status, more] = isConnectAgain(message) ? [503, retryAfter(message)] : [200, {}];
         response.writeHead(status, { ...cors.headers, ...streamHeaders, ...connectionClose(response), ...more });
       }
       if (isClosing(message)) closeConnectionAfter(response);
@@ -165,7 +175,7 @@ const stream = (
       if (error instanceof NotAuthorizedError) refuse(error.status, error.message);
       else if (error instanceof RelayFullError) {
         if (error.reason === 'closed') closeConnectionAfter(response);
-        refuse(503, noRoom, retryAfter(error.retryAfterMs));
+        refuse(503, noRoom, retryAfter(error));
       } else target.destroy();
     },
     complete: () => {
@@ -176,7 +186,7 @@ const stream = (
   response.once('close', () => messages.unsubscribe());
 };
 
-const retryAfter = (ms: number) => ({ 'retry-after': String(ms / 1_000) });
+const retryAfter = (refusal: RelayFullError | RelayMessage) => ({ 'retry-after': retryAfterOf(refusal) });
 
 /** Ends the connection with the answer, so that the next request of a page may reach another replica. HTTP/2 forbids this header. */
 const connectionClose = ({ req }: ServerResponse): Readonly<Record<string, string>> =>

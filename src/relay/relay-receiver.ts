@@ -26,7 +26,7 @@ export interface RelayResponse {
 }
 
 /** The key of the authorization of a {@link PendingReceiver}. Not published. */
-export const admission = Symbol('admission');
+export const authorization = Symbol('authorization');
 
 /** The key of the selection of a {@link PendingReceiver}. Not published. */
 export const selection = Symbol('selection');
@@ -34,7 +34,7 @@ export const selection = Symbol('selection');
 /** A client that must be authorized first. */
 export interface PendingReceiver extends RelayReceiver {
   /** Emits the id of the user, or `undefined`, when the client is authorized; replaces `user`. Completes without a value if the client has left. */
-  readonly [admission]?: Observable<string | undefined>;
+  readonly [authorization]?: Observable<string | undefined>;
   /** Returns the topic of an authorized client; replaces `select`. */
   readonly [selection]?: () => RelayTopic | undefined;
 }

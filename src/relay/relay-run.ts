@@ -3,10 +3,11 @@ import { writeEventLine } from '../protocol/event-line.js';
 import { copyFailure } from '../protocol/failures/trade-feed-error.js';
 import type { LoggedValue } from '../protocol/snapshot.js';
 import { isRelayedValue, type RelayedValue } from '../protocol/relayed-value.js';
-import { formatEventId } from './event-id.js';
+import { formatEventId } from '../protocol/event-id.js';
 import { type Batch, EventLog, type LogBounds } from './event-log.js';
 import { publicFailure, publicJson } from './public-json.js';
 import type { RelayMessage, RelayMessageType } from './relay-message.js';
+import { minRetryMs } from './retry-after.js';
 import type { TopicEvent } from './topic-output.js';
 
 /** One subscription of a source, shared by all clients: the log of the events, and how the source ended. */
@@ -50,7 +51,7 @@ export class RelayRun {
   /** Ends the run with the error of the source. */
   stop(error: unknown): void {
     const failure = publicFailure(error);
-    const retryAfterMs = Math.max(lateRetryAfterMs, failure.retryAfterMs ?? 0);
+    const retryAfterMs = Math.max(minRetryMs, failure.retryAfterMs ?? 0);
     const late = copyFailure(failure, { retryAfterMs });
     this.#end = { type: 'connect-again', data: JSON.stringify(failure) };
     this.#lateEnd = { type: 'connect-again', data: JSON.stringify(late) };
@@ -65,9 +66,6 @@ export class RelayRun {
     return message;
   }
 }
-
-/** After how long a client that joins after a stop may retry, in ms. Until then a load balancer can remove this replica. */
-export const lateRetryAfterMs = 5_000;
 
 /** Adds a watermark after lines, if there is one. Clients use it to close windows. */
 export const withWatermark = (lines: string, at: number): string => {

@@ -4,7 +4,7 @@ import type { TopicRuns } from './topic-runs.js';
 /** The status of a relay. */
 export interface RelayStatus {
   /** The number of stored events of the complete feed and all topics, and their bytes. */
-  readonly held: { readonly events: number; readonly bytes: number };
+  readonly stored: { readonly events: number; readonly bytes: number };
   readonly clients: readonly RelayClientStatus[];
   /** The number of topics of `select`, including those that remain for `lingerMs`. If it grows, your app creates a new operator for each request. */
   readonly topics: number;
@@ -28,7 +28,7 @@ export interface RelayClientStatus {
 
 /** Returns the status of a relay. */
 export const relayStatus = (topics: TopicRuns, slots: ClientSlots): RelayStatus => ({
-  held: {
+  stored: {
     events: topics.runs.reduce((sum, { log }) => sum + log.size, 0),
     bytes: topics.runs.reduce((sum, { log }) => sum + log.bytes, 0),
   },

@@ -10,7 +10,7 @@ import type { RelayActivity } from './relay-activity.js';
 import { RelayFullError } from './relay-full-error.js';
 import type { RelayMessage } from './relay-message.js';
 import { type RelayOptions, resolveRelayOptions } from './relay-options.js';
-import { admission, type PendingReceiver, type RelayReceiver, selection } from './relay-receiver.js';
+import { authorization, type PendingReceiver, type RelayReceiver, selection } from './relay-receiver.js';
 import { type RelayStatus, relayStatus } from './relay-status.js';
 import { shareSource } from './shared-source.js';
 import { TopicError } from './topic.js';
@@ -161,8 +161,8 @@ export const createRelay = (
 const watermarkMs = 250;
 
 /** Emits the user of a client once it is authorized. Errors if the relay closes first. */
-const admitted$ = (slot: Slot, { user, [admission]: admission$ = of(user) }: PendingReceiver) =>
-  race(admission$, slot.ended$.pipe(switchMap(() => throwError(closedError)))).pipe(take(1));
+const admitted$ = (slot: Slot, { user, [authorization]: authorization$ = of(user) }: PendingReceiver) =>
+  race(authorization$, slot.ended$.pipe(switchMap(() => throwError(closedError)))).pipe(take(1));
 
 /** Emits at a random time in the last tenth of `maxAgeMs`, so that clients that joined together do not reconnect together. */
 const tooOld$ = (maxAgeMs: number, scheduler: SchedulerLike): Observable<EndReason> =>

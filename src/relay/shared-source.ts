@@ -50,23 +50,23 @@ export const shareSource = (
 };
 
 interface SourceState {
-  readonly present: Snapshot;
+  readonly snapshot: Snapshot;
   readonly watermark?: Watermark;
   /** The time of the last event of a recording, in epoch ms. */
   readonly recordedAt?: number | undefined;
   readonly failure?: { readonly error: unknown };
 }
 
-const initial: SourceState = { present: [] };
+const initial: SourceState = { snapshot: [] };
 
 const nextState = (state: SourceState, event: RelayedEvent): SourceState => {
   if (event.type === 'watermark') return { ...state, watermark: event };
-  const present = nextSnapshot(state.present, event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
-  if (isReplayed(event)) return { ...state, present, recordedAt: timeOf(event) };
-  return present === state.present ? state : { ...state, present };
+  const snapshot = nextSnapshot(state.snapshot, event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
+  if (isReplayed(event)) return { ...state, snapshot, recordedAt: timeOf(event) };
+  return snapshot === state.snapshot ? state : { ...state, snapshot };
 };
 
-const eventsOf = ({ present, watermark, recordedAt }: SourceState, now: number): readonly RelayedEvent[] => {
-  const events = snapshotSince(present, watermark?.at ?? recordedAt ?? now);
+const eventsOf = ({ snapshot, watermark, recordedAt }: SourceState, now: number): readonly RelayedEvent[] => {
+  const events = snapshotSince(snapshot, watermark?.at ?? recordedAt ?? now);
   return watermark === undefined ? events : [...events, watermark];
 };

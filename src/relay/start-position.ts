@@ -1,5 +1,5 @@
 import type { Missed } from '../protocol/gap.js';
-import { type EventId, parseEventId } from './event-id.js';
+import { type EventId, parseEventId } from '../protocol/event-id.js';
 import type { EventLog } from './event-log.js';
 import type { Position } from './log-entries.js';
 

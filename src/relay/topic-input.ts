@@ -27,13 +27,13 @@ const watermarkMs = 100;
 
 const withOpened = (): OperatorFunction<RelayedEvent, RelayedEvent> => (source) =>
   defer(() => {
-    let present: Snapshot = [];
+    let snapshot: Snapshot = [];
     return source.pipe(
       mergeMap((event) => {
         if (event.type === 'stopped') return [event];
-        const before = present;
-        present = nextSnapshot(before, event);
-        const opened = event.type === 'frame' && present !== before ? openedIn(present) : undefined;
+        const before = snapshot;
+        snapshot = nextSnapshot(before, event);
+        const opened = event.type === 'frame' && snapshot !== before ? openedIn(snapshot) : undefined;
         return opened === undefined ? [event] : [opened, event];
       }),
     );

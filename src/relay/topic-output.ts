@@ -53,13 +53,13 @@ export class TopicOutput {
       if (isRelayedValue(output)) return this.#value(output.at, output.value);
       if (isLifecycle(output)) return output.type === 'watermark' ? this.#watermarkAt(output.at) : [];
     }
-    return isOwnEvent(output) ? this.ofLifecycle(output) : this.#value(timeOfValue(output), output);
+    return isFailureEvent(output) ? this.ofLifecycle(output) : this.#value(timeOfValue(output), output);
   }
 
-  #value(ownAt: number | undefined, value: unknown): readonly TopicEvent[] {
+  #value(valueAt: number | undefined, value: unknown): readonly TopicEvent[] {
     // If the feed ends inside a window, the end of the window is in the future.
-    const own = Math.min(ownAt ?? this.#inputAt ?? Infinity, this.latestAt);
-    const at = Math.max(own, this.#emittedAt, this.#watermark);
+    const time = Math.min(valueAt ?? this.#inputAt ?? Infinity, this.latestAt);
+    const at = Math.max(time, this.#emittedAt, this.#watermark);
     return this.#emit({ type: 'value', at, json: publicJson(value) });
   }
 
@@ -76,7 +76,7 @@ export class TopicOutput {
 }
 
 // A parsed payload of the same shape has no `TradeFeedError`.
-const isOwnEvent = (output: unknown): output is Disconnected | Stopped | Gap =>
+const isFailureEvent = (output: unknown): output is Disconnected | Stopped | Gap =>
   isLifecycle(output) && 'failure' in output && output.failure instanceof TradeFeedError;
 
 const frameNotBefore = (frame: Frame, at: number): Frame =>

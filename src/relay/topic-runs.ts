@@ -11,7 +11,7 @@ export class TopicRuns {
   readonly #source: Observable<RelayedEvent>;
   readonly #settings: RelaySettings;
   readonly #onTopicStop: (error: unknown) => void;
-  readonly #whole: SharedRun;
+  readonly #feed: SharedRun;
   readonly #topics = new Map<RelayTopic, SharedRun>();
 
   /**
@@ -27,7 +27,7 @@ export class TopicRuns {
     this.#source = source;
     this.#settings = settings;
     this.#onTopicStop = onTopicStop;
-    this.#whole = shareRun(source, settings, onStop);
+    this.#feed = shareRun(source, settings, onStop);
   }
 
   /** The number of topics, without the complete feed. */
@@ -38,7 +38,7 @@ export class TopicRuns {
 
   /** All runs that store events. */
   get runs(): readonly RelayRun[] {
-    return [this.#whole, ...this.#topics.values()].flatMap(({ runs }) => [...runs]);
+    return [this.#feed, ...this.#topics.values()].flatMap(({ runs }) => [...runs]);
   }
 
   /**
@@ -47,11 +47,11 @@ export class TopicRuns {
    * @throws RelayFullError when there are `maxTopics`
    */
   run$(topic: RelayTopic | undefined): Observable<RelayRun> {
-    if (topic === undefined) return this.#whole.run$;
+    if (topic === undefined) return this.#feed.run$;
     const existing = this.#topics.get(topic);
     if (existing !== undefined) return existing.run$;
     const { maxTopics, scheduler } = this.#settings;
-    if (this.size >= maxTopics) throw new RelayFullError(`There are ${maxTopics} topics. Come back later.`, 'topics');
+    if (this.size >= maxTopics) throw new RelayFullError(`There are ${maxTopics} topics. Retry later.`, 'topics');
     const events$ = topicEvents$(this.#source, topic, scheduler);
     const run = shareRun(events$, this.#settings, this.#onTopicStop, { staysEnded: false });
     this.#topics.set(topic, run);
@@ -60,12 +60,12 @@ export class TopicRuns {
 
   /** Makes the next client of each ended run begin a new run. Current clients read their run to its end. */
   restart(): void {
-    for (const run of [this.#whole, ...this.#topics.values()]) run.restart();
+    for (const run of [this.#feed, ...this.#topics.values()]) run.restart();
   }
 
   /** Ends all subscriptions of the source. */
   close(): void {
-    for (const run of [this.#whole, ...this.#topics.values()]) run.close();
+    for (const run of [this.#feed, ...this.#topics.values()]) run.close();
   }
 
   #removeReleased(): void {

@@ -65,9 +65,9 @@ export const topicEvents$ = (
           // Subscribed first, so that the outputs for an event precede the event.
           events$.pipe(
             topic,
-            heldUntil(begun),
+            bufferUntil(begun),
             mergeMap((value) => output.ofOutput(value)),
-            endWith(over),
+            endWith(ended),
           ),
           events$.pipe(
             filter(
@@ -77,7 +77,7 @@ export const topicEvents$ = (
           ),
         ),
       ),
-      takeWhile((event) => event !== over),
+      takeWhile((event) => event !== ended),
       catchError((error: unknown) =>
         failed === undefined
           ? merge(
@@ -89,14 +89,14 @@ export const topicEvents$ = (
     );
   });
 
-const over = Symbol('over');
+const ended = Symbol('ended');
 
 /** The most outputs that wait for the first event. */
-const maxHeld = 1_000;
+const maxBuffered = 1_000;
 
 // An output has the time of an event. The clock is not used, because the source may be late or a recording.
-const heldUntil = (begun$: Observable<void>): MonoTypeOperatorFunction<unknown> =>
-  connect((outputs$) => concat(outputs$.pipe(takeUntil(begun$), takeLast(maxHeld)), outputs$));
+const bufferUntil = (begun$: Observable<void>): MonoTypeOperatorFunction<unknown> =>
+  connect((outputs$) => concat(outputs$.pipe(takeUntil(begun$), takeLast(maxBuffered)), outputs$));
 
 const stoppedAt = (at: number): Stopped => {
   const failure = createFailure(relayReports.sourceFailed, { stage: 'stream', endedAt: at });

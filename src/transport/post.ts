@@ -39,7 +39,7 @@ export const post$ = <T>(post: Post, read: Read<T>): Observable<T> => {
 
   const over$ = (client: TicketClient) => {
     // After any other status the connection is closed. Through a load balancer, a new connection can reach another server.
-    const release = (isWhole: boolean) => (isWhole ? sockets.storeClient(client) : client.destroy());
+    const release = (isComplete: boolean) => (isComplete ? sockets.storeClient(client) : client.destroy());
     return sent$(post, { dispatcher: client.dispatcher, release }, read);
   };
 
@@ -60,8 +60,8 @@ export const post$ = <T>(post: Post, read: Read<T>): Observable<T> => {
 
 interface Connection {
   readonly dispatcher: Dispatcher;
-  /** Is called once, at the end of the request. `isWhole`: a 200 response was read completely. */
-  readonly release: (isWhole: boolean) => void;
+  /** Is called once, at the end of the request. `isComplete`: a 200 response was read completely. */
+  readonly release: (isComplete: boolean) => void;
 }
 
 const sent$ = <T>(post: Post, connection: Connection, read: Read<T>): Observable<T> =>
@@ -95,9 +95,9 @@ const start = ({ url, headers, body }: Post, { dispatcher, release }: Connection
   return {
     response,
     unsubscribe: () => {
-      const isWhole = answer?.statusCode === 200 && answer.body.readableEnded;
-      if (!isWhole) aborter.abort();
-      release(isWhole);
+      const isComplete = answer?.statusCode === 200 && answer.body.readableEnded;
+      if (!isComplete) aborter.abort();
+      release(isComplete);
     },
   };
 };

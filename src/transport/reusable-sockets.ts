@@ -1,5 +1,6 @@
-import { noop } from 'rxjs';
+import { noop, type Observable, Subject } from 'rxjs';
 import type { Settings } from '../options.js';
+import { thrownByOption } from '../protocol/failures/thrown-by-option.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { type Connect, type ConnectWith, connectSocket } from './connect-socket.js';
 import { type BufferedSocket, readIntoBuffer } from './read-buffer.js';
@@ -27,6 +28,8 @@ export interface AttemptSockets {
 
 /** The sockets of one subscription, which its attempts reuse. */
 export interface ReusableSockets extends AttemptSockets {
+  /** Never emits. Errors if the option `backoff` throws while a spare connection is renewed: the error of the feed. */
+  readonly errors$: Observable<never>;
   /** Stores the failure that ended an attempt, and destroys stored connections that may not work after it. */
   readonly attemptFailed: (failure: TradeFeedError) => void;
   /** Destroys all stored connections. A client that is stored later is destroyed at once. */
@@ -39,8 +42,10 @@ export interface ReusableSockets extends AttemptSockets {
  */
 export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSockets => {
   const connect = resumingConnect(tls);
-  const spare = spareSocket(readIntoBuffer(connect), backoff);
-  const spareForTicket = spareSocket(connect, backoff);
+  const errors$ = new Subject<never>();
+  const onError = (thrown: unknown) => errors$.error(thrownByOption('backoff', thrown));
+  const spare = spareSocket(readIntoBuffer(connect), backoff, onError);
+  const spareForTicket = spareSocket(connect, backoff, onError);
   let client: TicketClient | undefined;
   let lastFailure: TradeFeedError | undefined;
   let isReleased = false;
@@ -50,6 +55,7 @@ export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSo
     spareForTicket.drop();
   };
   return {
+    errors$,
     connectStream: spare.take,
     connectTicket: spareForTicket.take,
     takeClient: () => {

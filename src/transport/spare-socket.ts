@@ -32,11 +32,13 @@ interface Spare<S> {
 /**
  * Creates a {@link SpareSocket}.
  *
+ * @param onError - receives an exception of the user's functions in `timing`. No spare connection is opened again by `standBy` after it
  * @param now - a monotonic clock, in ms
  */
 export const spareSocket = <S extends Socket>(
   connect: Connect<S>,
   timing: RenewTiming,
+  onError: (thrown: unknown) => void,
   now = () => performance.now(),
 ): SpareSocket<S> => {
   let last: URL | undefined;
@@ -65,7 +67,7 @@ export const spareSocket = <S extends Socket>(
 
   const start = (opening$: Observable<unknown>) => {
     opening.unsubscribe();
-    opening = opening$.subscribe();
+    opening = opening$.subscribe({ error: onError });
   };
   return {
     open: () => {

@@ -48,7 +48,7 @@ test('renders on a server without a request', async (t) => {
   t.diagnostic(`rendered in ${ms} ms`);
 });
 
-test('the development server shows the frames of the relay of the guide', { timeout: 60_000 }, async () => {
+test('the development server shows the frames of the relay of the guide', async () => {
   const [port, target] = ["listen(3000, '127.0.0.1')", 'http://127.0.0.1:3000'];
   const [relay, proxy] = [await app.read('relay.mjs'), await app.read('proxy.conf.json')];
   assert.ok(relay.includes(port) && proxy.includes(target));

@@ -67,6 +67,8 @@ after(async () => {
 const decodeAll = async (pagePolicy, options = {}) => {
   policy = pagePolicy;
   const page = await browser.newPage();
+  // A machine can be busy.
+  page.setDefaultTimeout(60_000);
   try {
     const query = encodeURIComponent(JSON.stringify(options));
     await page.goto(`http://127.0.0.1:${server.address().port}/?${query}`);

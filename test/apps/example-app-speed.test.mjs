@@ -23,7 +23,7 @@ describe('at 5,000 frames a second', () => {
     await local?.stop();
   });
 
-  test('no task takes more than 200 ms in 30 s, with a filter', { timeout: 90_000 }, async (t) => {
+  test('no task takes more than 200 ms in 30 s, with a filter', async (t) => {
     const view = await openPage(browser, app.url, {
       before: (page) =>
         page.addInitScript(() => {
@@ -44,7 +44,6 @@ describe('at 5,000 frames a second', () => {
       page.waitForFunction(
         (expected) => Number(document.querySelector('app-totals dd').innerText.replaceAll(',', '')) >= expected,
         from + frames,
-        { timeout: 60_000 },
       );
     await until(50_000);
     await page.fill('#filter', 'btc-usd');

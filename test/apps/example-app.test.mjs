@@ -47,10 +47,10 @@ describe('on the local service of the demo', () => {
   const recovered = [
     ['Drop connection', /The connection broke off without a close frame\. 1006 connection lost Lasted/],
     ['Let access expire', /The access of this connection expired\. 4003 access expired Lasted/],
-    ['Flood', /The relay did not read the stream as fast as it came\. 1013 client too slow Lasted/],
+    ['Flood', /The relay did not read the stream as fast as it arrived\. 1013 client too slow Lasted/],
   ];
   for (const [title, words] of recovered) {
-    test(`reconnects automatically: ${title}`, { timeout: 40_000 }, async () => {
+    test(`reconnects automatically: ${title}`, async () => {
       await stable();
       const before = await connection();
       await cause(title);
@@ -61,7 +61,7 @@ describe('on the local service of the demo', () => {
     });
   }
 
-  test('a shutdown: shows the reason, the remaining wait, and the gap in the chart', { timeout: 40_000 }, async () => {
+  test('a shutdown: shows the reason, the remaining wait, and the gap in the chart', async () => {
     await view.button('1 min').click();
     await stable();
     const before = await connection();
@@ -75,11 +75,11 @@ describe('on the local service of the demo', () => {
     const ongoing = await bandsOf(view.page, 'frames');
     await screenshot(view, 'outage');
     assert.ok(ongoing.bands.length > 0, 'the chart shows a band during the outage');
-    const [, lasted] = await view.happened(/Lasted ([\d.]+) s\..* Connection \d+ is open/, 30_000);
+    const [, lasted] = await view.happened(/Lasted ([\d.]+) s\..* Connection \d+ is open/);
     assert.equal(await connection(), before + 1);
 
     // The next sample is drawn after the band.
-    await view.state(/live on this page for [2-9] s/);
+    await view.state(/live on this page for (?:[2-9]|\d\d) s/);
     const { bands, lines, width } = await bandsOf(view.page, 'frames');
     const widest = Math.max(...bands.map((band) => band.width));
     const plot = width - 46;
@@ -113,7 +113,7 @@ describe('on the local service of the demo', () => {
     },
   ];
   for (const { title, words, repair } of stops) {
-    test(`stops with an advice, and connects again after a click: ${title}`, { timeout: 40_000 }, async () => {
+    test(`stops with an advice, and connects again after a click: ${title}`, async () => {
       await view.state(/^Live/);
       await cause(title);
       await view.state(words);
@@ -230,7 +230,7 @@ describe('with the service of the test', () => {
     await observer.stop();
   });
 
-  test('the browser receives no secret', { timeout: 40_000 }, async () => {
+  test('the browser receives no secret', async () => {
     let network;
     const view = await openPage(browser, app.url, { before: async (page) => (network = await recordNetwork(page)) });
     await view.state(/^Live Connection \d+, live on this page for (?:[5-9]|\d\d) s/);
@@ -324,7 +324,7 @@ describe('with the service of the test', () => {
   });
 
   for (const colorScheme of ['light', 'dark']) {
-    test(`has no accessibility violation, ${colorScheme}`, { timeout: 40_000 }, async () => {
+    test(`has no accessibility violation, ${colorScheme}`, async () => {
       const view = await openPage(browser, app.url, { colorScheme, reducedMotion: 'reduce' });
       const { page } = view;
       await live(view);
@@ -376,7 +376,7 @@ describe('with the service of the test', () => {
     const view = await openPage(browser, app.url);
     await live(view);
     local.account.revokeAccess();
-    const [, stoppedAt] = await view.state(/^Stopped .* Stopped at (\d\d:\d\d:\d\d), [2-9] s ago\./);
+    const [, stoppedAt] = await view.state(/^Stopped .* Stopped at (\d\d:\d\d:\d\d), (?:[2-9]|\d\d) s ago\./);
     const later = await openTab(view, app.url);
     const [, shownLater] = await later.state(/^Stopped .* Stopped at (\d\d:\d\d:\d\d), \d+ s ago\./);
     assert.equal(shownLater, stoppedAt);
@@ -402,30 +402,26 @@ describe('with the service of the test', () => {
     await view.close();
   });
 
-  test(
-    'Ctrl-C stops the server cleanly; the page reports it, and reconnects after the restart',
-    { timeout: 60_000 },
-    async () => {
-      const view = await openPage(browser, app.url);
-      await live(view);
-      assert.equal(await app.stop(), 0);
-      await view.state(
-        /^Reconnecting The relay did not answer\. .*Attempt|^Reconnecting The relay did not answer\. Next attempt in/,
-      );
-      await view.page.locator('.hops li').nth(1).locator('.link.trying').waitFor();
-      // After the restart, the server has no frames of the time before.
-      app = await startApp(
-        { ...built, node: process.execPath },
-        { variables: local.variables, args: ['--port', new URL(app.url).port] },
-      );
-      await view.state(/^Live Connection \d+, live on this page for \d+ s\. Last outage at .*: The /, 40_000);
-      const log = (await view.log.allInnerTexts()).join('\n');
-      assert.match(log, /Lasted /);
-      assert.doesNotMatch(log, /Ongoing for/);
-      assert.deepEqual(view.errors, []);
-      await view.close();
-    },
-  );
+  test('Ctrl-C stops the server cleanly; the page reports it, and reconnects after the restart', async () => {
+    const view = await openPage(browser, app.url);
+    await live(view);
+    assert.equal(await app.stop(), 0);
+    await view.state(
+      /^Reconnecting The relay did not answer\. .*Attempt|^Reconnecting The relay did not answer\. Next attempt in/,
+    );
+    await view.page.locator('.hops li').nth(1).locator('.link.trying').waitFor();
+    // After the restart, the server has no frames of the time before.
+    app = await startApp(
+      { ...built, node: process.execPath },
+      { variables: local.variables, args: ['--port', new URL(app.url).port] },
+    );
+    await view.state(/^Live Connection \d+, live on this page for \d+ s\. Last outage at .*: The /);
+    const log = (await view.log.allInnerTexts()).join('\n');
+    assert.match(log, /Lasted /);
+    assert.doesNotMatch(log, /Ongoing for/);
+    assert.deepEqual(view.errors, []);
+    await view.close();
+  });
 });
 
 describe('figures, log and history', () => {
@@ -476,7 +472,7 @@ describe('figures, log and history', () => {
     });
   const total = (view, name) => expectText(view.totalOf(name), /(.*)/).then(([text]) => text);
 
-  test('a stop: when one page connects again, the other one is live too', { timeout: 60_000 }, async () => {
+  test('a stop: when one page connects again, the other one is live too', async () => {
     const restarting = await openPage(browser, app.url);
     const other = await openPage(browser, app.url);
     for (const view of [restarting, other]) await live(view);
@@ -511,17 +507,17 @@ describe('figures, log and history', () => {
     const before = (await history()).totals.lostMs / 1_000;
     local.service.failCredentials(true);
     local.account.expireAccess();
-    await view.state(/^Reconnecting .* Without a connection for [3-9] s\./);
+    await view.state(/^Reconnecting .* Without a connection for (?:[3-9]|\d\d) s\./);
     local.account.revokeAccess();
     local.service.failCredentials(false);
-    await view.state(/^Stopped /, 30_000);
+    await view.state(/^Stopped /);
     await view.page.waitForFunction(
       (since) => performance.now() > since,
       await view.page.evaluate(() => performance.now() + 2_000),
     );
     local.account.restoreAccess();
     await view.button('Connect again').click();
-    const [shown] = await view.state(/Last outage at \d\d:\d\d:\d\d, for [\d.]+ (min \d+ )?s: /, 30_000);
+    const [shown] = await view.state(/Last outage at \d\d:\d\d:\d\d, for [\d.]+ (min \d+ )?s: /);
     assert.ok(secondsIn(shown) >= 5, shown);
     const [logged] = await view.happened(/Lasted ([\d.]+) s\./);
     assert.equal(secondsIn(logged.slice(logged.indexOf('Lasted'))), secondsIn(shown));
@@ -541,7 +537,7 @@ describe('figures, log and history', () => {
     await view.close();
   });
 
-  test('a reload starts with the history of the server, and counts nothing twice', { timeout: 60_000 }, async () => {
+  test('a reload starts with the history of the server, and counts nothing twice', async () => {
     const view = await openPage(browser, app.url);
     await live(view);
     local.account.expireAccess();
@@ -569,7 +565,10 @@ describe('figures, log and history', () => {
       const rate = /([\d.]+) frames\/s/.exec(await slider.getAttribute('aria-valuetext'))?.[1];
       if (rate !== undefined) rates.push(Number(rate));
     }
-    assert.ok(rates.length >= 3 && Math.max(...rates) < 320, `expected at most 250 frames per second, got ${rates}`);
+    assert.ok(
+      rates.length >= 3 && Math.max(...rates) < 400,
+      `expected about 250 frames per second, twice as many if counted twice, got ${rates}`,
+    );
 
     const other = await openPage(browser, app.url);
     await live(other);
@@ -653,7 +652,7 @@ describe('figures, log and history', () => {
     await view.close();
   });
 
-  test('a flood is cut off, and the rest of the line stays readable', { timeout: 40_000 }, async () => {
+  test('a flood is cut off, and the rest of the line stays readable', async () => {
     const view = await openPage(browser, app.url);
     const { page } = view;
     await live(view);
@@ -709,7 +708,7 @@ describe('figures, log and history', () => {
     await view.close();
   });
 
-  test('the title of the page and an optional sound report a stop', { timeout: 40_000 }, async () => {
+  test('the title of the page and an optional sound report a stop', async () => {
     const view = await openPage(browser, app.url, {
       before: (page) =>
         page.addInitScript(() => {
@@ -723,7 +722,7 @@ describe('figures, log and history', () => {
     });
     const { page } = view;
     const title = (pattern) =>
-      page.waitForFunction((source) => new RegExp(source).test(document.title), pattern.source, { timeout: 15_000 });
+      page.waitForFunction((source) => new RegExp(source).test(document.title), pattern.source);
     const beeps = () => page.evaluate(() => window.beeps);
     const stop = async () => {
       local.account.revokeAccess();

@@ -68,6 +68,8 @@ beforeEach(async () => {
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   context = await browser.newContext();
+  // A machine can be busy.
+  context.setDefaultTimeout(60_000);
 });
 afterEach(async () => {
   clearInterval(pump);
@@ -81,7 +83,7 @@ const streams = () => relay.status().clients.length;
 
 /** Waits for a condition of this process or of a page. */
 const waitUntil = async (condition, isMet) => {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 60_000;
   while (!(await isMet())) {
     assert.ok(performance.now() < deadline, `timeout: ${condition}`);
     await delay(20);
@@ -138,7 +140,7 @@ const after100Frames = () => {
   return waitUntil('100 frames', () => sent >= from + 100);
 };
 
-describe('ten tabs', { timeout: 120_000 }, () => {
+describe('ten tabs', () => {
   test('share one stream, and each receives every frame once, in order', async () => {
     const pages = await openTabs(10);
     await after100Frames();
@@ -201,7 +203,7 @@ describe('ten tabs', { timeout: 120_000 }, () => {
   });
 });
 
-describe('a tab', { timeout: 120_000 }, () => {
+describe('a tab', () => {
   test('takes over from a blocked leader, which follows afterwards', async () => {
     const pages = await openTabs(3, { idleTimeoutMs: 2_000 });
     await after100Frames();

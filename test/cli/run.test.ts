@@ -12,10 +12,24 @@ describe('run', () => {
     expect(context.stderr.text).toBe('');
   });
 
+  it('shows the commands in the help of the program', async () => {
+    const context = fakeContext();
+    expect(await run(['--help'], context)).toBe(0);
+    expect(context.stdout.text).toContain('Usage: rx-trade-feed [options] [command]');
+  });
+
+  it('refuses a key as an argument, and does not repeat it', async () => {
+    const context = fakeContext({ env: { TRADE_FEED_API_KEY: 'planted-secret' } });
+    expect(await run(['listen', '--api-key', 'planted-secret'], context)).toBe(2);
+    expect(context.stderr.text).toContain('not accepted as an argument');
+    expect(context.stdout.text + context.stderr.text).not.toContain('planted-secret');
+  });
+
   it('shows the version', async () => {
     const context = fakeContext();
     expect(await run(['--version'], context)).toBe(0);
     const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
+    expect(version).toMatch(/^\d+\.\d+\.\d+$/);
     expect(context.stdout.text).toBe(`${version}\n`);
   });
 

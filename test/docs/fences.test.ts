@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { commentFencesOf, documents, type Fence, fencesOf, filesIn, read } from './fences.js';
-import { runFence } from './run-fence.js';
+import { runFences, type RunningFences } from './run-fences.js';
 import { shellProblems } from './shell.js';
 import { typeErrors } from './type-check.js';
 
@@ -19,6 +19,9 @@ const unchecked: Readonly<Record<string, number>> = {
 
 /** The guides with at least one fence that runs. */
 const guides = ['reconnecting', 'decoding', 'windows', 'slow-consumers', 'sharing', 'recording', 'relay', 'testing'];
+
+/** The limit of a test that runs programs, in ms: longer than the limit of the programs. */
+const limitMs = 120_000;
 
 const isUnchecked = ({ mark }: Fence): boolean => mark.startsWith('not checked: ');
 const isTypeScript = ({ language }: Fence): boolean => language === 'ts';
@@ -82,41 +85,48 @@ describe('every fence', () => {
   });
 });
 
-it('TypeScript of the documents, the TSDoc comments and the examples has no type error', () => {
-  const programs = Object.fromEntries([...fences.filter(isTypeScript), ...commentFences].map(asProgram));
-  // This error is intended, and must be the only one: it shows that the check works.
-  const canary = { 'canary.ts': "import { tradeFeed$ } from 'rx-trade-feed';\ntradeFeed$('nothing');\n" };
-  expect(typeErrors({ ...programs, ...canary }, filesIn('examples', '.mjs'))).toEqual([
-    expect.stringMatching(/^canary\.ts, line 2: Argument of type '"nothing"'/),
-  ]);
-}, 60_000);
+it(
+  'TypeScript of the documents, the TSDoc comments and the examples has no type error',
+  async () => {
+    const programs = Object.fromEntries([...fences.filter(isTypeScript), ...commentFences].map(asProgram));
+    // This error is intended, and must be the only one: it shows that the check works.
+    const canary = { 'canary.ts': "import { tradeFeed$ } from 'rx-trade-feed';\ntradeFeed$('nothing');\n" };
+    expect(await typeErrors({ ...programs, ...canary }, filesIn('examples', '.mjs'))).toEqual([
+      expect.stringMatching(/^canary\.ts, line 2: Argument of type '"nothing"'/),
+    ]);
+  },
+  limitMs,
+);
 
 describe('a fence with expected output', () => {
   const printing = fences.filter((fence) => expectedOutputOf(fence) !== undefined);
   let service: TradeFeedService;
-  let runs: Map<Fence, Promise<string>>;
+  let running: RunningFences;
   beforeAll(async () => {
     service = await startTradeFeedService({ sources: { market: marketBatches$(), raw: pendingTransactions$() } });
-    // In parallel, with one account each: an account has only one connection.
-    runs = new Map(
-      printing.map((fence) => {
-        const account = service.createAccount({ plan: 'developer' });
-        const variables = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: account.createApiKey() };
-        return [fence, runFence(fence.code, new RegExp(expectedOutputOf(fence) as string), variables)] as const;
-      }),
+    running = await runFences(
+      printing.map((fence) => ({
+        code: fence.code,
+        expected: new RegExp(expectedOutputOf(fence) as string),
+        // One account each, because an account has only one connection.
+        env: {
+          TRADE_FEED_BASE_URL: service.baseUrl,
+          TRADE_FEED_API_KEY: service.createAccount({ plan: 'developer' }).createApiKey(),
+        },
+      })),
     );
-  });
+  }, limitMs);
   afterAll(async () => {
-    await Promise.allSettled(runs.values());
+    await running.end();
     await service.shutdown();
-  });
+  }, limitMs);
 
-  it.each(printing.map((fence) => [fence.at, fence] as const))(
+  it.each(printing.map(({ at }, index) => [at, index] as const))(
     '%s prints that output',
-    async (_at, fence) => {
-      expect(await runs.get(fence)).not.toBe('');
+    async (_at, index) => {
+      expect(await running.printed(index)).not.toBe('');
     },
-    30_000,
+    limitMs,
   );
 
   it('is in the README and in every guide above', () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { interval, type Subscription } from 'rxjs';
+import { distinct, filter, mergeMap, type Subscription, tap, timer } from 'rxjs';
 import { createTradeFeedError } from 'rx-trade-feed';
 import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { commentFencesOf, filesIn } from './fences.js';
-import { runFence } from './run-fence.js';
+import { runFences, type RunningFences } from './run-fences.js';
 
 /** A line of the output of each example in the comments of the operators. */
 const prints: Readonly<Record<string, RegExp>> = {
@@ -46,38 +46,49 @@ const examples = filesIn(folder, '.ts').flatMap((file) =>
     .map(({ code }) => [file.slice(folder.length + 1), code] as const),
 );
 
+/** The limit of a test that runs programs, in ms: longer than the limit of the programs. */
+const limitMs = 120_000;
+
 describe('the example in the comment of', () => {
   let service: TradeFeedService;
   let outages: Subscription;
-  let runs: Map<string, Promise<string>>;
+  let running: RunningFences;
 
   beforeAll(async () => {
     service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 1_000, batchSize: 1 }) } });
-    // In parallel, with one account each: an account has only one connection.
+    // One account each, because an account has only one connection.
     const accounts = examples.map(() => service.createAccount({ plan: 'developer' }));
-    outages = interval(700).subscribe(() => accounts.forEach((account) => account.expireAccess()));
-    runs = new Map(
-      examples.map(([name, code], n) => {
-        const variables = {
-          TRADE_FEED_BASE_URL: service.baseUrl,
-          TRADE_FEED_API_KEY: accounts[n]?.createApiKey() ?? '',
-        };
-        return [name, runFence(code, prints[name] ?? /./, variables, { 'feed.ndjson': recording })];
-      }),
+    // Each example has one outage, soon after its first connection.
+    outages = service.events$
+      .pipe(
+        filter((event) => event.type === 'handshake-accepted'),
+        distinct(({ account }) => account),
+        mergeMap(({ account }) =>
+          timer(300).pipe(tap(() => accounts.find(({ id }) => id === account)?.expireAccess())),
+        ),
+      )
+      .subscribe();
+    running = await runFences(
+      examples.map(([name, code], n) => ({
+        code,
+        expected: prints[name] ?? /./,
+        env: { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: accounts[n]?.createApiKey() ?? '' },
+      })),
+      { 'feed.ndjson': recording },
     );
-  });
+  }, limitMs);
   afterAll(async () => {
-    await Promise.allSettled(runs.values());
+    await running.end();
     outages.unsubscribe();
     await service.shutdown();
-  });
+  }, limitMs);
 
   it.each(Object.keys(prints))(
     '%s prints the expected line',
     async (name) => {
-      expect(await runs.get(name)).not.toBe('');
+      expect(await running.printed(examples.findIndex(([each]) => each === name))).not.toBe('');
     },
-    30_000,
+    limitMs,
   );
 
   it('is in the list above', () => {

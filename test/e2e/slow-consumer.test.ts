@@ -6,10 +6,10 @@ import { type DropReport, type Frame, mergeMapBounded, toAsyncIterable, tradeFee
 import { connectAs } from '../testing/bare-client.js';
 import { waitFor } from '../support/wait-for.js';
 
-const burst = 200_000;
+const burst = 50_000;
 const perTurn = 500;
 
-const payloadOf = (n: number): string => `${n}`.padEnd(100);
+const payloadOf = (n: number): string => `${n}`.padEnd(400);
 const numberOf = (frame: Frame): number => Number(frame.text());
 const sum = (reports: readonly DropReport[]): number => reports.reduce((total, { dropped }) => total + dropped, 0);
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { connect, defer, delay, filter, finalize, first, type Observable, share, take, takeUntil, tap } from 'rxjs';
+import { defer, filter, finalize, type Observable, share, take, takeWhile, tap } from 'rxjs';
 import { relayFeed$ } from '../../src/browser/index.js';
 import {
   type FeedWindow,
@@ -15,8 +15,8 @@ import { startTradeFeedService, type TradeFeedService } from '../../src/testing/
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { Web } from '../relay/support.js';
 
-const lengthMs = 100;
-const runMs = 900;
+const lengthMs = 50;
+const runMs = 450;
 
 const folder = tempFolder();
 const closing: (() => unknown)[] = [];
@@ -71,20 +71,18 @@ const expectExact = (windows: Awaited<ReturnType<typeof windowsOf>>): void => {
 };
 
 describe('windows contain exactly the frames that were received in their time', () => {
-  /** Completes some time after the first frame. */
-  const forAWhile = <E extends { readonly type: string }>(source: Observable<E>) =>
-    source.pipe(
-      connect((events$) =>
-        events$.pipe(
-          takeUntil(
-            events$.pipe(
-              first(({ type }) => type === 'frame'),
-              delay(runMs),
-            ),
-          ),
-        ),
-      ),
-    );
+  /** Completes with the first frame that was received long enough after the first one, if `isEnough`. */
+  const forAWhile = <E extends RelayedEvent | FeedEvent>(source: Observable<E>, isEnough = (): boolean => true) =>
+    defer(() => {
+      let begin: number | undefined;
+      return source.pipe(
+        takeWhile((event) => {
+          if (event.type !== 'frame') return true;
+          begin ??= event.receivedAt;
+          return event.receivedAt < begin + runMs || !isEnough();
+        }, true),
+      );
+    });
 
   it('of a feed in the main thread', async () => {
     const { options } = await steadyService();
@@ -115,11 +113,10 @@ describe('windows contain exactly the frames that were received in their time', 
       () => relay.close(),
       () => web[Symbol.asyncDispose](),
     );
-    const breaks = setTimeout(() => web.reset(), 400);
+    const breaks = setTimeout(() => web.reset(), 150);
     closing.push(() => clearTimeout(breaks));
-    const windows = await windowsOf(
-      forAWhile(relayFeed$(web.url, { backoff: { initialDelayMs: 150, maxDelayMs: 150, jitter: 'none' } })),
-    );
+    const backoff = { initialDelayMs: 100, maxDelayMs: 100, jitter: 'none' } as const;
+    const windows = await windowsOf(forAWhile(relayFeed$(web.url, { backoff }), () => web.requests.length > 1));
     expect(web.requests.length).toBe(2);
     expectExact(windows);
   });
@@ -158,7 +155,7 @@ describe('windows of a quiet feed', () => {
     const lateness: number[] = [];
     await events$
       .pipe(
-        tumblingWindow<RelayedEvent>({ lengthMs: 200 }),
+        tumblingWindow<RelayedEvent>({ lengthMs: 100 }),
         tap(({ end }) => lateness.push(Date.now() - end)),
         filter((window) => window.complete && isEmpty(window)),
         take(4),

@@ -3,7 +3,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
-import { type Run, runExample } from './run-example.js';
+import { type Run, runExample, type ServiceVariables } from './run-example.js';
+import { runTogether } from './run-together.js';
 
 // The output of each example, in this order, with the local service that it starts.
 const examples: Readonly<Record<string, readonly RegExp[]>> = {
@@ -32,8 +33,8 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
   'filter.mjs': [/^(0x[0-9a-f]{10}… +9\d{8} gwei\n){5}/, /^5 large ones in \d+ transactions$/m],
   'window.mjs': [
     /^window 1: \d+ frames$/m,
-    /^window 2: \d+ frames, incomplete.*\n +\d+ ms without a connection, \d+ ms into it$/m,
-    /^window 4: \d+ frames/m,
+    /^window \d+: \d+ frames, incomplete.*\n +\d+ ms without a connection, \d+ ms into it$/m,
+    /^window \d+: \d+ frames$/m,
   ],
   'conflate.mjs': [/^(high|low ) +0x[0-9a-f]{10}… +newest of \d+$/m, /^4 values shown for \d+ of \d+$/m],
   'slow-consumer.mjs': [
@@ -68,10 +69,8 @@ const programs = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filt
     ((name.endsWith('.mjs') && !/[/\\]/.test(name)) || name.endsWith('.test.mjs')),
 );
 
-const argsOf = (name: string): string[] => [
-  ...(name.endsWith('.test.mjs') ? ['--test', '--test-reporter=tap'] : []),
-  `examples/${name}`,
-];
+/** The limit of a test that runs programs, in ms: longer than the limit of the programs. */
+const limitMs = 120_000;
 
 const expectQuietEnd = ({ exitCode, stdout, stderr, secrets }: Run): void => {
   expect({ exitCode, stderr, stdout }).toMatchObject({ exitCode: 0, stderr: '' });
@@ -87,60 +86,67 @@ const inOrder = (text: string, patterns: readonly RegExp[]): void => {
   }
 };
 
-// They run in parallel, because they wait most of the time.
-const startAll = (names: readonly string[], run: (name: string) => Promise<Run>): Map<string, Promise<Run>> =>
-  new Map(names.map((name) => [name, run(name)]));
-
 it('there is an expected output for every program of examples/', () => {
   expect(Object.keys(examples).sort()).toEqual([...programs].sort());
 });
 
-describe('with the local service', () => {
-  let runs: Map<string, Promise<Run>>;
-  beforeAll(() => {
-    runs = startAll(programs, (name) => runExample(argsOf(name)));
-  });
-  afterAll(async () => {
-    await Promise.all(runs.values());
-  });
+const isTest = (name: string): boolean => name.endsWith('.test.mjs');
+const names = Object.keys(examples).filter((name) => !isTest(name));
 
-  it.each(Object.entries(examples))(
-    '%s prints the expected output, prints no secret, and exits',
-    async (name, patterns) => {
-      const run = (await runs.get(name)) as Run;
-      expectQuietEnd(run);
-      inOrder(run.stdout, patterns);
-    },
-    30_000,
-  );
+let service: TradeFeedService;
+/** The variables of the service with a new account, because an account has only one connection. */
+const newAccount = (): ServiceVariables => ({
+  TRADE_FEED_BASE_URL: service.baseUrl,
+  TRADE_FEED_API_KEY: service.createAccount({ plan: 'developer' }).createApiKey(),
+});
+let withLocalService: ReadonlyMap<string, Run>;
+let withService: ReadonlyMap<string, Run>;
+
+beforeAll(async () => {
+  service = await startTradeFeedService({
+    sources: { market: marketBatches$(), raw: pendingTransactions$({ rate: 200 }) },
+  });
+  const runs = await runTogether([
+    ...names.map((name) => ({ name })),
+    ...names.map((name) => ({ name, service: newAccount() })),
+  ]);
+  const byName = (some: readonly Run[]) => new Map(some.map((run, index) => [names[index]!, run]));
+  withLocalService = byName(runs.slice(0, names.length));
+  withService = byName(runs.slice(names.length));
+}, limitMs);
+afterAll(() => service.shutdown());
+
+const expectOutput = (name: string, run: Run): void => {
+  expectQuietEnd(run);
+  inOrder(run.stdout, examples[name]!);
+};
+
+describe('with the local service', () => {
+  it.each(names)('%s prints the expected output, prints no secret, and exits', (name) => {
+    expectOutput(name, withLocalService.get(name)!);
+  });
 });
 
 describe('with the service of the environment variables', () => {
-  const names = Object.keys(examples).filter((name) => !name.endsWith('.test.mjs'));
-  let service: TradeFeedService;
-  let runs: Map<string, Promise<Run>>;
-  beforeAll(async () => {
-    service = await startTradeFeedService({
-      sources: { market: marketBatches$(), raw: pendingTransactions$({ rate: 200 }) },
-    });
-    // One account each, because an account has only one connection.
-    runs = startAll(names, (name) =>
-      runExample(argsOf(name), {
-        TRADE_FEED_BASE_URL: service.baseUrl,
-        TRADE_FEED_API_KEY: service.createAccount({ plan: 'developer' }).createApiKey(),
-      }),
-    );
+  it.each(names)('%s prints no secret and exits', (name) => {
+    expectQuietEnd(withService.get(name)!);
   });
-  afterAll(async () => {
-    await Promise.all(runs.values());
-    await service.shutdown();
-  });
+});
 
-  it.each(names)(
-    '%s prints no secret and exits',
+describe('as a separate program', () => {
+  it.each(Object.keys(examples).filter(isTest))(
+    '%s prints the expected output, prints no secret, and exits',
     async (name) => {
-      expectQuietEnd((await runs.get(name)) as Run);
+      expectOutput(name, await runExample(['--test', '--test-reporter=tap', `examples/${name}`]));
     },
-    30_000,
+    limitMs,
+  );
+
+  it(
+    'listen.mjs prints the expected output, prints no secret, and exits',
+    async () => {
+      expectOutput('listen.mjs', await runExample(['examples/listen.mjs'], newAccount()));
+    },
+    limitMs,
   );
 });

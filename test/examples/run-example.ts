@@ -14,11 +14,15 @@ export interface Run {
   readonly secrets: readonly string[];
 }
 
-const root = join(import.meta.dirname, '../..');
-const spy = pathToFileURL(join(import.meta.dirname, 'secret-spy.mjs')).href;
+/** The environment variables with the address and the key of a service. */
+export type ServiceVariables = Readonly<Record<`TRADE_FEED_${string}`, string>>;
 
-/** Kills a program after this time, in ms. */
-const limitMs = 25_000;
+export const root = join(import.meta.dirname, '../..');
+/** The URL of the module that writes secrets to the file in SECRETS_FILE. */
+export const spy = pathToFileURL(join(import.meta.dirname, 'secret-spy.mjs')).href;
+
+/** Ends a program that hangs. No test needs a program to be faster than this. */
+const limitMs = 100_000;
 
 /**
  * Runs a program with the built package in a child process.
@@ -26,10 +30,7 @@ const limitMs = 25_000;
  * @param args - the arguments of `node`
  * @param service - environment variables with the address and the key of a service; without them the program starts one
  */
-export const runExample = async (
-  args: readonly string[],
-  service: Readonly<Record<`TRADE_FEED_${string}`, string>> = {},
-): Promise<Run> => {
+export const runExample = async (args: readonly string[], service: ServiceVariables = {}): Promise<Run> => {
   const folder = await mkdtemp(join(tmpdir(), 'example-'));
   const secretsFile = join(folder, 'secrets');
   await writeFile(secretsFile, '');
@@ -50,7 +51,12 @@ export const runExample = async (
     program.once('close', resolve).once('error', reject);
   });
   clearTimeout(timer);
-  const secrets = (await readFile(secretsFile, 'utf8')).split('\n').filter(Boolean);
+  const secrets = await secretsIn(secretsFile);
   await rm(folder, { recursive: true });
-  return { exitCode, ...printed, secrets: [...new Set(secrets)] };
+  return { exitCode, ...printed, secrets };
 };
+
+/** Returns the secrets in a file of the spy. */
+export const secretsIn = async (file: string): Promise<readonly string[]> => [
+  ...new Set((await readFile(file, 'utf8')).split('\n').filter(Boolean)),
+];

@@ -7,6 +7,7 @@ import { plantedKey, plantedTicket } from './failure-rules.js';
 import { fuzz, seed, timeoutFor } from './fuzz.js';
 import { goodHead, goodTicket } from './answers.js';
 import { type Scripted, startScripted } from './scripted.js';
+import { character } from '../support/character.js';
 
 const codes = fc.oneof(
   { arbitrary: fc.constantFrom(1000, 1001, 1006, 1008, 1009, 1011, 1013, 4000, 4001, 4002, 4003, 4003), weight: 3 },
@@ -27,7 +28,7 @@ const pieces = fc.oneof(
     '"',
     '$&',
   ),
-  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: character, maxLength: 20 }),
 );
 const reasons = fc.oneof(
   { arbitrary: known.map((reason) => Buffer.from(reason)), weight: 2 },

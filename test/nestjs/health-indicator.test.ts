@@ -82,7 +82,7 @@ describe('isHealthy', () => {
       state: 'stopped',
       since,
       code: 'relay-source-failed',
-      reason: 'An error of the application stopped the feed. See the log of the server.',
+      reason: 'An error of the application stopped the feed. See the cause, or the log of the server.',
     });
   });
 

@@ -28,5 +28,5 @@ it.each([new RangeError('of something else'), 'of something else'])(
 it('answers 503 without a response to set Retry-After on', async () => {
   const error = new RelayFullError('There are 2 clients.');
   const answer = lastValueFrom(sseMessages$(relayWithError(error), {}, undefined));
-  await expect(answer).rejects.toMatchObject({ status: 503, message: 'The relay has no room. Come back later.' });
+  await expect(answer).rejects.toMatchObject({ status: 503, message: 'The relay has no room. Retry later.' });
 });

@@ -174,7 +174,8 @@ describe('conflate', () => {
     source.complete();
     expect(received).toHaveLength(807);
     expect(aliveBytes(received)).toBeLessThanOrEqual((4 / 3) * bytesOfAll(received));
-    expect(received.map(({ data }) => data)).toEqual(received.map(({ connection }) => copies.get(connection)));
+    // jest compares buffers byte by byte, which takes seconds.
+    expect(received.filter(({ data, connection }) => !data.equals(copies.get(connection)!))).toEqual([]);
   });
 
   it('copies small frames before it emits them', () => {

@@ -22,11 +22,11 @@ import {
   watermark,
 } from '../operators/stream.js';
 
-const afterAll = (events: readonly LifecycleEvent[], from: Outages = noOutages, heardAt?: number) =>
-  events.reduce<Outages>((outages, event) => afterEvent(outages, event, heardAt), from);
+const afterAll = (events: readonly LifecycleEvent[], from: Outages = noOutages, newestAt?: number) =>
+  events.reduce<Outages>((outages, event) => afterEvent(outages, event, newestAt), from);
 
 const refused = (at: number) => disconnected(at, { stage: 'ticket', status: 503, closeCode: undefined });
-const isOpen = { hasOpened: true, current: undefined, unconfirmed: undefined, gaps: [] };
+const isOpen: Outages = { hasOpened: true, current: undefined, unconfirmed: undefined, gaps: [] };
 
 describe('outages', () => {
   it('begin at the `endedAt` of an open connection, and not with a failed attempt', () => {
@@ -129,6 +129,33 @@ describe('outages', () => {
     expect(afterAll([requested(20), opened(25)], noOutages, undefined)).toEqual(isOpen);
   });
 
+  it('begin with a failure that names the new subscription, and with a stop', () => {
+    const { current } = afterEvent(isOpen, requested(20), 13);
+    expect(current).toMatchObject({ from: 13, hasStopped: true });
+    expect(current?.failure).toMatchObject({ code: 'connection-closed', stage: 'stream', endedAt: 13 });
+  });
+
+  it('do not begin if the time of the newest event is unknown, or if the feed only reports its attempts', () => {
+    expect(afterEvent(isOpen, requested(20), undefined)).toEqual(isOpen);
+    for (const event of [issued(20), reconnecting(20, 5)]) expect(afterEvent(isOpen, event, 13)).toEqual(isOpen);
+  });
+
+  it('have another gap, up to the end of a gap that begins later', () => {
+    const end = disconnected(5);
+    const outage = afterAll([end]);
+    const later = gapOf(6, 9);
+    expect(afterAll([later], outage)).toEqual({ ...isOpen, gaps: [gapOf(5, 9, end.failure), later] });
+    for (const from of [5, 4]) {
+      const covering = gapOf(from, 9);
+      expect(afterAll([covering], outage)).toEqual({ ...isOpen, gaps: [covering] });
+    }
+    expect(afterAll([later], isOpen)).toEqual({ ...isOpen, gaps: [later] });
+  });
+
+  it('are the same object after a watermark that changes nothing', () => {
+    expect(afterAll([watermark(9)], isOpen)).toBe(isOpen);
+  });
+
   it('end with an item if the events before it were filtered out', () => {
     const end = disconnected(5);
     expect(afterItem(afterAll([end]), 9)).toEqual({ ...isOpen, gaps: [gapOf(5, 9, end.failure)] });
@@ -139,6 +166,7 @@ describe('outages', () => {
 
   it('can start with a feed that stopped at a known time', () => {
     const failure = lost(5);
+    expect(stoppedAt(5, failure)).toEqual({ ...isOpen, current: { from: 5, failure, hasStopped: true } });
     expect(afterAll([opened(8)], stoppedAt(5, failure))).toEqual({ ...isOpen, unconfirmed: gapOf(5, 8, failure) });
   });
 

@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseHttpDate, retryAfterMs } from '../../src/protocol/retry-after.js';
 import { cases } from '../support/cases.js';
+import { character } from '../support/character.js';
 
 const at = Date.UTC(1994, 10, 6, 8, 49, 37);
 
@@ -142,7 +143,7 @@ describe('retryAfterMs', () => {
     const dates = fc.date({ noInvalidDate: true }).map((date) => date.toUTCString());
     const header = fc.oneof(
       fc.string(),
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: character }),
       fc.integer().map(String),
       fc.double().map(String),
       dates,

@@ -255,7 +255,7 @@ describe('nextReconnect', () => {
         code: 'retries-exhausted',
         verdict: 'stop',
         stage: 'stream',
-        advice: 'See the cause; raise `backoff.maxAttempts` to allow more reconnects.',
+        advice: 'See the cause; set a larger `backoff.maxAttempts` to allow more reconnects.',
         uptimeMs: 9,
         framesReceived: 0,
         endedAt: last.endedAt,
@@ -361,7 +361,7 @@ describe('jitter', () => {
 
   it('handles a factor or a wait beyond the largest number', () => {
     expect(delayAt('none', 0, 2, { factor: Infinity })).toBe(1_000);
-    expect(delayAt('equal', 0.5, 2_000)).toBe(750);
+    expect(delayAt('equal', 0.5, 3, { factor: 1e300 })).toBe(750);
   });
 
   it('returns a wait of at least 1 ms also if the longest wait is Infinity', () => {

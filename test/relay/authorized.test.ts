@@ -82,7 +82,12 @@ describe('authorize: results that allow a client', () => {
     for (const authorize of answers) {
       const { port, relay } = await serve({ authorize });
       const { status, body } = await ask(port);
-      expect({ status, body }).toEqual({ status: 500, body: expect.stringContaining('The authorization failed.') });
+      expect({ status, body }).toEqual({
+        status: 500,
+        body: expect.stringContaining(
+          'The authorization failed: the function `authorize` of the server threw an error.',
+        ),
+      });
       expect(body).not.toContain('private');
       expect(relay.status()).toMatchObject({ authorizing: 0, clients: [] });
     }

@@ -293,7 +293,7 @@ describe('relayHandler: the stream', () => {
       'Retry-After',
     ]);
     expect(headers['access-control-allow-origin']).toBe(app);
-    expect(JSON.parse(body)).toEqual({ error: { status: 503, message: 'The relay has no room. Come back later.' } });
+    expect(JSON.parse(body)).toEqual({ error: { status: 503, message: 'The relay has no room. Retry later.' } });
     first.socket.destroy();
     await waitFor(() => relay.status().clients.length === 0);
     expect((await ask(port)).status).toBe(200);
@@ -408,7 +408,7 @@ describe('relayHandler: a client that does not read', () => {
     const [slow, fast] = relay.status().clients as [never, never];
     expect(fast).toMatchObject({ sent: total, missed: 0 });
     expect((slow as { sent: number }).sent).toBeLessThan(total - 100);
-    expect(relay.status().held.events).toBe(100);
+    expect(relay.status().stored.events).toBe(100);
     stuck.socket.resume();
     await waitFor(() => {
       const [client] = relay.status().clients;
@@ -455,6 +455,16 @@ describe('relayHandler: a feed that has stopped', () => {
       expect(answer).toMatch(/\nevent: connect-again\nid: .*\ndata: {.*"code":"connection-replaced"/);
       expect(answer).not.toContain('event: hello');
     }
+  });
+
+  it('answers with the longer wait that the service demands, in the header and in the message', async () => {
+    const { port, source } = await serve(open, { batchMs: 0 });
+    const first = await openStream(port);
+    source.subject.error(createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 29_500 }));
+    await first.closed();
+    const answer = await (await Raw.get(port)).closed();
+    expect(answer.toLowerCase()).toContain('retry-after: 30\r\n');
+    expect(answer).toMatch(/\nevent: connect-again\n.*\ndata: {.*"retryAfterMs":29500/);
   });
 
   it('first sends the events that the client has missed', async () => {

@@ -35,7 +35,7 @@ describe('RelayRun', () => {
       { type: 'disconnected', at: 8, failure: JSON.parse(JSON.stringify(failure.toPublic())) as object },
       { type: 'watermark' },
     ]);
-    expect(run.log.newest.present).toEqual([{ type: 'disconnected', at: 8, failure: failure.toPublic() }]);
+    expect(run.log.newest.snapshot).toEqual([{ type: 'disconnected', at: 8, failure: failure.toPublic() }]);
   });
 
   it('ends as the source ended', () => {

@@ -8,7 +8,7 @@ import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-erro
 import { Frame } from '../../src/protocol/frame.js';
 import { createRelay, RelayFullError } from '../../src/relay/index.js';
 import { publicEvent } from '../../src/relay/public-json.js';
-import { admission, type PendingReceiver } from '../../src/relay/relay-receiver.js';
+import { authorization, type PendingReceiver } from '../../src/relay/relay-receiver.js';
 import { disconnected, opened, reconnecting } from '../operators/stream.js';
 import { Client, eventsIn, frame, range, Response, virtualRelay } from './support.js';
 import { cases } from '../support/cases.js';
@@ -376,7 +376,7 @@ describe('createRelay: the limit', () => {
     const { clock, relay, source, reports, join } = virtualRelay({ maxClients: 2 });
     const [one, , three] = [join(), join(), join()];
     expect(three.error).toBeInstanceOf(RelayFullError);
-    expect((three.error as Error).message).toBe('There are 2 clients. Come back later.');
+    expect((three.error as Error).message).toBe('There are 2 clients. Retry later.');
     one.leave();
     expect(join().error).toBeUndefined();
     expect(reports.map((event) => [event.type, 'client' in event ? event.client : 0])).toEqual([
@@ -394,13 +394,13 @@ describe('createRelay: the limit', () => {
 describe('createRelay: status and events', () => {
   it('counts the stored events, and the frames of each client', () => {
     const { clock, relay, source, join } = virtualRelay();
-    expect(relay.status()).toEqual({ held: { events: 0, bytes: 0 }, clients: [], topics: 0, authorizing: 0 });
+    expect(relay.status()).toEqual({ stored: { events: 0, bytes: 0 }, clients: [], topics: 0, authorizing: 0 });
     join();
     source.frames('a', 'b');
     clock.pass(16);
-    const { held, clients } = relay.status();
-    expect(held.events).toBe(2);
-    expect(held.bytes).toBeGreaterThan(200);
+    const { stored, clients } = relay.status();
+    expect(stored.events).toBe(2);
+    expect(stored.bytes).toBeGreaterThan(200);
     expect(clients).toEqual([{ client: 1, since: 1_000_000, sent: 2, missed: 0 }]);
   });
 
@@ -439,7 +439,7 @@ describe('createRelay: status and events', () => {
       const response = new Response();
       const receiver: PendingReceiver = {
         response,
-        [admission]: timer(10, clock.scheduler).pipe(map(() => undefined)),
+        [authorization]: timer(10, clock.scheduler).pipe(map(() => undefined)),
       };
       const clients = range(1, 3).map(() => new Client(relay, receiver));
       clock.pass(10);
@@ -454,7 +454,7 @@ describe('createRelay: status and events', () => {
 
   it('reports nothing about a client that leaves before it is authorized', () => {
     const { relay, reports } = virtualRelay();
-    const receiver: PendingReceiver = { [admission]: NEVER };
+    const receiver: PendingReceiver = { [authorization]: NEVER };
     new Client(relay, receiver).leave();
     expect([reports, relay.status().authorizing]).toEqual([[], 0]);
   });

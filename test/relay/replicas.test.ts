@@ -100,7 +100,7 @@ describe('a page whose server is replaced', () => {
     const web = await serve();
     source.emit(opened(begin));
     for (const n of range(1, 3_000)) source.emit(frame(`${n} ${'x'.repeat(1_000)}`, begin + n));
-    expect(relay.status().held.bytes).toBeGreaterThan(3e6);
+    expect(relay.status().stored.bytes).toBeGreaterThan(3e6);
     for (const id of ['x.1.1.1', 'x.0.0.0', `forged.1.1.${begin}`, `forged.9.9.${begin + 1_500}`]) {
       const raw = await Raw.get(web.port, { 'last-event-id': id });
       const text = await raw.until((all) => all.includes('"data":"3000 '));

@@ -114,12 +114,12 @@ describe('restart', () => {
       quick.leave();
       // A topic also stores `opened`.
       const storedFirst = select === undefined ? 1 : 2;
-      expect(relay.status().held.events).toBe(storedFirst);
+      expect(relay.status().stored.events).toBe(storedFirst);
       const later = join({ select });
       source().frames('f');
       clock.pass(16);
       expect([later.payloads, next.payloads]).toEqual([['f'], ['e', 'f']]);
-      expect(relay.status().held.events).toBe(storedFirst + 1);
+      expect(relay.status().stored.events).toBe(storedFirst + 1);
     }
   });
 
@@ -172,9 +172,9 @@ describe('restart', () => {
     source().frames('a', 'b');
     source().subject.error(replaced);
     relay.restart();
-    expect(relay.status().held.events).toBe(2);
+    expect(relay.status().stored.events).toBe(2);
     slow.leave();
-    expect(relay.status().held.events).toBe(0);
+    expect(relay.status().stored.events).toBe(0);
   });
 
   it('does not reopen a closed relay', () => {

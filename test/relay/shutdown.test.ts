@@ -80,7 +80,7 @@ describe('a relay that is closed', () => {
     await textOf(refused.response);
     const again = await ask(agent, port);
     expect(again.socket).not.toBe(refused.socket);
-    expect(await textOf(again.response)).toContain('Come back later.');
+    expect(await textOf(again.response)).toContain('Retry later.');
   });
 
   it('lets `server.close()` finish even if a client does not read', async () => {

@@ -104,10 +104,10 @@ describe('a topic', () => {
     expect([runs, source.subscriptions, relay.status().topics]).toEqual([1, 1, 2]);
     emit(opened(begin), frame(1, begin + 1), frame(2, begin + 2));
     expect(clients.map(({ payloads }) => payloads.length)).toEqual([2, 2, 2, 1]);
-    expect(relay.status().held.events).toBe(3 + 3 + 2);
+    expect(relay.status().stored.events).toBe(3 + 3 + 2);
     for (const client of clients) client.leave();
     clock.pass(1_000);
-    expect([source.active, relay.status().topics, relay.status().held.events]).toEqual([0, 0, 0]);
+    expect([source.active, relay.status().topics, relay.status().stored.events]).toEqual([0, 0, 0]);
     join(counted);
     expect([runs, source.subscriptions]).toEqual([2, 2]);
   });

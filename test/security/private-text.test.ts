@@ -323,7 +323,7 @@ it('the answer of a full relay does not contain the number of clients', async ()
   closing.push(() => relay.close());
   const pages = Array.from({ length: 7 }, () => bytesUntil(web, 'event: hello'));
   await Promise.all(pages);
-  const refused = await bytesUntil(web, 'Come back later.');
+  const refused = await bytesUntil(web, 'Retry later.');
   expect(refused).toMatch(/^HTTP\/1\.1 503 /);
   expect(refused.slice(refused.indexOf('{'))).not.toContain('7');
 });

@@ -9,12 +9,24 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
  *
  * Resources are counted by kind, so jest's own timers must be in another process: `workerIdleMemoryLimit` in jest.config.mjs
  * makes jest use workers, also for a single file. With `--runInBand` the gate detects less.
+ *
+ * A resource that is still closing has 3 s to do so. A test file can set another time:
+ * `@jest-environment-options {"leakGraceMs": 100}`.
  */
 export default class LeakGate extends TestEnvironment {
+  readonly #graceMs: number;
   #before: ReadonlyMap<string, number> = new Map();
+
+  constructor(...args: ConstructorParameters<typeof TestEnvironment>) {
+    super(...args);
+    const { leakGraceMs = 3_000 } = args[0].projectConfig.testEnvironmentOptions;
+    this.#graceMs = Number(leakGraceMs);
+  }
 
   override async setup(): Promise<void> {
     await super.setup();
+    // jest sets 100, and looks up the source of each line of a stack. That takes a millisecond for each TradeFeedError. Node's default is 10.
+    this.global.Error.stackTraceLimit = 10;
     // Node creates both pipes on first use: without this, a test that logs would count as a leak.
     for (const stream of [process.stdout, process.stderr]) stream.write('');
     this.#before = activeResources();
@@ -25,12 +37,11 @@ export default class LeakGate extends TestEnvironment {
     state: { readonly unhandledErrors: unknown[] },
   ): Promise<void> {
     if (event.name !== 'run_finish') return;
-    const leaks = await leaksSince(this.#before);
-    if (leaks.length > 0) state.unhandledErrors.push(leakError(leaks));
+    const leaks = await leaksSince(this.#before, this.#graceMs);
+    if (leaks.length > 0) state.unhandledErrors.push(leakError(leaks, this.#graceMs));
   }
 }
 
-const graceMs = 3_000;
 const pollMs = 10;
 
 /** Counts the active resources of the event loop by kind: `Timeout`, `TCPSocketWrap`, `TCPServerWrap`, … */
@@ -48,7 +59,7 @@ const leaksNow = (before: ReadonlyMap<string, number>): string[] =>
 
 // A handle closes some turns after close(), so the gate waits a limited time. It always waits two turns, so that jest still
 // reports an unhandled rejection.
-const leaksSince = async (before: ReadonlyMap<string, number>): Promise<string[]> => {
+const leaksSince = async (before: ReadonlyMap<string, number>, graceMs: number): Promise<string[]> => {
   const deadline = performance.now() + graceMs;
   await nextTurn();
   await nextTurn();
@@ -60,7 +71,7 @@ const leaksSince = async (before: ReadonlyMap<string, number>): Promise<string[]
   return leaks;
 };
 
-const leakError = (leaks: readonly string[]): Error => {
+const leakError = (leaks: readonly string[], graceMs: number): Error => {
   const error = new Error(
     `This test file leaks: ${leaks.join(', ')} (still active ${graceMs} ms after its last test).`,
   );

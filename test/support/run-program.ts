@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
 
 export interface Ended {
   readonly code: number | null;
@@ -8,14 +8,18 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs a program of test/e2e/programs with the built package in a child process, and waits until it exits. */
+/**
+ * Runs a program in a child process, and waits until it exits.
+ *
+ * @param name - a program of test/e2e/programs, which uses the built package, or the path of a program
+ */
 export const runProgram = async (
   name: string,
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   nodeArgs: readonly string[] = [],
 ): Promise<Ended> => {
-  const path = fileURLToPath(new URL(`../e2e/programs/${name}`, import.meta.url));
+  const path = resolve(import.meta.dirname, '../e2e/programs', name);
   const child = spawn(process.execPath, [...nodeArgs, path, ...args], {
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

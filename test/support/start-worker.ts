@@ -1,4 +1,5 @@
 import { buildSync } from 'esbuild';
+import { builtinModules } from 'node:module';
 import { renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
@@ -13,9 +14,13 @@ const build = (): void => {
     entryPoints: [pathOf('src/worker/inside/feed-worker.ts')],
     bundle: true,
     format: 'cjs',
-    platform: 'node',
     target: 'node20',
-    // A smaller file starts faster.
+    // A smaller file starts faster. RxJS as modules lets esbuild leave out what the worker does not use; with the platform `node` it
+    // takes the CommonJS files.
+    platform: 'neutral',
+    mainFields: ['main'],
+    conditions: ['es2015'],
+    external: [...builtinModules, 'node:*'],
     minifyWhitespace: true,
     minifySyntax: true,
     write: false,

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 
 const cwd = join(import.meta.dirname, '../..');
@@ -34,11 +35,25 @@ const texts = [
   ...[...loaded, 'src/reconnect/backoff.ts', ...ofNode].map((path) => [path, all] as const),
 ];
 
-// Lints each text under the path of an existing file, so that its types are known. Under jest this is much slower, so use a process.
+// The paths of the texts, and no other files: the rules need only the types of the language.
+const tsconfig = (folder: string) => ({
+  extends: relative(folder, join(cwd, 'tsconfig.json')),
+  compilerOptions: { noResolve: true },
+  files: texts.map(([path]) => relative(folder, join(cwd, path))),
+  include: [],
+});
+
+// Lints each text under the path of an existing file, so that the rules of that path apply. Under jest this is much slower, so use a process.
 const program = `
   import { ESLint } from 'eslint';
-  // The other rules need many more types.
-  const eslint = new ESLint({ ruleFilter: ({ ruleId }) => /^(es-x|compat)[/]|^no-restricted-prop/.test(ruleId) });
+  const [project] = process.argv.slice(1);
+  const eslint = new ESLint({
+    // The other rules need many more types.
+    ruleFilter: ({ ruleId }) => /^(es-x|compat)[/]|^no-restricted-prop/.test(ruleId),
+    overrideConfig: {
+      languageOptions: { parserOptions: { projectService: false, project, disallowAutomaticSingleRunInference: true } },
+    },
+  });
   const lines = [];
   for (const [filePath, text] of ${JSON.stringify(texts)}) {
     const [{ messages }] = await eslint.lintText(text, { filePath });
@@ -50,8 +65,14 @@ describe('the rules about browsers', () => {
   let found: readonly (readonly number[])[];
   const linesOf = (path: string, text: string) => found[texts.findIndex(([p, t]) => p === path && t === text)]!;
   beforeAll(async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd });
+    await mkdir(join(cwd, 'temp'), { recursive: true });
+    const folder = await mkdtemp(join(cwd, 'temp/browser-support-'));
+    const project = join(folder, 'tsconfig.json');
+    await writeFile(project, JSON.stringify(tsconfig(folder)));
+    const args = ['--input-type=module', '-e', program, project];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd });
     found = JSON.parse(stdout) as number[][];
+    await rm(folder, { recursive: true });
   }, 120_000);
 
   it.each(Object.keys(newer).map((name, index) => [name, index + 1] as const))(

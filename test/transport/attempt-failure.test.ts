@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { inspect } from 'node:util';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { Verdict } from '../../src/protocol/failures/failure-code.js';
-import { type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import type { FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { redactor, Secret } from '../../src/protocol/secret.js';
 import { attemptFailure, networkFailure, safeCause } from '../../src/transport/attempt-failure.js';
 
@@ -183,66 +183,15 @@ describe('safeCause', () => {
 const facts: FailureFacts = { stage: 'ticket', status: 503, retryAfterMs: 5, endedAt: 1, cause: new Error('below') };
 
 describe('attemptFailure', () => {
-  it('stops with a failure that `classify` throws, although its verdict was different', () => {
-    const thrower = (error: TradeFeedError): never => {
-      throw error;
-    };
-    expect(attemptFailure({ classify: thrower }, facts)).toMatchObject({
-      code: 'credential-service-unavailable',
-      verdict: 'stop',
-      advice: 'Your option `classify` threw this.',
-    });
-  });
-
-  it.each([[{}], [{ classify: undefined }]])('uses the verdict of the table without `classify`: %j', (settings) => {
-    const error = attemptFailure(settings, facts);
-    expect(error).toBeInstanceOf(TradeFeedError);
-    expect({ ...(error as object) }).toEqual({ ...createTradeFeedError(facts) });
-  });
-
-  it.each<Verdict>(['stop', 'renew', 'wait', 'backoff'])('uses the verdict that `classify` returns: %s', (verdict) => {
-    const error = attemptFailure({ classify: () => verdict }, facts) as TradeFeedError;
+  it('creates the error of the facts, and applies `classify`', () => {
     const usual = createTradeFeedError(facts);
-    const advice =
-      verdict === usual.verdict
-        ? usual.advice
-        : `Your option \`classify\` changed the verdict from ${usual.verdict} to ${verdict}.`;
-    const message = usual.message.replace(usual.advice, advice);
-    expect(error.toJSON()).toEqual({ ...usual.toJSON(), verdict, advice, message });
-    expect(error.cause).toBe(facts.cause);
+    expect((attemptFailure({}, facts) as TradeFeedError).toJSON()).toEqual(usual.toJSON());
+    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>(() => 'stop');
+    expect(attemptFailure({ classify }, facts)).toMatchObject({
+      code: usual.code,
+      verdict: 'stop',
+      cause: facts.cause,
+    });
+    expect(classify.mock.calls).toMatchObject([[{ code: usual.code }, usual.verdict]]);
   });
-
-  it('creates no second error if `classify` returns the verdict of the table', () => {
-    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
-    expect(attemptFailure({ classify }, facts)).toBe(classify.mock.calls[0]?.[0]);
-  });
-
-  it('calls `classify` once, with the failure and the verdict of the table', () => {
-    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
-    attemptFailure({ classify }, facts);
-    expect(classify).toHaveBeenCalledTimes(1);
-    const [error, verdict] = classify.mock.calls[0]!;
-    expect(error.toJSON()).toEqual(createTradeFeedError(facts).toJSON());
-    expect(verdict).toBe('backoff');
-  });
-
-  it.each([[new Error('mine')], ['text'], [undefined], [null]])(
-    'returns an exception of `classify` unchanged: %p',
-    (thrown) => {
-      const classify = () => {
-        // eslint-disable-next-line @typescript-eslint/only-throw-error -- as a user's function may
-        throw thrown;
-      };
-      expect(attemptFailure({ classify }, facts)).toBe(thrown);
-    },
-  );
-
-  it.each(['retry', '', undefined, null, true, Promise.resolve('stop'), 'toString'])(
-    'stops if `classify` returns %p, which is not a verdict',
-    (given) => {
-      const error = attemptFailure({ classify: () => given as Verdict }, facts) as TradeFeedError;
-      expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
-      expect(error.message).toContain('`classify` must be a function that returns stop, renew, wait, backoff)');
-    },
-  );
 });

@@ -259,12 +259,20 @@ describe('the spare connection', () => {
 
 describe('standby', () => {
   /** Starts a feed with standby on virtual time. */
-  const started = async (service: TwoOrigins, connection = 1, options: TradeFeedOptions = {}) => {
+  const started = async (
+    service: TwoOrigins,
+    connection = 1,
+    { backoff: policy, ...options }: TradeFeedOptions = {},
+  ) => {
     const time = new VirtualTimeScheduler(undefined, 0);
     const events: FeedEvent[] = [];
-    const backoff = { stableAfterMs: 0, scheduler: time, random: () => 1 };
+    const errors: unknown[] = [];
+    const backoff = { stableAfterMs: 0, scheduler: time, random: () => 1, ...policy };
     const feed$ = tradeFeedEvents$('market', optionsFor(service, { standby: true, ...ca, ...options, backoff }));
-    const subscription = feed$.subscribe((event) => events.push(event));
+    const subscription = feed$.subscribe({
+      next: (event) => events.push(event),
+      error: (error: unknown) => errors.push(error),
+    });
     const advance = (ms: number) => {
       time.maxFrames = time.frame + ms;
       time.flush();
@@ -280,6 +288,7 @@ describe('standby', () => {
     return {
       advance,
       events,
+      errors,
       comesTo,
       [Symbol.dispose]: () => subscription.unsubscribe(),
     };
@@ -376,6 +385,65 @@ describe('standby', () => {
     await feed.comesTo(2);
     expect(service.tickets.connections).toBe(2);
     expect(service.tickets.tickets).toHaveLength(2);
+  });
+
+  describe('with a `backoff.random` that throws', () => {
+    const throwing = (thrown: unknown): TradeFeedOptions => ({
+      backoff: {
+        random: () => {
+          throw thrown;
+        },
+      },
+    });
+
+    it('stops the feed with the same error, and closes all connections', async () => {
+      await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
+      const thrown = new Error('no dice');
+      using feed = await started(service, 1, throwing(thrown));
+      feed.advance(100);
+      await waitFor(() => feed.errors.length > 0);
+      expect(feed.errors[0]).toBe(thrown);
+      expect(feed.events.filter(({ type }) => type === 'disconnected' || type === 'stopped')).toEqual([]);
+      await waitFor(() => service.gate.open.size === 0 && service.tickets.open.size === 0);
+    });
+
+    it('stops the feed with a failure that it throws, also if its verdict is not `stop`', async () => {
+      await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
+      const thrown = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: '' });
+      using feed = await started(service, 1, throwing(thrown));
+      feed.advance(100);
+      await waitFor(() => feed.errors.length > 0);
+      expect(feed.errors).toMatchObject([
+        { code: 'server-shutdown', verdict: 'stop', advice: 'Your option `backoff` threw this.' },
+      ]);
+      expect(feed.events.at(-1)).toMatchObject({ type: 'stopped' });
+    });
+
+    it('stops the feed at the next attempt if it throws during a wait', async () => {
+      await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, stream], handshake: [frames] });
+      const thrown = new Error('no dice');
+      let fails = false;
+      const random = () => {
+        if (fails) throw thrown;
+        return 1;
+      };
+      using feed = await started(service, 1, { backoff: { random } });
+      feed.advance(100);
+      await waitFor(() => service.stream.connections === 2);
+      const [stream, standby] = [...service.stream.open];
+      stream?.write(close(1001));
+      await waitFor(() => failuresOf(feed.events).length === 1);
+      fails = true;
+      const spare = last(service.gate.open);
+      standby?.end();
+      await closed(spare);
+      await turns();
+      expect(feed.errors).toEqual([]);
+      feed.advance(30_000);
+      await waitFor(() => feed.errors.length > 0);
+      expect(feed.errors).toEqual([thrown]);
+      expect(service.tickets.tickets).toHaveLength(1);
+    });
   });
 
   it("opens nothing if a user's dispatcher and agent connect", async () => {

@@ -20,7 +20,15 @@ const createSpare = (connectTo: Connect = (url) => connectSocket(url, { ca: tls.
     opened.push(socket);
     return socket;
   };
-  const created = spareSocket(connect, { random: () => 1, scheduler: asyncScheduler }, () => clock.nowMs);
+  const timing = { random: () => 1, scheduler: asyncScheduler };
+  const created = spareSocket(
+    connect,
+    timing,
+    (thrown) => {
+      throw thrown;
+    },
+    () => clock.nowMs,
+  );
   return {
     ...created,
     opened,
@@ -32,7 +40,7 @@ const createSpare = (connectTo: Connect = (url) => connectSocket(url, { ca: tls.
   };
 };
 
-const urlOf = ({ port }: Gate) => new URL(`wss://127.0.0.1:${port}/ws`);
+const urlOf = ({ port }: Gate, scheme = 'wss') => new URL(`${scheme}://127.0.0.1:${port}/ws`);
 
 /** Connects once, and opens a spare at 0 ms. */
 const openSpare = async (gate: Gate, isReady: boolean) => {
@@ -79,6 +87,7 @@ describe('spareSocket', () => {
       readable: 0,
       flowing: null,
     });
+    expect(taken.listenerCount('close')).toBe(spare.opened[0]?.listenerCount('close'));
     expect(spare.take(urlOf(gates.gate))).not.toBe(taken);
     spare.drop();
     expect(taken.destroyed).toBe(false);
@@ -117,6 +126,22 @@ describe('spareSocket', () => {
     fails = true;
     spare.open();
     expect(() => spare.take(urlOf(gate))).toThrow(refused);
+  });
+
+  it('handles the error of a connection that has no other listener', async () => {
+    await using gate = await startGate(['silence', 'silence']);
+    const opened: Socket[] = [];
+    const connect: Connect = (url) => {
+      const socket = connectSocket(url);
+      opened.push(socket);
+      return socket;
+    };
+    const spare = spareSocket(connect, { random: () => 1, scheduler: asyncScheduler }, () => undefined);
+    spare.take(urlOf(gate, 'ws'));
+    spare.open();
+    expect(() => opened[1]?.emit('error', new Error('reset'))).not.toThrow();
+    spare.drop();
+    for (const socket of opened) await closed(socket.destroy());
   });
 
   it('waits until the current connection is closed', async () => {

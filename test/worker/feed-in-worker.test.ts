@@ -15,6 +15,7 @@ import {
 } from '../../src/index.js';
 import { createRelay } from '../../src/relay/index.js';
 import { feedEvents$ } from '../../src/trade-feed.js';
+import { fakeTimers } from '../support/fake-timers.js';
 import { optionsFor, plantedKey, until } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
 import { workers } from '../support/start-worker.js';
@@ -100,13 +101,18 @@ describe('unsubscribing from a feed in a worker', () => {
     expect(wire.opcodes).toEqual([8]);
   });
 
-  it('terminates a worker that does not react', async () => {
+  it('terminates a worker that does not react within 3 s', async () => {
     workers.instead = program('hang.mjs');
     await using wire = await startWire();
     const subscription = tradeFeed$('market', inWorker(wire)).subscribe();
     const worker = await firstWorker();
     await new Promise((resolve) => worker.once('message', resolve));
+    const terminate = jest.spyOn(worker, 'terminate');
+    using _timers = fakeTimers();
     subscription.unsubscribe();
+    jest.advanceTimersByTime(2_999);
+    expect(terminate).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(1);
     expect(await endOf(worker)).toBe(1);
   });
 

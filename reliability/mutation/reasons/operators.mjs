@@ -31,11 +31,11 @@ export const operators = {
     },
   ],
   'bounded/ring.ts': [{ code: 'firstSlots', why: 'The ring grows, so its first size has no visible effect.' }],
-  'node/recording-open.ts': [
+  'node/recording/open-recording.ts': [
     { from: 'length < stats.size', why: 'Truncating a file to its own length changes nothing.' },
   ],
-  'node/recording-lines.ts': [
-    { from: 'this.bytes.length > largestKept', why: 'The size of the reused buffer has no visible effect.' },
+  'node/recording/line-buffer.ts': [
+    { from: 'this.bytes.length > maxReusedBytes', why: 'The size of the reused buffer has no visible effect.' },
     { from: 'size < this.length + more', why: 'The size of the buffer has no visible effect.' },
     { from: 'size === this.bytes.length', why: 'The buffer would be copied into another of the same size.' },
   ],
@@ -43,6 +43,13 @@ export const operators = {
     {
       code: 'let wants = false',
       why: 'Before the first read, one value is in the stream instead of the queue. This has no visible effect.',
+    },
+  ],
+  'timing/event-time.ts': [
+    {
+      code: 'if (time > this.newest) this.newest = time',
+      mutator: 'EqualityOperator',
+      why: 'Assigning the same value changes nothing.',
     },
   ],
   'where-bytes.ts': [
@@ -89,11 +96,6 @@ export const operators = {
   ],
   'window/time-window-collector.ts': [
     {
-      code: 'if (time > this.now) this.now = time',
-      mutator: 'EqualityOperator',
-      why: 'Assigning the same value changes nothing.',
-    },
-    {
       code: 'if (time >= this.from && time < this.until)',
       why: 'A shortcut for an item in the same windows as the one before. The general code does the same.',
     },
@@ -113,20 +115,10 @@ export const operators = {
   'window/outage-log.ts': [
     { code: 'let known: Known[] = []', why: 'An outage without a time is in no window.' },
     {
-      code: 'if (known.length === 0 && !isGoing)',
+      code: 'if (known.length === 0 && current === undefined',
       why: 'A shortcut for an empty list. The general code returns an empty list as well.',
     },
-    {
-      code: 'return going !== undefined && isGoing',
-      from: 'going !== undefined',
-      why: '`isGoing` implies it. The check is for the type.',
-    },
     { code: 'if (known.length > 0)', why: 'An empty list stays empty. The check saves a new list.' },
-    {
-      code: 'if (newestAt === undefined ||',
-      from: 'newestAt === undefined',
-      why: 'An outage without a beginning is in no window, and the next `opened` ends it.',
-    },
   ],
   'bounded/bounded-turns.ts': [
     { mutator: 'OptionalChaining', why: 'There is a subscriber whenever a value arrives. The check is for the type.' },
@@ -163,14 +155,16 @@ export const operators = {
     },
     { code: 'types = []', from: '[]', why: 'A union has types. The check is for the type.' },
   ],
-  'node/recording-error.ts': [{ code: "const { code = '', message }", why: 'No system error has that code.' }],
-  'node/replay-rounds.ts': [
+  'node/recording/recording-error.ts': [
+    { code: "const { code = '', message }", why: 'No system error has that code.' },
+  ],
+  'node/recording/replay-rounds.ts': [
     {
       code: 'if (speed === Infinity) return () => -Infinity',
       why: 'NaN is not later than now, so the result is the same.',
     },
   ],
-  'node/recording-reader.ts': [
+  'node/recording/recording-reader.ts': [
     { code: 'if (sizes.length > 0 &&', why: 'If the first file is missing, opening it throws the same message.' },
   ],
 };

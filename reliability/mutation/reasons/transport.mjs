@@ -37,7 +37,7 @@ export const transport = {
       code: "received.body.on('error', noop)",
       why: 'The reader of the body adds a listener as well. This one is for a body without a reader.',
     },
-    { code: 'if (!isWhole) aborter.abort()', why: 'Aborting a request that has ended does nothing.' },
+    { code: 'if (!isComplete) aborter.abort()', why: 'Aborting a request that has ended does nothing.' },
   ],
   'read-frames.ts': [
     {
@@ -78,6 +78,7 @@ export const transport = {
       why: 'The failure was reported before. A later exception has no effect.',
     },
   ],
+  'spare-socket.ts': [{ code: '} catch {', why: 'Without the `return` the result is `undefined` as well.' }],
   'whole-frames.ts': [
     {
       code: 'for (let i = 0; i < heads.length; i += 2)',

@@ -1,19 +1,8 @@
 import { relayGap, snapshotAfterGap, snapshotSince } from '../../protocol/snapshot.js';
+import { parseEventId } from '../../protocol/event-id.js';
 import type { Received } from '../../protocol/event-line.js';
 import type { Missed } from '../../protocol/gap.js';
 import type { Batch, Welcome } from './tab-message.js';
-
-/** The position in the id of a message of a relay (`src/relay/event-id.ts` writes it). */
-interface Position {
-  /** Identifies the log of the relay. Positions of different logs cannot be compared. */
-  readonly epoch: string;
-  /** The number of events before it. */
-  readonly seq: number;
-  /** The number of frames before it. */
-  readonly frames: number;
-  /** No event before it is later, in epoch ms. */
-  readonly at: number;
-}
 
 /** The events that a tab emits for a message of the leader, and the id that it reaches. */
 export interface Applied {
@@ -26,18 +15,21 @@ export interface Applied {
  *
  * A tab that resumes at an earlier id, after a reload, receives a gap from that id on, because the leader stores no events.
  *
- * @param own - the id that this tab has reached; `undefined` if it has none
+ * @param lastId - the id that this tab has reached; `undefined` if it has none
  * @param now - in epoch ms
  */
 export const applyWelcome = (
-  own: string | undefined,
-  { id, shiftMs, present, watermark }: Welcome,
+  lastId: string | undefined,
+  { id, shiftMs, snapshot, watermark }: Welcome,
   now: number,
 ): Applied => {
   const since = Math.min(now, watermark?.at ?? now);
-  const missed = missedBetween(own, id, shiftMs);
-  const state = missed === undefined ? snapshotSince(present, since) : snapshotAfterGap(present, missed);
-  return { events: watermark === undefined ? state : [...state, watermark], id: isAfter(own, id) ? own : (id ?? own) };
+  const missed = missedBetween(lastId, id, shiftMs);
+  const state = missed === undefined ? snapshotSince(snapshot, since) : snapshotAfterGap(snapshot, missed);
+  return {
+    events: watermark === undefined ? state : [...state, watermark],
+    id: isAfter(lastId, id) ? lastId : (id ?? lastId),
+  };
 };
 
 /**
@@ -46,24 +38,27 @@ export const applyWelcome = (
  * A new leader resumes at the last id that it has reached. A tab that has reached a later id drops the events that it has already emitted. A tab
  * that has reached an earlier id emits a gap.
  *
- * @param own - the id that this tab has reached
+ * @param lastId - the id that this tab has reached
  */
-export const applyBatch = (own: string | undefined, { from, to, shiftMs, events }: Batch): Applied => {
+export const applyBatch = (lastId: string | undefined, { from, to, shiftMs, events }: Batch): Applied => {
   const begin = from ?? to;
-  if (isAfter(own, begin))
-    return { events: from === to ? events : newEvents(own, from, to, events), id: isAfter(own, to) ? own : to };
-  const missed = missedBetween(own, begin, shiftMs);
-  return { events: missed === undefined ? events : [relayGap(missed), ...events], id: to ?? own };
+  if (isAfter(lastId, begin))
+    return {
+      events: from === to ? events : newEvents(lastId, from, to, events),
+      id: isAfter(lastId, to) ? lastId : to,
+    };
+  const missed = missedBetween(lastId, begin, shiftMs);
+  return { events: missed === undefined ? events : [relayGap(missed), ...events], id: to ?? lastId };
 };
 
 // An id counts every event except watermarks.
 const newEvents = (
-  own: string | undefined,
+  lastId: string | undefined,
   from: string | undefined,
   to: string | undefined,
   events: readonly Received[],
 ): readonly Received[] => {
-  const [reached, begin, end] = [positionIn(own), positionIn(from), positionIn(to)];
+  const [reached, begin, end] = [parseEventId(lastId), parseEventId(from), parseEventId(to)];
   if (reached === undefined || begin === undefined || reached.epoch !== end?.epoch) return events;
   if (reached.seq >= end.seq) return [];
   const counted = events.filter(({ type }) => type !== 'watermark').length;
@@ -74,9 +69,9 @@ const newEvents = (
 };
 
 /** Returns the loss of a tab between its id and the next one; `undefined` if there is none. */
-const missedBetween = (own: string | undefined, next: string | undefined, shiftMs: number): Missed | undefined => {
-  if (own === undefined || next === undefined || own === next) return undefined;
-  const [reached, other] = [positionIn(own), positionIn(next)];
+const missedBetween = (lastId: string | undefined, next: string | undefined, shiftMs: number): Missed | undefined => {
+  if (lastId === undefined || next === undefined || lastId === next) return undefined;
+  const [reached, other] = [parseEventId(lastId), parseEventId(next)];
   const isSameLog = reached !== undefined && reached.epoch === other?.epoch;
   if (isSameLog && reached.seq >= other.seq) return undefined;
   const to = (other?.at ?? 0) + shiftMs;
@@ -84,13 +79,7 @@ const missedBetween = (own: string | undefined, next: string | undefined, shiftM
   return { from: reached === undefined ? to : reached.at + shiftMs, to, frames };
 };
 
-const isAfter = (own: string | undefined, other: string | undefined): boolean => {
-  const [reached, next] = [positionIn(own), positionIn(other)];
+const isAfter = (lastId: string | undefined, other: string | undefined): boolean => {
+  const [reached, next] = [parseEventId(lastId), parseEventId(other)];
   return reached !== undefined && reached.epoch === next?.epoch && reached.seq > next.seq;
-};
-
-const positionIn = (id: string | undefined): Position | undefined => {
-  const [, epoch, ...numbers] = /^([\w-]+)\.(\d+)\.(\d+)\.(\d+)/.exec(id ?? '') ?? [];
-  const [seq = 0, frames = 0, at = 0] = numbers.map(Number);
-  return epoch === undefined ? undefined : { epoch, seq, frames, at };
 };

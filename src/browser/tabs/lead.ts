@@ -20,13 +20,13 @@ import type { LeaderLoss, TabState } from './tab-state.js';
  * Leads the other tabs: receives the shared stream, posts its events, and answers tabs that join. Resumes at the point of this tab.
  *
  * @param loss - how the previous leader was lost
- * @param own$ - creates the stream of this page, which resumes at a point
+ * @param page$ - creates the stream of this page, which resumes at a point
  */
 export const lead$ = (
   tab: TabState,
   { messages$, post }: TabChannel,
   loss: LeaderLoss,
-  own$: (point: ResumePoint) => Observable<Received>,
+  page$: (point: ResumePoint) => Observable<Received>,
 ): Observable<ObservableNotification<Received>> =>
   defer(() => {
     tab.lead();
@@ -48,7 +48,7 @@ export const lead$ = (
         }),
         ignoreElements(),
       ),
-      concat(of(...tab.interrupted(loss)), own$(outbox.point())).pipe(
+      concat(of(...tab.interrupted(loss)), page$(outbox.point())).pipe(
         tap((event) => outbox.add(event)),
         materialize(),
       ),

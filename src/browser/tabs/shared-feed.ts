@@ -16,7 +16,7 @@ import { pageGlobals } from '../page-globals.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
 import { type ResumePoint, resumePoint } from '../resume-point.js';
 import { follow$, silence$ } from './follow.js';
-import { heldLock$, type Locks } from './held-lock.js';
+import { tabLock$, type Locks } from './tab-lock.js';
 import { lead$ } from './lead.js';
 import { pageActive$ } from './page-active.js';
 import { openChannel } from './tab-channel.js';
@@ -29,24 +29,24 @@ import { type LeaderLoss, TabState } from './tab-state.js';
  * tab receives the lock, and resumes at the id that it has reached. A silent leader loses the lock. When the feed ends, it ends in all tabs. A page
  * over plain `http:`, and Node, have a separate stream, because they have no locks or no secure context.
  *
- * @param own$ - creates the stream of this page, which resumes at a point
+ * @param page$ - creates the stream of this page, which resumes at a point
  */
 export const sharedFeed$ = (
   settings: RelayFeedSettings,
-  own$: (point: ResumePoint) => Observable<Received>,
+  page$: (point: ResumePoint) => Observable<Received>,
 ): Observable<Received> =>
   defer(() => {
     const point = resumePoint(settings);
     const locks = pageGlobals.isSecureContext ? pageGlobals.navigator?.locks : undefined;
-    if (locks === undefined) return own$(point);
+    if (locks === undefined) return page$(point);
     const tab = new TabState(point, () => settings.scheduler.now());
     return pageActive$(pageGlobals as EventTarget).pipe(
       // A frozen page can neither lead nor read messages. So it leaves, and joins again when it is active.
-      switchMap((isActive) => (isActive ? member$(tab, locks, settings, own$) : NEVER)),
+      switchMap((isActive) => (isActive ? member$(tab, locks, settings, page$) : NEVER)),
       dematerialize(),
       tap((event) => tab.emitted(event)),
       // A browser can refuse locks and channels, for example to a frame of another site.
-      catchError((error: unknown) => (error instanceof DOMException ? own$(point) : throwError(() => error))),
+      catchError((error: unknown) => (error instanceof DOMException ? page$(point) : throwError(() => error))),
     );
   });
 
@@ -57,13 +57,13 @@ const member$ = (
   tab: TabState,
   locks: Locks,
   settings: RelayFeedSettings,
-  own$: (point: ResumePoint) => Observable<Received>,
+  page$: (point: ResumePoint) => Observable<Received>,
 ): Observable<ObservableNotification<Received>> =>
   defer(() => {
     // The number is the version of this protocol: tabs with an older version of an app may be open.
-    const name = `rx-trade-feed/tabs-1:${settings.url}`;
+    const name = `rx-trade-feed/tabs-2:${settings.url}`;
     const channel = openChannel(name);
-    const lock$ = (steal: boolean, loss: LeaderLoss) => heldLock$(locks, name, steal).pipe(map((): Role => loss));
+    const lock$ = (steal: boolean, loss: LeaderLoss) => tabLock$(locks, name, steal).pipe(map((): Role => loss));
     return race(
       lock$(false, 'relay-lost'),
       silence$(tab, channel, settings).pipe(switchMap(() => lock$(true, 'relay-stalled'))),
@@ -74,7 +74,7 @@ const member$ = (
       endWith<Role>('replaced'),
       switchMap((role) => {
         if (role === 'replaced') return EMPTY;
-        return role === 'follower' ? follow$(tab, channel) : lead$(tab, channel, role, own$);
+        return role === 'follower' ? follow$(tab, channel) : lead$(tab, channel, role, page$);
       }),
       repeat(),
       finalize(() => channel.close()),

@@ -40,7 +40,7 @@ export interface Welcome extends OfLeader {
   readonly id: string | undefined;
   /** How far the clock of this machine is ahead of the relay's, in ms. */
   readonly shiftMs: number;
-  readonly present: Snapshot;
+  readonly snapshot: Snapshot;
   readonly watermark: Watermark | undefined;
 }
 
@@ -72,7 +72,7 @@ export type TabMessage = FromFollower | Mark | FromLeader;
 export const toPosted = (message: TabMessage): unknown => {
   switch (message.type) {
     case 'welcome':
-      return { ...message, present: message.present.map(plain) };
+      return { ...message, snapshot: message.snapshot.map(plain) };
     case 'batch':
       return { ...message, events: message.events.map(plain) };
     case 'ended':
@@ -90,7 +90,7 @@ export const fromPosted = (posted: unknown): TabMessage => {
   const message = posted as TabMessage;
   switch (message.type) {
     case 'welcome':
-      return { ...message, present: message.present.map(restored) };
+      return { ...message, snapshot: message.snapshot.map(restored) };
     case 'batch':
       return { ...message, events: message.events.map(restored) };
     case 'ended':

@@ -20,7 +20,7 @@ export class TabState {
   /** Whether the leader has answered `join`: batches after its answer are for this tab. */
   isWelcome = false;
   readonly #now: () => number;
-  #present: Snapshot = [];
+  #snapshot: Snapshot = [];
   #watermark: Watermark | undefined;
   #lastMessageAt: number;
   #openSince = 0;
@@ -40,7 +40,7 @@ export class TabState {
     if (event.type === 'frame') this.#frames += 1;
     else if (event.type === 'watermark') this.#watermark = event;
     else if (event.type === 'opened') [this.#openSince, this.#frames] = [this.#now(), 0];
-    this.#present = nextSnapshot(this.#present, event);
+    this.#snapshot = nextSnapshot(this.#snapshot, event);
   }
 
   /** Processes a message of a leader, and emits the events of this tab for it. Ignores an earlier leader. */
@@ -65,13 +65,13 @@ export class TabState {
   /** Creates the answer for a tab that joins. */
   welcome(tab: string): Welcome {
     const { term, point } = this;
-    const [present, watermark] = [this.#present, this.#watermark];
-    return { type: 'welcome', term, tab, id: point.lastEventId(), shiftMs: point.shiftMs, present, watermark };
+    const [snapshot, watermark] = [this.#snapshot, this.#watermark];
+    return { type: 'welcome', term, tab, id: point.lastEventId(), shiftMs: point.shiftMs, snapshot, watermark };
   }
 
   /** Returns the events for the loss of the leader, if the feed was open: the same as after the end of a connection to the relay. */
   interrupted(code: LeaderLoss): readonly Received[] {
-    if (openedIn(this.#present) === undefined) return [];
+    if (openedIn(this.#snapshot) === undefined) return [];
     const at = this.#now();
     const endedAt = code === 'relay-stalled' ? this.#lastMessageAt : at;
     const uptimeMs = Math.max(0, endedAt - this.#openSince);

@@ -6,7 +6,7 @@ import {
   replayExitCodeMeanings,
   serveExitCodeMeanings,
 } from '../exit-code.js';
-import { anyText, oneOf, perSecond, sizeBytes, speed, timeMs, valueOption, wholeNumber } from './values.js';
+import { anyText, oneOf, perSecond, sizeBytes, speed, timeMs, valueOption, integer } from './values.js';
 
 /** A command: its argument, its options, and the texts of its help. */
 export interface CommandSpec {
@@ -33,10 +33,10 @@ const connection = [
   valueOption('--base-url <URL>', anyText, 'the address of the service (default: TRADE_FEED_BASE_URL)'),
   valueOption('--key-file <FILE>', anyText, 'read the API key from a file (default: TRADE_FEED_API_KEY)'),
   valueOption('--ca <FILE>', anyText, 'trust only the CA certificates in this PEM file'),
-  valueOption('--retries <N>', wholeNumber(0), 'stop after N reconnects in a row (default: never)'),
+  valueOption('--retries <N>', integer(0), 'stop after N reconnects in a row (default: never)'),
   valueOption('--duration <TIME>', timeMs, 'end after this time: 30, 1.5s, 10m, 2h'),
 ];
-const count = valueOption('-n, --count <N>', wholeNumber(1), 'end after N frames');
+const count = valueOption('-n, --count <N>', integer(1), 'end after N frames');
 const noStatus = new Option('--no-status', 'write plain lines to stderr on a terminal, without a status line');
 const quiet = new Option('-q, --quiet', 'write only errors to stderr');
 
@@ -119,7 +119,7 @@ export const commands = {
     ],
     options: [
       valueOption('--speed <N|max>', speed, 'a multiple of the recorded speed; max: as fast as possible (default: 1)'),
-      valueOption('--offset <N>', wholeNumber(0), 'continue from an offset that an earlier replay printed'),
+      valueOption('--offset <N>', integer(0), 'continue from an offset that an earlier replay printed'),
       count,
       new Option('--json', 'one JSON object per line: frames with metadata, and gaps in between'),
       noStatus,
@@ -144,9 +144,9 @@ export const commands = {
         oneOf('free', 'developer'),
         'the plan of the account; free delays each frame by 500 ms (default: free)',
       ),
-      valueOption('--port <N>', wholeNumber(0, 65_535), 'the port on 127.0.0.1 (default: any free port)'),
+      valueOption('--port <N>', integer(0, 65_535), 'the port on 127.0.0.1 (default: any free port)'),
       valueOption('--rate <N>', perSecond, 'frames per second of each feed (default: 20)'),
-      valueOption('--seed <N>', wholeNumber(0, 2 ** 32 - 1), 'the same seed generates the same payloads (default: 1)'),
+      valueOption('--seed <N>', integer(0, 2 ** 32 - 1), 'the same seed generates the same payloads (default: 1)'),
       valueOption('--source <FILE|->', anyText, 'send the lines of a file, or of stdin, one payload per line'),
       valueOption('--feed <market|raw>', oneOf('market', 'raw'), 'the feed of --source (default: market)'),
       valueOption('--replay <FILE>', anyText, 'send a recording: each frame to its feed, with the recorded intervals'),

@@ -33,7 +33,7 @@ export const oneOf = (...words: readonly string[]): ValueType => ({
 });
 
 /** A whole number within bounds. */
-export const wholeNumber = (from: number, to = Number.MAX_SAFE_INTEGER): ValueType => ({
+export const integer = (from: number, to = Number.MAX_SAFE_INTEGER): ValueType => ({
   read: (text) => (/^\d+$/.test(text) && Number(text) >= from && Number(text) <= to ? Number(text) : undefined),
   allowed: to === Number.MAX_SAFE_INTEGER ? `a whole number, ${from} or more` : `a whole number from ${from} to ${to}`,
 });

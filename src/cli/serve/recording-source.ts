@@ -35,8 +35,9 @@ export const openRecordingSource = async ({
   speed,
   firstClient,
 }: RecordingSourceOptions): Promise<RecordingSource> => {
-  const { feeds, isWhole } = await feedsIn(file);
-  if (isWhole && feeds.length === 0) throw new CliError(ExitCode.local, 'The recording of --replay contains no frame.');
+  const { feeds, isComplete } = await feedsIn(file);
+  if (isComplete && feeds.length === 0)
+    throw new CliError(ExitCode.local, 'The recording of --replay contains no frame.');
   return {
     payloads: (feed) =>
       firstClient(feed).pipe(
@@ -48,7 +49,7 @@ export const openRecordingSource = async ({
       ),
     feed: feeds[0] ?? 'market',
     description: (feed) =>
-      isWhole && !feeds.includes(feed)
+      isComplete && !feeds.includes(feed)
         ? `nothing: ${printable(file)} contains no frame of this feed`
         : `its frames in ${printable(file)}, ${speedWords(speed)}, from when the first client connects`,
   };
@@ -58,7 +59,7 @@ interface FoundFeeds {
   /** In the order of their first frames. */
   readonly feeds: readonly Feed[];
   /** Whether the search ended before the limit of `searchedBytes`: at the end of the recording, or when both feeds were found. */
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
 }
 
 const feedsIn = (file: string): Promise<FoundFeeds> =>
@@ -67,13 +68,13 @@ const feedsIn = (file: string): Promise<FoundFeeds> =>
       scan<Replayed, FoundFeeds>(
         ({ feeds }, event) => ({
           feeds: event.type === 'frame' && !feeds.includes(event.feed) ? [...feeds, event.feed] : feeds,
-          isWhole: event.offset < searchedBytes,
+          isComplete: event.offset < searchedBytes,
         }),
-        { feeds: [], isWhole: true },
+        { feeds: [], isComplete: true },
       ),
-      takeWhile(({ feeds, isWhole }) => isWhole && feeds.length < 2, true),
+      takeWhile(({ feeds, isComplete }) => isComplete && feeds.length < 2, true),
     ),
-    { defaultValue: { feeds: [], isWhole: true } },
+    { defaultValue: { feeds: [], isComplete: true } },
   );
 
 /** Emits the offset of the first frame of a feed, so that the replay does not wait for the time before it. Emits nothing if there is no frame. */

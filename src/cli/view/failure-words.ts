@@ -36,7 +36,7 @@ const commandTexts: Partial<Readonly<Record<FailureCode, CommandTexts>>> = {
     summary: 'A frame violates the WebSocket protocol or is larger than 16 MiB.',
     advice: 'Check whether a proxy changes the bytes.',
   },
-  'client-too-slow': { advice: 'Give this process more CPU time.' },
+  'client-too-slow': { advice: 'Stop other programs that use the CPU, or use a faster machine.' },
 };
 
 /** The names of options of the library for users of the command. */

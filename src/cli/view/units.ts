@@ -1,11 +1,11 @@
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const integer = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const oneDigit = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 /** Formats a whole number: `1,842`. */
-export const count = (number: number): string => whole.format(number);
+export const count = (number: number): string => integer.format(number);
 
 /** Formats a number with one decimal below 100: `20.1`, `1,842`. */
-export const amount = (number: number): string => (number < 99.95 ? oneDigit : whole).format(number);
+export const amount = (number: number): string => (number < 99.95 ? oneDigit : integer).format(number);
 
 /** Formats a number of things: `1 frame`, `20 frames`. */
 export const counted = (number: number, thing: string): string => `${count(number)} ${thing}${number === 1 ? '' : 's'}`;

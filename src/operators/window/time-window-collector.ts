@@ -58,14 +58,14 @@ export class TimeWindowCollector<E, A, W> {
   add(event: E): boolean {
     if (isLifecycle(event)) return this.follow(event);
     const item = event as ItemOf<E>;
-    const ownTime = timeOf(item);
-    const time = ownTime ?? this.time.now();
+    const itemTime = timeOf(item);
+    const time = itemTime ?? this.time.now();
     if (time >= this.from && time < this.until) {
       this.time.pass(time);
       this.put(item);
       return false;
     }
-    if (ownTime !== undefined) this.time.receive(event, ownTime);
+    if (itemTime !== undefined) this.time.receive(event, itemTime);
     this.outages.item(time, this.oldestStart());
     this.cover(time, this.beganAt);
     const isTurn = this.advance(time);
@@ -179,9 +179,9 @@ export class TimeWindowCollector<E, A, W> {
   private put(item: ItemOf<E>): void {
     const { add, limit } = this.contents;
     // `keep` may copy the item, so it is called only if a window adds the item.
-    let held: ItemOf<E> | undefined;
+    let kept: ItemOf<E> | undefined;
     for (const window of this.current) {
-      if (window.count < limit) window.state = add(window.state, (held ??= this.keep(item)));
+      if (window.count < limit) window.state = add(window.state, (kept ??= this.keep(item)));
       else window.dropped += 1;
       window.count += 1;
     }
@@ -197,8 +197,8 @@ export class TimeWindowCollector<E, A, W> {
     const now = this.time.known();
     const gaps = this.outages.within(start, end, now);
     this.outages.forget(grid.start(last + 1));
-    const isWhole = start >= this.coveredFrom && end <= now && first === last;
-    const complete = isExact && isWhole && gaps.length === 0 && dropped === 0;
+    const isCovered = start >= this.coveredFrom && end <= now && first === last;
+    const complete = isExact && isCovered && gaps.length === 0 && dropped === 0;
     return this.contents.toWindow({ type: 'window', start, end, count, gaps, complete }, state, dropped);
   }
 }

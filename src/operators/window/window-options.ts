@@ -38,7 +38,7 @@ export interface FramesOptions {
 export type AnyWindowOptions<T> = TimeWindowOptions & FramesOptions & Partial<Accumulator<T, unknown>>;
 
 /** The rule of the length of a window, and of the distance between windows. */
-export const wholeMs: Rule = { allowed: 'a whole number of ms, 1 or more', is: positiveCount.is };
+export const integerMs: Rule = { allowed: 'a whole number of ms, 1 or more', is: positiveCount.is };
 
 /** The rules of {@link TimeWindowOptions} and {@link FramesOptions}. */
 export const timeRules = {

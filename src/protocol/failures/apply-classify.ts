@@ -1,6 +1,7 @@
 import { invalidOption } from '../rules.js';
 import { type Verdict, verdicts } from './failure-code.js';
-import { copyFailure, TradeFeedError } from './trade-feed-error.js';
+import { thrownByOption } from './thrown-by-option.js';
+import { copyFailure, type TradeFeedError } from './trade-feed-error.js';
 
 /** The option `classify` of a feed. */
 export interface ClassifyOption {
@@ -21,9 +22,6 @@ export const applyClassify = ({ classify }: ClassifyOption, error: TradeFeedErro
     const advice = `Your option \`classify\` changed the verdict from ${error.verdict} to ${verdict}.`;
     return copyFailure(error, { verdict, advice, meaning: error.meaning });
   } catch (thrown) {
-    // Any other verdict than `stop` would cause a reconnect, which could repeat the exception.
-    return thrown instanceof TradeFeedError
-      ? copyFailure(thrown, { verdict: 'stop', advice: 'Your option `classify` threw this.', meaning: thrown.meaning })
-      : thrown;
+    return thrownByOption('classify', thrown);
   }
 };

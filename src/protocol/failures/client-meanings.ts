@@ -13,7 +13,7 @@ export const retriesExhausted: Meaning = {
   code: 'retries-exhausted',
   verdict: 'stop',
   meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
-  advice: 'See the cause; raise `backoff.maxAttempts` to allow more reconnects.',
+  advice: 'See the cause; set a larger `backoff.maxAttempts` to allow more reconnects.',
 };
 
 /** The gap between two subscriptions: `repeat`, `concat` or `switchMap` have subscribed to the feed again. */
@@ -30,14 +30,6 @@ export const recordingPaused: Meaning = {
   verdict: 'backoff',
   meaning: 'The recording stopped and was continued later.',
   advice: 'Nothing to do: the frames of that time are not in the recording.',
-};
-
-/** A custom source of events has failed with an error that is not a `TradeFeedError`. */
-export const sourceFailed: Meaning = {
-  code: 'relay-source-failed',
-  verdict: 'stop',
-  meaning: 'The source of the feed failed with an error that is not a TradeFeedError.',
-  advice: 'See the cause.',
 };
 
 /** A custom source of events has completed. */

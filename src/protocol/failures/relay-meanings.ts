@@ -64,8 +64,8 @@ export const relayReports: Readonly<Record<'behind' | 'sourceFailed' | 'closing'
     stage: 'stream',
     code: 'relay-source-failed',
     verdict: 'stop',
-    meaning: 'The source of the relay failed.',
-    advice: 'See the log of the relay.',
+    meaning: 'An error of the application stopped the feed.',
+    advice: 'See the cause, or the log of the server.',
   },
   closing: {
     stage: 'stream',

@@ -6,8 +6,7 @@ const untrustedCertificate = {
   code: 'untrusted-certificate',
   verdict: 'stop',
   meaning: 'This machine does not trust the certificate of the server, or it is for another host.',
-  advice:
-    'Give the CA of a private service in the option `tls: { ca }`, or check which server answers at that address.',
+  advice: 'Set the option `tls: { ca }` to the CA of a private service, or check which server answers at that address.',
 } as const;
 
 const ticketRequestFailed = {
@@ -40,7 +39,7 @@ export const serviceMeanings: readonly Meaning[] = [
     code: 'invalid-api-key',
     verdict: 'stop',
     meaning: 'The service does not accept the API key.',
-    advice: 'Give a valid key in the option `apiKey` or in TRADE_FEED_API_KEY.',
+    advice: 'Set the option `apiKey` or TRADE_FEED_API_KEY to a valid key.',
   },
   {
     stage: 'ticket',
@@ -215,7 +214,7 @@ export const serviceMeanings: readonly Meaning[] = [
     closeCode: CloseCode.clientTooSlow,
     code: 'client-too-slow',
     verdict: 'backoff',
-    meaning: 'This process did not read the stream as fast as it came.',
+    meaning: 'This process did not read the stream as fast as it arrived.',
     advice: "Do less in each `next`, or set `receiveIn: 'worker'`: a blocked event loop reads nothing.",
   },
   {

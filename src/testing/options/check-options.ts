@@ -46,7 +46,7 @@ export const numberIn = (from: number, to: number, unit: string): Check => [
 ];
 
 /** Creates the check of a whole number within bounds. */
-export const wholeNumberIn = (from: number, to: number): Check => [
+export const integerIn = (from: number, to: number): Check => [
   (value) => Number.isInteger(value) && Number(value) >= from && Number(value) <= to,
   `a whole number from ${from} to ${to}`,
 ];

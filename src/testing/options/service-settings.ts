@@ -10,7 +10,7 @@ import {
   type Group,
   numberIn,
   scheduler,
-  wholeNumberIn,
+  integerIn,
 } from './check-options.js';
 import type { ServiceLimits, ServiceSettings, TradeFeedServiceOptions } from './service-options.js';
 
@@ -92,7 +92,7 @@ const limitChecks: Readonly<Record<keyof ServiceLimits, Check>> = {
 const perFeed = (check: Check): Group => ({ within: Object.fromEntries(feeds.map((feed) => [feed, check])) });
 
 const checks: Readonly<Record<keyof TradeFeedServiceOptions, Check | Group>> = {
-  port: wholeNumberIn(0, 65_535),
+  port: integerIn(0, 65_535),
   tls: { within: { key: pem, cert: pem }, all: true },
   publicUrl: origin,
   sources: perFeed(observable),

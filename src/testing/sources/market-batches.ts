@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import { checkOptions, wholeNumberIn } from '../options/check-options.js';
+import { checkOptions, integerIn } from '../options/check-options.js';
 import { systemScheduler } from '../options/service-settings.js';
 import { paced$ } from './paced.js';
 import { below, hashFactory, pick, poolOf, type Random, seededRandom } from './seeded-random.js';
@@ -28,7 +28,7 @@ export interface MarketBatchesOptions extends SourceOptions {
  * ```
  */
 export const marketBatches$ = (options: MarketBatchesOptions = {}): Observable<string> => {
-  checkOptions(options, { within: { ...sourceChecks, batchSize: wholeNumberIn(1, 1_000) } });
+  checkOptions(options, { within: { ...sourceChecks, batchSize: integerIn(1, 1_000) } });
   const { rate = 20, seed = 1, scheduler = systemScheduler, batchSize = 8 } = options;
   return paced$(rate, () => batchFactory(seededRandom(seed), batchSize), scheduler);
 };

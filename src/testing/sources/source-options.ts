@@ -1,5 +1,5 @@
 import type { SchedulerLike } from 'rxjs';
-import { type Checks, scheduler, wholeNumberIn } from '../options/check-options.js';
+import { type Checks, scheduler, integerIn } from '../options/check-options.js';
 
 /** The options of all built-in sources. */
 export interface SourceOptions {
@@ -14,6 +14,6 @@ export interface SourceOptions {
 /** The checks of the shared options. */
 export const sourceChecks: Checks = {
   rate: [(value) => typeof value === 'number' && value > 0 && value <= 100_000, 'a number above 0, up to 100000'],
-  seed: wholeNumberIn(0, 2 ** 32 - 1),
+  seed: integerIn(0, 2 ** 32 - 1),
   scheduler,
 };

@@ -5,6 +5,8 @@ import { chromium, chromiumArgs } from '../support.mjs';
 export const openPage = async () => {
   const browser = await browsers.launch({ executablePath: chromium(), args: chromiumArgs });
   const page = await browser.newPage();
+  // A machine can be busy.
+  page.setDefaultTimeout(60_000);
   const errors = [];
   // Chromium logs each 503 as an error. A relay answers 503 while its feed is stopped.
   const isError = (message) => message.type() === 'error' && !/status of 503/.test(message.text());

@@ -44,7 +44,11 @@ const orders = {
     account.expireAccess();
   },
   'end outage': () => service.failCredentials(false),
-  'take over': () => firstValueFrom(feed$().pipe(filter(({ type }) => type === 'opened'))),
+  'take over': async () => {
+    const stopped = firstValueFrom(relay.events$.pipe(filter(({ type }) => type === 'source-stopped')));
+    await firstValueFrom(feed$().pipe(filter(({ type }) => type === 'opened')));
+    await stopped;
+  },
   report: () => ({ resumes, clients: relay.status().clients.length }),
 };
 process.on('message', async ({ order }) => process.send({ answer: await orders[order]() }));

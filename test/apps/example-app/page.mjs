@@ -4,6 +4,8 @@ import { expectText } from './expect-text.mjs';
 /** Opens the page in a new browser context. */
 export const openPage = async (browser, url, options = {}) => {
   const context = await browser.newContext({ viewport: { width: 1440, height: 1000 }, ...options });
+  // A machine can be busy.
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const errors = [];
   page.on('pageerror', (error) => errors.push(String(error.stack)));
@@ -33,9 +35,9 @@ const viewOf = (page, errors) => {
     errors,
     log,
     /** Waits until the text of the status matches a pattern. */
-    state: (pattern, timeout) => expectText(state, pattern, timeout),
+    state: (pattern) => expectText(state, pattern),
     /** Waits until the newest entry of the log matches a pattern. */
-    happened: (pattern, timeout) => expectText(log.first(), pattern, timeout),
+    happened: (pattern) => expectText(log.first(), pattern),
     rows: page.locator('.row'),
     button: (name) => page.getByRole('button', { name, exact: true }),
     /** Finds a total by its name. */

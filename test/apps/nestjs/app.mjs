@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,22 +27,44 @@ export const tarballIn = async (folder) => {
   return join(folder, packed.trim().split('\n').at(-1));
 };
 
-/** Creates an application with the CLI of a version of NestJS. Packages for linting and formatting are not installed. */
+const isInstalled = (name) => !/lint|prettier|supertest|globals|coverage|mau/.test(name);
+
+/**
+ * Creates an application with the CLI of a version of NestJS. One installation, with the lockfile of `test/apps`, serves the CLI, the application
+ * and all its tests. Packages for linting and formatting are not installed.
+ */
 export const newApp = async (folder, version) => {
-  await writeFile(join(folder, 'package.json'), '{ "private": true }');
-  await npmInstall(folder, [`@nestjs/cli@${version}`, `@nestjs/schematics@${version}`]);
+  const locked = join(root, `test/apps/nestjs-${version}`);
+  const files = ['package.json', 'package-lock.json'];
+  for (const file of files) await copyFile(join(locked, file), join(folder, file));
+  await npmInstall(folder);
   const nest = join(folder, 'node_modules/.bin/nest');
   await run(nest, ['new', 'app', '--skip-install', '--skip-git', '--package-manager', 'npm'], folder);
   const app = join(folder, 'app');
-  const manifest = JSON.parse(await readFile(join(app, 'package.json'), 'utf8'));
-  for (const name of Object.keys(manifest.devDependencies))
-    if (/lint|prettier|supertest|globals|coverage|mau/.test(name)) delete manifest.devDependencies[name];
-  return { app, manifest };
+  await rename(join(folder, 'node_modules'), join(app, 'node_modules'));
+  const { dependencies } = await readJson(join(folder, 'package.json'));
+  for (const file of files) await rm(join(folder, file));
+  const manifest = await readJson(join(app, 'package.json'));
+  const required = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies }).filter(isInstalled);
+  const missing = required.filter((name) => !Object.hasOwn(dependencies, name));
+  if (missing.length > 0) throw new Error(`${locked}/package.json lacks ${missing.join(', ')} of the template.`);
+  return { app, manifest: { ...manifest, dependencies, devDependencies: {} } };
 };
 
+const readJson = async (file) => JSON.parse(await readFile(file, 'utf8'));
+
 /** Installs packages. */
-export const npmInstall = async (folder, packages) =>
+export const npmInstall = async (folder, packages = []) =>
   run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', ...packages], folder);
+
+/** Moves installed packages out of an application. The returned function moves them back. */
+export const setAside = async (app, names) => {
+  const moves = names.map((name) => [join(app, 'node_modules', name), join(app, `../${name.replace('/', '-')}`)]);
+  for (const [from, to] of moves) await rename(from, to);
+  return async () => {
+    for (const [from, to] of moves) await rename(to, from);
+  };
+};
 
 /** Runs a program to its end, and returns its output. When it fails, the error contains the output. */
 export const run = async (program, args, cwd, env = process.env) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { applyBatch, applyWelcome } from '../../../src/browser/tabs/apply-message.js';
 import type { Received } from '../../../src/protocol/event-line.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
-import { formatEventId } from '../../../src/relay/event-id.js';
+import { formatEventId } from '../../../src/protocol/event-id.js';
 import { disconnected, opened, reconnecting } from '../../operators/stream.js';
 import { frame, range } from '../../relay/support.js';
 
@@ -76,28 +76,31 @@ describe('applyBatch', () => {
 
 describe('applyWelcome', () => {
   const welcome = { type: 'welcome', term: 1, tab: 'a', shiftMs: 1_000, watermark: undefined } as const;
-  const present = [opened(5, 3)];
+  const snapshot = [opened(5, 3)];
   const since = (at: number) => ({ ...opened(at, 3) });
 
   it('returns the state of the feed, with the time of now or of the watermark', () => {
-    expect(applyWelcome(undefined, { ...welcome, id: id(5), present }, 70)).toEqual({ events: [since(70)], id: id(5) });
+    expect(applyWelcome(undefined, { ...welcome, id: id(5), snapshot }, 70)).toEqual({
+      events: [since(70)],
+      id: id(5),
+    });
     const mark = { type: 'watermark', at: 60 } as const;
-    const late = applyWelcome(undefined, { ...welcome, id: id(5), present, watermark: mark }, 70);
+    const late = applyWelcome(undefined, { ...welcome, id: id(5), snapshot, watermark: mark }, 70);
     expect(late.events).toEqual([since(60), mark]);
   });
 
   it('adds a gap after `opened` if the tab resumes at an earlier id', () => {
-    const { events, id: reached } = applyWelcome(id(5), { ...welcome, id: id(8), present }, 70);
+    const { events, id: reached } = applyWelcome(id(5), { ...welcome, id: id(8), snapshot }, 70);
     expect([inShort(events), reached]).toEqual([['opened', 'gap'], id(8)]);
     expect(events[1]).toMatchObject({ from: 1_050, to: 1_080, missed: 3, failure: { code: 'relay-behind' } });
   });
 
   it('adds no gap if nothing is missing', () => {
     for (const own of [id(8), id(9)])
-      expect(applyWelcome(own, { ...welcome, id: id(8), present }, 70)).toEqual({ events: [since(70)], id: own });
+      expect(applyWelcome(own, { ...welcome, id: id(8), snapshot }, 70)).toEqual({ events: [since(70)], id: own });
   });
 
   it('keeps the id of the tab if the leader has none yet', () => {
-    expect(applyWelcome(id(5), { ...welcome, id: undefined, present: [] }, 70)).toEqual({ events: [], id: id(5) });
+    expect(applyWelcome(id(5), { ...welcome, id: undefined, snapshot: [] }, 70)).toEqual({ events: [], id: id(5) });
   });
 });

@@ -1,4 +1,4 @@
-import type { Locks } from '../../../src/browser/tabs/held-lock.js';
+import type { Locks } from '../../../src/browser/tabs/tab-lock.js';
 
 type Options = Parameters<Locks['request']>[1];
 interface Request {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { RelayFeedOptions, ResumeStore } from '../../../src/browser/index.js';
 import { from } from 'rxjs';
-import type { Locks } from '../../../src/browser/tabs/held-lock.js';
+import type { Locks } from '../../../src/browser/tabs/tab-lock.js';
 import { fromPosted, type TabMessage, toPosted } from '../../../src/browser/tabs/tab-message.js';
 import { type AnyFrame, Frame } from '../../../src/protocol/frame.js';
 import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
@@ -58,7 +58,7 @@ const openTabs = async (url: string, source: Source, count: number): Promise<rea
 
 /** Joins the channel of the tabs: posts messages, and records those of the tabs. */
 const openChannel = (url: string) => {
-  const channel = new BroadcastChannel(`rx-trade-feed/tabs-1:${url}`);
+  const channel = new BroadcastChannel(`rx-trade-feed/tabs-2:${url}`);
   closing.push(() => channel.close());
   const received: TabMessage[] = [];
   channel.onmessage = (event) => received.push(fromPosted((event as { data: unknown }).data));
@@ -218,7 +218,7 @@ describe('a follower', () => {
   /** A leader that the test controls: it holds the lock, and posts messages. */
   const lead = (at: string, term = 1) => {
     const channel = openChannel(at);
-    const lock = `rx-trade-feed/tabs-1:${at}`;
+    const lock = `rx-trade-feed/tabs-2:${at}`;
     let release = (): void => undefined;
     let isStolen = false;
     const held = new Promise<void>((resolve) => (release = resolve));
@@ -230,7 +230,7 @@ describe('a follower', () => {
         if (message.type === 'join')
           channel.post({
             ...{ type: 'welcome', term, tab: message.tab, id: 'run.1.0.5', shiftMs: 0, watermark: undefined },
-            present: [opened(5)],
+            snapshot: [opened(5)],
           });
     };
     const batch = (from: number, to: number) =>

@@ -28,10 +28,10 @@ describe('a message to the other tabs', () => {
     });
     const welcome = posted({
       ...{ type: 'welcome', term: 1, tab: 't', id: 'a', shiftMs: 0, watermark: undefined },
-      present: [{ ...disconnected(9), failure }],
+      snapshot: [{ ...disconnected(9), failure }],
     });
     const ended = posted({ type: 'ended', term: 1, failure });
-    const seen = [batch.events[0], welcome.present[0], ended] as { failure: TradeFeedError }[];
+    const seen = [batch.events[0], welcome.snapshot[0], ended] as { failure: TradeFeedError }[];
     for (const each of seen) {
       expect(each.failure).toBeInstanceOf(TradeFeedError);
       expect(JSON.parse(JSON.stringify(each.failure))).toEqual(JSON.parse(JSON.stringify(failure)));

@@ -3,6 +3,9 @@ import { run } from '../../../src/cli/run.js';
 import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
 import { FakeOutput } from '../support/fake-output.js';
+import { tempFolder } from '../support/temp-folder.js';
+
+const folder = tempFolder();
 
 let service: TradeFeedService;
 beforeAll(async () => {
@@ -14,7 +17,13 @@ afterAll(() => service.shutdown());
 /** The contexts to end after each test. */
 const contexts: FakeContext[] = [];
 afterEach(() => {
-  for (const { interrupt$ } of contexts.splice(0)) interrupt$.next('SIGTERM');
+  for (const { interrupt$, env, stdout, stderr } of contexts.splice(0)) {
+    interrupt$.next('SIGTERM');
+    for (const { text } of [stdout, stderr]) {
+      expect(text).not.toContain(env['TRADE_FEED_API_KEY']);
+      expect(text).not.toMatch(/ticket_/);
+    }
+  }
 });
 
 interface Listener {
@@ -74,7 +83,7 @@ describe('listen', () => {
       'gap',
       'frame',
     ]);
-    expect(records[3]).toMatchObject({ feed: 'raw', connection: 1, encoding: 'utf8', data: 'one' });
+    expect(records[3]).toMatchObject({ feed: 'raw', connection: 1, isBinary: false, encoding: 'utf8', data: 'one' });
     expect(records[10]).toMatchObject({ connection: 2, encoding: 'base64', data: 'dHdv' });
     expect(context.stderr.text).toMatch(/gap of \d+ ms/);
   });
@@ -132,6 +141,32 @@ describe('listen', () => {
       'rx-trade-feed: The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or use --key-file.\n',
     );
     expect(context.stdout.text).not.toContain('planted-key');
+  });
+
+  it('stops when another client takes the connection over', async () => {
+    const { context, account, exit } = listen('raw');
+    await context.stderr.until(opened);
+    const second = listen('market', { env: { TRADE_FEED_API_KEY: account.createApiKey() } });
+    expect(await exit).toBe(4);
+    expect(context.stderr.text).toMatch(
+      /rx-trade-feed: Another connection of the same account took over.*\(close code 4001/,
+    );
+    await second.context.stderr.until(opened);
+    second.context.interrupt$.next('SIGINT');
+    expect(await second.exit).toBe(0);
+  });
+
+  it('stops after the reconnects of --retries when the service cannot be reached', async () => {
+    expect(await listen('--retries 0', { env: { TRADE_FEED_BASE_URL: 'http://127.0.0.1:9' } }).exit).toBe(7);
+  });
+
+  it('reads the key from a file', async () => {
+    const keyFile = await folder.file('key', `${service.createAccount({ plan: 'developer' }).createApiKey()}\n`);
+    const context = fakeContext();
+    const exit = run(['listen', '--count', '1', '--base-url', service.baseUrl, '--key-file', keyFile], context);
+    await context.stderr.until(opened);
+    service.push('market', 'one');
+    expect(await exit).toBe(0);
   });
 
   it('ends with exit code 0 when the reader of stdout has exited', async () => {

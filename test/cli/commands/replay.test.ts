@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { from } from 'rxjs';
@@ -24,6 +24,16 @@ const replay = (
   contexts.push(context);
   return { context, exit: run(['replay', ...args], context) };
 };
+
+/** Replaces the timers. Files and streams continue in real time. */
+const fakeTime = (): void => {
+  jest.useFakeTimers({ doNotFake: ['hrtime', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate'] });
+};
+afterEach(() => {
+  jest.useRealTimers();
+});
+/** Waits until the command has read the next event and waits for its time: one timer is for the event, one for the status. */
+const isWaiting = () => waitFor(() => jest.getTimerCount() === 2);
 
 let count = 0;
 const recorded = (...events: readonly (Frame | Gap)[]): string => {
@@ -80,12 +90,21 @@ describe('replay', () => {
 
   it('keeps the recorded intervals, divided by the speed', async () => {
     const path = recorded(frameAt(0, 'a'), frameAt(300, 'b'));
-    const startedAt = performance.now();
-    expect(await replay([path]).exit).toBe(0);
-    const asRecorded = performance.now() - startedAt;
-    expect(asRecorded).toBeGreaterThanOrEqual(295);
-    expect(await replay([path, '--speed', '100']).exit).toBe(0);
-    expect(performance.now() - startedAt - asRecorded).toBeLessThan(asRecorded);
+    fakeTime();
+    for (const [speed, ms] of [
+      ['1', 300],
+      ['100', 3],
+    ] as const) {
+      const { context, exit } = replay([path, '--speed', speed]);
+      await context.stdout.until(/^a\n/);
+      await isWaiting();
+      jest.advanceTimersByTime(ms - 1);
+      await nextTurn();
+      expect(context.stdout.text).toBe('a\n');
+      jest.advanceTimersByTime(1);
+      await context.stdout.until(/^a\nb\n$/);
+      expect(await exit).toBe(0);
+    }
   });
 
   it('shows the progress on a terminal, and payloads that cannot control it', async () => {
@@ -117,18 +136,25 @@ describe('replay', () => {
 
   it('keeps the recorded intervals across the wait for a slow reader, minus the time of the wait', async () => {
     const path = recorded(frameAt(0, 'x'.repeat(1_200_000)), frameAt(400, 'second'), frameAt(500, 'third'));
+    fakeTime();
     const { context, exit } = replay([path]);
     context.stdout.block();
     await context.stdout.until(/^x/);
-    const startedAt = performance.now();
-    await new Promise((done) => setTimeout(done, 100));
+    jest.advanceTimersByTime(100);
     context.stdout.unblock();
+    await isWaiting();
+    jest.advanceTimersByTime(299);
+    await nextTurn();
+    expect(context.stdout.text).not.toContain('second');
+    jest.advanceTimersByTime(1);
     await context.stdout.until(/second/);
-    const waited = performance.now() - startedAt;
-    expect(waited).toBeGreaterThanOrEqual(380);
-    expect(waited).toBeLessThan(480);
+    await isWaiting();
+    jest.advanceTimersByTime(99);
+    await nextTurn();
+    expect(context.stdout.text).not.toContain('third');
+    jest.advanceTimersByTime(1);
+    await context.stdout.until(/third/);
     expect(await exit).toBe(0);
-    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(480);
   });
 
   it('counts the lines that stdout has accepted, and prints the offset after them when it is interrupted', async () => {

@@ -16,6 +16,9 @@ export interface Program {
   readonly exit: Promise<number | NodeJS.Signals | null>;
 }
 
+/** Longer than any machine needs to start a program, in ms. */
+const limitMs = 55_000;
+
 const running = new Set<ChildProcessWithoutNullStreams>();
 
 /** Starts the program with arguments and an environment without other settings of the feed. */
@@ -52,8 +55,8 @@ const shell = ([file = '', ...args]: readonly string[], env: Readonly<Record<str
     child,
     stdout: () => stdout,
     stderr: () => stderr,
-    untilStdout: (pattern) => waitFor(() => pattern.exec(stdout), { what: () => `${pattern} in: ${stdout}` }),
-    untilStderr: (pattern) => waitFor(() => pattern.exec(stderr), { what: () => `${pattern} in: ${stderr}` }),
+    untilStdout: (pattern) => waitFor(() => pattern.exec(stdout), { limitMs, what: () => `${pattern} in: ${stdout}` }),
+    untilStderr: (pattern) => waitFor(() => pattern.exec(stderr), { limitMs, what: () => `${pattern} in: ${stderr}` }),
     exit: new Promise((ended) => {
       child.once('close', (code, signal) => {
         running.delete(child);

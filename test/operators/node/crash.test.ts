@@ -5,22 +5,26 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { of } from 'rxjs';
 import { recordTo } from '../../../src/index.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
+import { bundledPrograms } from '../../support/bundled-programs.js';
 import { frameAt, replayed } from './support/recorded.js';
 import { waitFor } from '../../support/wait-for.js';
 
 const folder = tempFolder();
-const program = (name: string): string => new URL(`programs/${name}.mjs`, import.meta.url).pathname;
-const [recordForever, recordTogether, recordAndEnd] = ['record-forever', 'record-together', 'record-and-end'].map(
-  program,
-) as [string, string, string];
+const program = bundledPrograms('test/operators/node/programs', [
+  'record-forever.mjs',
+  'record-together.mjs',
+  'record-and-end.mjs',
+]);
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /** Records in a separate process and kills it when a file has a number of bytes. */
 const recordAndKill = async (args: readonly string[], file: string, bytes: number): Promise<void> => {
-  const child = spawn(process.execPath, [recordForever, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(process.execPath, [program('record-forever.mjs'), ...args], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   const exit = once(child, 'exit');
-  await waitFor(() => sizeOf(file) >= bytes);
+  await waitFor(() => sizeOf(file) >= bytes, { limitMs: 30_000 });
   child.kill('SIGKILL');
   expect(await exit).toEqual([null, 'SIGKILL']);
 };
@@ -42,13 +46,15 @@ it('a kill while recording tears at most the last line, and the next recording c
 
   of(frameAt(Date.now(), '{"number":-1}')).pipe(recordTo(path)).subscribe();
   expect(await numbersOf(path)).toEqual([...numbers, 'gap', -1]);
-}, 20_000);
+}, 60_000);
 
 it('only one process can record to a path, and another one can after a kill', async () => {
   const path = folder.path('claimed.ndjson');
-  const child = spawn(process.execPath, [recordForever, path], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(process.execPath, [program('record-forever.mjs'), path], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   const exit = once(child, 'exit');
-  await waitFor(() => sizeOf(path) > 0);
+  await waitFor(() => sizeOf(path) > 0, { limitMs: 30_000 });
   const refused: unknown[] = [];
   of(frameAt(1))
     .pipe(recordTo(path))
@@ -60,12 +66,12 @@ it('only one process can record to a path, and another one can after a kill', as
   expect(numbers).toEqual(upFrom(0, numbers.length));
   of(frameAt(Date.now(), '{"number":-1}')).pipe(recordTo(path)).subscribe();
   expect(await numbersOf(path)).toEqual([...numbers, 'gap', -1]);
-}, 20_000);
+}, 60_000);
 
 it('of several processes that start one recording at the same time, one records and the others are refused', async () => {
   const path = folder.path('raced.ndjson');
   const children = [1, 2, 3, 4].map((number) => {
-    const child = spawn(process.execPath, [recordTogether, path, String(number)], {
+    const child = spawn(process.execPath, [program('record-together.mjs'), path, String(number)], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     const lines = child.stdout.setEncoding('utf8')[Symbol.asyncIterator]();
@@ -81,15 +87,15 @@ it('of several processes that start one recording at the same time, one records 
   expect(said.filter((words) => words.includes('another recorder'))).toHaveLength(3);
   const [winner] = said.filter((words) => /^\d+$/.test(words));
   expect(await numbersOf(path)).toEqual(Array.from({ length: 100 }, () => Number(winner)));
-}, 20_000);
+}, 60_000);
 
 it('a program that exits or throws has recorded all frames', async () => {
   for (const how of ['exit', 'throw']) {
     const path = folder.path(`${how}.ndjson`);
-    spawnSync(process.execPath, [recordAndEnd, path, how], { stdio: 'ignore' });
+    spawnSync(process.execPath, [program('record-and-end.mjs'), path, how], { stdio: 'ignore' });
     expect(await numbersOf(path)).toEqual(upFrom(0, 100));
   }
-}, 20_000);
+}, 60_000);
 
 it('a kill during a rotation leaves a valid recording', async () => {
   const path = folder.path('rotated.ndjson');
@@ -103,4 +109,4 @@ it('a kill during a rotation leaves a valid recording', async () => {
   const more = await numbersOf(path);
   expect(more.slice(0, numbers.length + 1)).toEqual([...numbers, 'gap']);
   expect(more.slice(numbers.length + 1)).toEqual(upFrom(0, more.length - numbers.length - 1));
-}, 20_000);
+}, 60_000);

@@ -4,17 +4,13 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { tempFolder } from '../../cli/support/temp-folder.js';
+import { bundledPrograms } from '../../support/bundled-programs.js';
 import { waitFor } from '../../support/wait-for.js';
 
-// Tests which process may record to a path, with the built library: after a recorder has ended in any way, the next one may record.
+// Tests which process may record to a path: after a recorder has ended in any way, the next one may record.
 
 const folder = tempFolder();
-const program = (name: string): string => new URL(`programs/${name}.mjs`, import.meta.url).pathname;
-const [recordForever, recordOnce, whatIsLoaded] = ['record-forever', 'record-once', 'what-is-loaded'].map(program) as [
-  string,
-  string,
-  string,
-];
+const program = bundledPrograms('test/operators/node/programs', ['record-forever.mjs', 'record-once.mjs']);
 
 const children: ChildProcess[] = [];
 afterEach(async () => {
@@ -38,7 +34,7 @@ const isRecorded = (path: string) => (): boolean => (statSync(path, { throwIfNoE
 
 /** Records one frame in another process, and returns `recorded` or why it was refused. */
 const recordAfter = (path: string, through: readonly string[] = []): string => {
-  const [command, ...args] = [...through, process.execPath, recordOnce, path];
+  const [command, ...args] = [...through, process.execPath, program('record-once.mjs'), path];
   return execFileSync(command, args, { encoding: 'utf8' }).trimEnd();
 };
 
@@ -48,7 +44,14 @@ const refused = (path: string): string =>
 it('a killed recorder whose parent has not read its exit status does not keep the lock', async () => {
   const path = folder.path('zombie.ndjson');
   // The shell is replaced by a program that never reads the exit status of its children.
-  const parent = begin('sh', '-c', `"$0" "$@" & echo $!; exec sleep 600`, process.execPath, recordForever, path);
+  const parent = begin(
+    'sh',
+    '-c',
+    `"$0" "$@" & echo $!; exec sleep 600`,
+    process.execPath,
+    program('record-forever.mjs'),
+    path,
+  );
   const [line] = (await once(parent.stdout!.setEncoding('utf8'), 'data')) as [string];
   const pid = Number(line);
   await waitFor(isRecorded(path), { limitMs: 30_000 });
@@ -60,11 +63,11 @@ it('a killed recorder whose parent has not read its exit status does not keep th
 
 it('a terminated worker thread does not keep the lock, not even within its process', async () => {
   const path = folder.path('worker.ndjson');
-  const worker = new Worker(recordForever, { argv: [path] });
+  const worker = new Worker(program('record-forever.mjs'), { argv: [path] });
   await waitFor(isRecorded(path), { limitMs: 30_000 });
   expect(recordAfter(path)).toBe(refused(path));
   await worker.terminate();
-  const next = new Worker(recordOnce, { argv: [path], stdout: true });
+  const next = new Worker(program('record-once.mjs'), { argv: [path], stdout: true });
   next.stdout.setEncoding('utf8');
   const [said] = (await once(next.stdout, 'data')) as [string];
   expect(said.trimEnd()).toBe('recorded');
@@ -80,7 +83,7 @@ const apart = (): readonly string[] => {
 
 it('two recorders in containers that share a folder exclude each other', async () => {
   const path = folder.path('apart.ndjson');
-  const [command, ...args] = [...apart(), process.execPath, recordForever, path];
+  const [command, ...args] = [...apart(), process.execPath, program('record-forever.mjs'), path];
   const first = begin(command, ...args);
   await waitFor(isRecorded(path), { limitMs: 30_000 });
   expect(recordAfter(path, apart())).toBe(refused(path));
@@ -101,6 +104,8 @@ it('a full disk does not leave a file that refuses the next recorder', () => {
 
 it('the native package is loaded when a recording begins', () => {
   const path = folder.path('loaded.ndjson');
+  // With the built package: a bundle contains only what the program uses.
+  const whatIsLoaded = new URL('programs/what-is-loaded.mjs', import.meta.url).pathname;
   const said = execFileSync(process.execPath, [whatIsLoaded, path], { encoding: 'utf8' });
   expect(JSON.parse(said)).toEqual([false, true]);
 }, 60_000);

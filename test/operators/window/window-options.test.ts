@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { asyncScheduler } from 'rxjs';
-import { resolveWindow, timeRules, wholeMs, windowDefaults } from '../../../src/operators/window/window-options.js';
+import { resolveWindow, timeRules, integerMs, windowDefaults } from '../../../src/operators/window/window-options.js';
 
-const resolve = (options: object) => resolveWindow(options, { lengthMs: wholeMs }, timeRules);
+const resolve = (options: object) => resolveWindow(options, { lengthMs: integerMs }, timeRules);
 
 describe('resolveWindow', () => {
   it('adds the defaults of missing and undefined options', () => {

@@ -7,6 +7,7 @@ import type { FailureFacts } from '../../../src/protocol/failures/trade-feed-err
 import type { Meaning } from '../../../src/protocol/failures/meaning.js';
 import { failureCodes, type FailureRow, failureTable } from '../../support/failure-table.js';
 import { cases } from '../../support/cases.js';
+import { character } from '../../support/character.js';
 
 const answers = (stage: Stage, ...statuses: readonly number[]): FailureFacts[] =>
   statuses.map((status) => ({ stage, status }));
@@ -133,7 +134,7 @@ describe('classify', () => {
 
   it('knows any close code with any reason', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1000, max: 4999 }), fc.string({ unit: 'binary' }), (closeCode, reason) => {
+      fc.property(fc.integer({ min: 1000, max: 4999 }), fc.string({ unit: character }), (closeCode, reason) => {
         const error = createTradeFeedError({ stage: 'stream', closeCode, reason });
         expect(error).toMatchObject({ closeCode, reason });
         if (![1001, 1006, 1008, 1013, 4001, 4003].includes(closeCode)) {
@@ -176,7 +177,7 @@ describe('the message of a failure', () => {
 
   it('says what happened, what was observed, and what to do', () => {
     expect(messageOf({ stage: 'ticket', status: 401 })).toBe(
-      'The service does not accept the API key (HTTP 401). Give a valid key in the option `apiKey` or in TRADE_FEED_API_KEY.',
+      'The service does not accept the API key (HTTP 401). Set the option `apiKey` or TRADE_FEED_API_KEY to a valid key.',
     );
     expect(messageOf({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' })).toBe(
       'The service shut down (close code 1001, "server shutdown"). Nothing to do: the feed reconnects with backoff.',

@@ -2,4 +2,4 @@
 import { parentPort } from 'node:worker_threads';
 
 parentPort.postMessage({ type: 'ready' });
-for (;;);
+Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);

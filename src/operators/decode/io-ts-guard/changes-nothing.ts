@@ -1,5 +1,5 @@
 import { type Either, isRight } from 'fp-ts/lib/Either.js';
-import { isScalar, mayTakeUndefined, scalars, type Tagged } from './tagged.js';
+import { isScalar, mayAcceptUndefined, scalars, type Tagged } from './tagged.js';
 import { unionTags } from './union-tags.js';
 
 /**
@@ -88,6 +88,6 @@ const mayChange = (codec: Tagged, seen: Set<Tagged>): boolean => {
   if (seen.has(codec)) return false;
   seen.add(codec);
   const inside = partsOf(codec) ?? [];
-  const changes = codec._tag === 'TupleType' || (codec._tag === 'InterfaceType' && inside.some(mayTakeUndefined));
+  const changes = codec._tag === 'TupleType' || (codec._tag === 'InterfaceType' && inside.some(mayAcceptUndefined));
   return changes || inside.some((part) => mayChange(part, seen));
 };

@@ -1,5 +1,5 @@
 import { allOf, anyOf, demand, isRecord, literal, quoted, type Writer } from './guard-text.js';
-import { mayTakeUndefined, type Tagged } from './tagged.js';
+import { mayAcceptUndefined, type Tagged } from './tagged.js';
 import { unionTags } from './union-tags.js';
 
 /** Writes the statements of a type's function. The function tests `v`. */
@@ -17,7 +17,7 @@ const all: Body = ({ props }, { test }) => [
   demand(isRecord('v')),
   'let x;',
   ...Object.entries(props).map(([name, type]) => {
-    const isPresent = mayTakeUndefined(type) ? [`(x !== undefined || own.call(v, ${quoted(name)}))`] : [];
+    const isPresent = mayAcceptUndefined(type) ? [`(x !== undefined || hasOwn.call(v, ${quoted(name)}))`] : [];
     return `x = v[${quoted(name)}]; ${demand(allOf([...isPresent, test(type, 'x')]))}`;
   }),
   'return true;',

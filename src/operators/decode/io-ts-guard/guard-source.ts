@@ -29,14 +29,14 @@ export const guardSource = (codec: Tagged): GuardSource => {
       return name;
     },
   };
-  const whole = `return (v) => Boolean(${writer.test(codec, 'v')});`;
+  const test = `return (v) => Boolean(${writer.test(codec, 'v')});`;
   const constants = captured.map((_, n) => `const c${n} = captured[${n}];`);
-  return { text: [...prelude, ...constants, ...functions, whole].join('\n'), captured };
+  return { text: [...prelude, ...constants, ...functions, test].join('\n'), captured };
 };
 
 const prelude = [
   `'use strict';`,
-  'const { isArray } = Array, { keys } = Object, own = Object.prototype.hasOwnProperty;',
+  'const { isArray } = Array, { keys } = Object, hasOwn = Object.prototype.hasOwnProperty;',
 ];
 
 // The guard refuses each document of an unknown type, so that the decoder checks it.

@@ -18,7 +18,7 @@ const typed =
 const key: Test = ({ keys }, x, { capture }) => {
   const names = Object.getOwnPropertyNames(keys);
   return names.length > 16
-    ? `(typeof ${x} === 'string' && own.call(${capture(keys)}, ${x}))`
+    ? `(typeof ${x} === 'string' && hasOwn.call(${capture(keys)}, ${x}))`
     : anyOf(names.map((name) => `${x} === ${quoted(name)}`));
 };
 

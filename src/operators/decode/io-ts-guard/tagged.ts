@@ -35,15 +35,15 @@ export const isScalar = ({ _tag, type, types = [] }: Tagged): boolean => {
 };
 
 /** Returns whether a type may accept `undefined`. Also `true` for types whose parts it does not check. */
-export const mayTakeUndefined = ({ _tag, type, types = [], value }: Tagged): boolean => {
+export const mayAcceptUndefined = ({ _tag, type, types = [], value }: Tagged): boolean => {
   if (_tag === 'LiteralType') return value === undefined;
-  if (_tag === 'UnionType') return types.some(mayTakeUndefined);
-  if (type !== undefined && refining.has(_tag)) return mayTakeUndefined(type);
-  return takeUndefined.has(_tag);
+  if (_tag === 'UnionType') return types.some(mayAcceptUndefined);
+  if (type !== undefined && refining.has(_tag)) return mayAcceptUndefined(type);
+  return acceptUndefined.has(_tag);
 };
 
 const refining: ReadonlySet<string | undefined> = new Set(['RefinementType', 'ReadonlyType']);
 
-const takeUndefined: ReadonlySet<string | undefined> = new Set([
+const acceptUndefined: ReadonlySet<string | undefined> = new Set([
   ...['UndefinedType', 'VoidType', 'UnknownType', 'AnyType', 'RecursiveType', 'IntersectionType'],
 ]);

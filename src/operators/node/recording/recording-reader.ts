@@ -61,7 +61,7 @@ export const createRecordingReader = (
     totalBytes = sizes.reduce((sum, size) => sum + size, 0);
     if (offset > totalBytes)
       throw new RecordingError(
-        `The offset ${offset} is after the end of the recording ${path}, which has ${totalBytes} bytes.`,
+        `The offset ${offset} is after the end of the recording ${path}, which has ${totalBytes} bytes. Use an offset that a replay reported, or 0.`,
         { path },
       );
     let [first, start] = [0, 0];
@@ -194,7 +194,7 @@ const lineStarts = [0x7b, newline, carriageReturn];
 
 const notARecording = (path: string): RecordingError =>
   new RecordingError(
-    `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes.`,
+    `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes. Check the path.`,
     { path, lineAt: 0 },
   );
 

@@ -102,7 +102,7 @@ describe('createRecordingReader', () => {
         message: `The offset ${offset} is inside a line of the recording ${path}. Use an offset that a replay reported, or 0.`,
       });
     await expect(readerOf(path, 1_000).read()).rejects.toMatchObject({
-      message: `The offset 1000 is after the end of the recording ${path}, which has ${(one + two + three).length + 5} bytes.`,
+      message: `The offset 1000 is after the end of the recording ${path}, which has ${(one + two + three).length + 5} bytes. Use an offset that a replay reported, or 0.`,
     });
   });
 
@@ -207,7 +207,7 @@ describe('createRecordingReader', () => {
     await expect(readerOf(path, 0, 10).read()).rejects.toMatchObject({
       path,
       lineAt: 0,
-      message: `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes.`,
+      message: `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes. Check the path.`,
     });
   });
 

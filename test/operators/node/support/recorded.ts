@@ -9,6 +9,7 @@ import {
   createTradeFeedError,
 } from '../../../../src/index.js';
 import { copyFailure } from '../../../../src/protocol/failures/trade-feed-error.js';
+import { character } from '../../../support/character.js';
 
 /** Creates a frame that was received at a time in ms. */
 export const frameAt = (ms: number, payload: string | Buffer = `at ${ms}`, connection = 1): Frame =>
@@ -48,7 +49,7 @@ export const payloadsOf = async (path: string): Promise<string[]> =>
 const times = fc.integer({ min: 0, max: 4e12 });
 const payloads = fc.oneof(
   fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
-  fc.string({ unit: 'binary', maxLength: 40 }).map((text) => Buffer.from(text)),
+  fc.string({ unit: character, maxLength: 40 }).map((text) => Buffer.from(text)),
   fc.json().map((text) => Buffer.from(text)),
 );
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { formatEventId, parseEventId } from '../../src/relay/event-id.js';
+import { formatEventId, parseEventId } from '../../src/protocol/event-id.js';
 
 describe('formatEventId', () => {
   it('returns a text that `parseEventId` reads back', () => {

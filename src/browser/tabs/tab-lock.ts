@@ -16,7 +16,7 @@ export interface Locks {
  *
  * @param steal - whether to take the lock from the tab that holds it
  */
-export const heldLock$ = (locks: Locks, name: string, steal: boolean): Observable<void> =>
+export const tabLock$ = (locks: Locks, name: string, steal: boolean): Observable<void> =>
   new Observable((subscriber) => {
     const waiting = new AbortController();
     let isGranted = false;

@@ -1,0 +1,70 @@
+import { build } from 'esbuild';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { lastValueFrom, takeWhile } from 'rxjs';
+import { runModules } from '../support/run-modules.js';
+import { root } from './fences.js';
+
+/** A TypeScript fence to run. */
+export interface FenceRun {
+  readonly code: string;
+  /** The pattern of a line that it prints. */
+  readonly expected: RegExp;
+  /** The environment variables with the address and the key of a service. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Fences that run. */
+export interface RunningFences {
+  /** Waits until a fence prints its line, and returns the output. Rejects if it ends without that line, or writes to stderr. */
+  printed(index: number): Promise<string>;
+  /** Ends all fences: a fence may stream without end. */
+  end(): Promise<void>;
+}
+
+/**
+ * Runs TypeScript fences with the built package, in parallel in one child process.
+ *
+ * @param files - files to create in the working directory, by name
+ */
+export const runFences = async (
+  fences: readonly FenceRun[],
+  files: Readonly<Record<string, string>> = {},
+): Promise<RunningFences> => {
+  // Inside the project, so that imports resolve to the package.
+  await mkdir(join(root, 'temp'), { recursive: true });
+  const folder = await mkdtemp(join(root, 'temp/fences-'));
+  const nameOf = (index: number): string => `fence-${index}`;
+  const sources = fences.map(({ code }, index) => [`${nameOf(index)}.ts`, code] as const);
+  for (const [name, text] of [...sources, ...Object.entries(files)]) await writeFile(join(folder, name), text);
+  await build({
+    entryPoints: sources.map(([name]) => join(folder, name)),
+    outdir: folder,
+    outExtension: { '.js': '.mjs' },
+    format: 'esm',
+    target: 'es2022',
+    tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
+    logLevel: 'error',
+  });
+  const modules = fences.map(({ env }, index) => ({
+    url: pathToFileURL(join(folder, `${nameOf(index)}.mjs`)).href,
+    env,
+  }));
+  const { outputs, end } = runModules(modules, folder);
+
+  return {
+    printed: async (index) => {
+      const expected = new RegExp(fences[index]!.expected, 'm');
+      const isWaiting = ({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }): boolean =>
+        stderr === '' && !expected.test(stdout);
+      const { stdout, stderr } = await lastValueFrom(outputs[index]!.pipe(takeWhile(isWaiting, true)));
+      if (expected.test(stdout) && stderr === '') return stdout;
+      throw new Error(`expected a line like ${expected}\n${stdout}\n${stderr}`);
+    },
+    end: async () => {
+      await end();
+      await rm(folder, { recursive: true });
+    },
+  };
+};

@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { BehaviorSubject, type Observable } from 'rxjs';
+
+/** A module that runs like a program. */
+export interface Module {
+  readonly url: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** What a module has printed until now. */
+export interface ModuleOutput {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Whether the module has been evaluated, with all its top-level `await`. */
+  readonly hasEnded: boolean;
+}
+
+/** A process that runs modules. */
+export interface ModuleProcess {
+  /** The output of each module. Completes when the process has ended. */
+  readonly outputs: readonly Observable<ModuleOutput>[];
+  /** The exit code; `null` when the process was killed. */
+  readonly exit: Promise<number | null>;
+  /** Kills the process, and waits for its end. */
+  end(): Promise<void>;
+}
+
+const host = new URL('module-host.mjs', import.meta.url).pathname;
+
+/** Ends a process that hangs. No test needs a program to be faster than this. */
+const limitMs = 100_000;
+
+interface Message extends Partial<ModuleOutput> {
+  readonly index?: number;
+  readonly stream?: 'stdout' | 'stderr';
+  readonly text?: string;
+}
+
+/**
+ * Runs modules with the built package in one child process. Each has separate environment variables and a separate output.
+ *
+ * @param cwd - the working directory
+ * @param nodeArgs - options of Node
+ */
+export const runModules = (
+  modules: readonly Module[],
+  cwd: string,
+  nodeArgs: readonly string[] = [],
+): ModuleProcess => {
+  const outputs = modules.map(() => new BehaviorSubject<ModuleOutput>({ stdout: '', stderr: '', hasEnded: false }));
+  const child = spawn(process.execPath, [...nodeArgs, host, JSON.stringify(modules)], {
+    cwd,
+    env: { PATH: process.env['PATH'], NO_COLOR: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
+
+  const add = ({ index, stream, text = '', hasEnded }: Message): void => {
+    for (const output of index === undefined ? outputs : outputs.slice(index, index + 1)) {
+      const { value } = output;
+      if (stream) output.next({ ...value, [stream]: value[stream] + text });
+      else if (hasEnded) output.next({ ...value, hasEnded });
+    }
+  };
+  createInterface({ input: child.stdout }).on('line', (line) => add(JSON.parse(line) as Message));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => add({ stream: 'stderr', text }));
+  const exit = new Promise<number | null>((resolve, reject) => child.once('close', resolve).once('error', reject));
+  const ended = exit.finally(() => {
+    clearTimeout(timer);
+    for (const output of outputs) output.complete();
+  });
+
+  return {
+    outputs,
+    exit: ended,
+    end: async () => {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+};
