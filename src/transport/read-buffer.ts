@@ -5,10 +5,10 @@ import type { Connect, ConnectWith } from './connect-socket.js';
 const FIRST_BYTES = 4 * 1024;
 
 /** Size of the buffer after the first read. Reads that fill it need fewer system calls, and it fits into the cache of a CPU. */
-const SIZE_BYTES = 256 * 1024;
+const SIZE_BYTES = 512 * 1024;
 
 /** A read has at least this much space. It is more than a TLS record. */
-const LEAST_FREE_BYTES = 64 * 1024;
+const LEAST_FREE_BYTES = 128 * 1024;
 
 /**
  * The buffer into which all reads of a socket go. No read allocates memory.
