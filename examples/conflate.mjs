@@ -8,7 +8,10 @@ import { conflate, tradeFeed$ } from 'rx-trade-feed';
 import { pendingTransactions$ } from 'rx-trade-feed/testing';
 import { withService } from './support/with-service.mjs';
 
-/** @type {(payload: unknown) => payload is { hash: string }} */
+/**
+ * @param {unknown} payload
+ * @returns {payload is { hash: string }}
+ */
 const hasHash = (payload) =>
   typeof payload === 'object' && payload !== null && 'hash' in payload && typeof payload.hash === 'string';
 

@@ -10,7 +10,10 @@ import { withService } from './support/with-service.mjs';
 
 /** @typedef {{ hash: string, value: string }} Transaction */
 
-/** @type {(payload: unknown) => payload is Transaction} */
+/**
+ * @param {unknown} payload
+ * @returns {payload is Transaction}
+ */
 const isTransaction = (payload) =>
   typeof payload === 'object' &&
   payload !== null &&

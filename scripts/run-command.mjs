@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { delimiter, resolve } from 'node:path';
 
-// Ends a command that hangs. In CI a command can be slow, because others run beside it.
+// Ends a command that hangs. In CI a command can be slow, because other commands run at the same time.
 const LIMIT_MINUTES = 20;
 const running = new Set();
 

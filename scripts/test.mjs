@@ -140,16 +140,20 @@ process.once('exit', () => {
   rmSync(temp, { recursive: true, force: true });
 });
 
-/** Runs steps one after the other. Several lanes can share a list. */
-const lane = async (steps) => {
-  for (let next = steps.shift(); next; next = steps.shift()) await next();
+/** Runs checks one after the other. Two lanes can share a list. */
+const lane = async (checks) => {
+  for (let next = checks.shift(); next; next = checks.shift()) await check(next);
 };
-const stepsOf = (checks) => checks.map((each) => () => check(each));
 await check(build);
-const queue = stepsOf(shared);
-// The apps are one step, because apt-get cannot run twice at the same time. They wait for pages and timers, and jest uses that time.
-if (options.ci) queue.push(() => lane(stepsOf(appsInCi)), ...stepsOf(nodesInCi));
-await Promise.all([lane(queue), lane(queue)]);
+// In CI only one jest runs at a time, because its tests measure time. The other checks and the apps run at the same time.
+const [jestCheck, ...otherChecks] = shared;
+const lanes = options.ci
+  ? [
+      [jestCheck, ...nodesInCi],
+      [...otherChecks, ...appsInCi],
+    ]
+  : [shared, shared];
+await Promise.all(lanes.map(lane));
 if (options.ci) await Promise.all(measuringInCi.map(check));
 
 console.log(`${total.passed} passed, ${total.failed} failed`);

@@ -1,25 +1,60 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { root } from './fences.js';
 
-const checker = join(import.meta.dirname, 'programs/check-types.mjs');
+const compiler = join(root, 'node_modules/typescript-7/bin/tsc');
+
+// Options of NestJS and Angular applications. A snippet may declare a variable without using it.
+const compilerOptions = {
+  allowJs: true,
+  checkJs: true,
+  noEmit: true,
+  noUnusedLocals: false,
+  experimentalDecorators: true,
+  emitDecoratorMetadata: true,
+  erasableSyntaxOnly: false,
+  lib: ['ES2023', 'DOM'],
+};
 
 /**
- * Type-checks programs with the options of tsconfig.json, each as a separate module, all in one compilation.
- *
- * The compilation is a process, because TypeScript is much slower under jest.
+ * Type-checks programs with the options of tsconfig.json, each as a separate module, all in one compilation. Errors in the files that they
+ * import are not returned, because those have other options.
  *
  * @param programs - source texts by name. A name ends in `.ts` or `.mjs`, and errors refer to it
  * @param files - files of the project to check as well
  * @returns one line for each error
  */
-export const typeErrors = async (
-  programs: Readonly<Record<string, string>>,
-  files: readonly string[],
-): Promise<readonly string[]> => {
-  const running = promisify(execFile)(process.execPath, [checker], { cwd: root, maxBuffer: 1e8 });
-  running.child.stdin?.end(JSON.stringify({ programs, files }));
-  const { stdout } = await running;
-  return JSON.parse(stdout) as readonly string[];
+export const typeErrors = (programs: Readonly<Record<string, string>>, files: readonly string[]): readonly string[] => {
+  const temp = join(root, 'temp');
+  mkdirSync(temp, { recursive: true });
+  // In the project, so that imports find its packages.
+  const folder = mkdtempSync(join(temp, 'snippets-'));
+  try {
+    for (const [name, text] of Object.entries(programs)) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text);
+    }
+    const config = {
+      extends: '../../tsconfig.json',
+      compilerOptions,
+      include: [],
+      files: [...Object.keys(programs), ...files.map((file) => join(root, file))],
+    };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+    const args = [compiler, '-p', folder, '--pretty', 'false', '--singleThreaded'];
+    const { stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', maxBuffer: 1e8 });
+    return stdout
+      .split(/\n(?! )/)
+      .filter((line) => !line.startsWith('../../src/'))
+      .flatMap(described);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+};
+
+const described = (line: string): string[] => {
+  if (line === '') return [];
+  const [, file, number, message] = /^(.*)\((\d+),\d+\): error TS\d+: ([^]*)$/.exec(line) ?? [];
+  return [message === undefined ? line : `${String(file)}, line ${String(number)}: ${message.trimEnd()}`];
 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { tap } from 'rxjs';
-import { type FeedEvent, tradeFeedEvents$ } from '../../src/index.js';
+import { type FeedEvent, type TradeFeedOptions, tradeFeedEvents$ } from '../../src/index.js';
 import { type FaultyService, startFaultyService, frameErrors } from '../support/faulty-service.js';
 import { type Certificate, certificateFor } from '../support/certificate.js';
 import type { Cut, Faults, FaultProxy } from '../support/fault-proxy.js';
@@ -109,9 +109,9 @@ describe('a fault that breaks an attempt', () => {
     ['a request cut (reset)', { toServer: { cut: { afterBytes: 100, how: 'reset' } } }],
   ];
   /** Runs a feed whose first ticket request has the fault, and another one whose first handshake has it. */
-  const bothFail = async (faults: Faults, tls?: Certificate): Promise<void> => {
+  const bothFail = async (faults: Faults, tls?: Certificate, options?: TradeFeedOptions): Promise<void> => {
     const fails = async (connection: number, failure: string) => {
-      await using net = await startFaultyService({ faults: only(connection, faults), ...(tls && { tls }) });
+      await using net = await startFaultyService({ faults: only(connection, faults), ...(tls && { tls }) }, options);
       const events = await run(net, 10);
       expect([failuresOf(events), gapsOf(events), frameErrors(events)]).toEqual([[failure], 0, []]);
     };
@@ -128,7 +128,11 @@ describe('a fault that breaks an attempt', () => {
     const halfOpen = (afterBytes: number) => ({ cut: { afterBytes, how: 'half-open' as const } });
     const plain = [{ toClient: halfOpen(0) }, { toClient: halfOpen(10) }, { toServer: halfOpen(100) }];
     const tls = await certificateFor();
-    await Promise.all([...plain.map((faults) => bothFail(faults)), bothFail({ toClient: halfOpen(100) }, tls)]);
+    const deadlines = { ticketTimeoutMs: 1_500, handshakeTimeoutMs: 1_500 };
+    await Promise.all([
+      ...plain.map((faults) => bothFail(faults, undefined, deadlines)),
+      bothFail({ toClient: halfOpen(100) }, tls, deadlines),
+    ]);
   });
 
   it('within the body of a ticket leads to another attempt', async () => {
@@ -146,7 +150,9 @@ describe('random faults', () => {
     'with seed %i: frames arrive once and in order, every loss has a gap, every ticket is used once',
     async (seed) => {
       const random = seededRandom(seed);
-      await using net = await startFaultyService({ random, faults: (n) => (n <= 12 ? randomFaults(random) : {}) });
+      const faults = (n: number) => (n <= 12 ? randomFaults(random) : {});
+      const short = { ticketTimeoutMs: 1_000, handshakeTimeoutMs: 1_000, idleTimeoutMs: 250 };
+      await using net = await startFaultyService({ random, faults }, short);
       const events = await run(net, 300);
       expect(frameErrors(events)).toEqual([]);
       const wrong = net.seen.filter(({ type }) => type === 'violation' || type === 'handshake-refused');

@@ -19,7 +19,7 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
     /^ +connections: 1$/m,
   ],
   'status.mjs': [
-    /^connecting\n(?:  0 frames.*\n)*live\n/,
+    /^(?:  0 frames.*\n)*connecting\n(?:  0 frames.*\n)*live\n/,
     /^reconnecting: access-expired, attempt 1\n(?: .*\n)*reconnecting: now\n(?: .*\n)*live$/m,
     /^ +\d+ frames, 1 gaps, \d+ ms lost, \{"access-expired":1\}$/m,
   ],

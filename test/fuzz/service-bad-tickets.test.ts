@@ -3,7 +3,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { startTradeFeedService, type TradeFeedService } from 'rx-trade-feed/testing';
-import { isAllCases } from '../support/cases.js';
 import { handshakeLines } from '../testing/bare-client.js';
 import { report, secondsSince, within } from './fuzz.js';
 import { connectTo, goodClient } from './raw-client.js';
@@ -20,8 +19,7 @@ const heapAfterGc = async (): Promise<number> => {
 };
 
 describe('the local service under handshakes with bad tickets', () => {
-  // Fewer would not stand out from other growth of the heap.
-  const handshakes = isAllCases ? 10_000 : 4_000;
+  const handshakes = 10_000;
   const parallel = 50;
 
   // Minimal on purpose: values that the test stores would look like a leak.

@@ -20,7 +20,7 @@ import {
 import { OwnError, type Watched } from './watched.js';
 
 /** Longest wait for an expected result, in ms of the wall clock. */
-const LIMIT_MS = 4_000;
+const LIMIT_MS = 20_000;
 
 /** The real feeds and their service. */
 export interface World {

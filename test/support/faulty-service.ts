@@ -8,7 +8,6 @@ import { optionsFor } from './feed.js';
 /** A service that sends numbered payloads, reached through a faulty network. */
 export interface FaultyService extends AsyncDisposable {
   readonly proxy: FaultProxy;
-  /** The options of a feed with short timeouts. */
   readonly options: TradeFeedOptions;
   /** The events of the service. */
   readonly seen: readonly ServiceEvent[];
@@ -30,14 +29,10 @@ export const startFaultyService = async (
   proxy.target = Number(new URL(service.baseUrl).port);
   const seen: ServiceEvent[] = [];
   service.events$.subscribe((event) => seen.push(event));
-  const short = { ticketTimeoutMs: 1_000, handshakeTimeoutMs: 1_000, idleTimeoutMs: 250 };
   const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
   return {
     proxy,
-    options: optionsFor(
-      { baseUrl: publicUrl },
-      { apiKey, ...short, ...(tls && { tls: { ca: tls.cert } }), ...options },
-    ),
+    options: optionsFor({ baseUrl: publicUrl }, { apiKey, ...(tls && { tls: { ca: tls.cert } }), ...options }),
     seen,
     [Symbol.asyncDispose]: async () => {
       await proxy[Symbol.asyncDispose]();

@@ -47,7 +47,7 @@ const files: Readonly<Record<string, { source: string; message?: string }>> = {
   },
 };
 
-// What leaks is active for ever, so a short wait is enough. The one file that closes something later has the usual time.
+// A leaked resource stays active, so a short wait is enough. The one file that closes something later has the default wait.
 const options = `/** @jest-environment-options {"leakGraceMs": 100} */`;
 
 const prelude = `

@@ -68,7 +68,7 @@ describe('the connection of the ticket requests', () => {
   it('is opened again after an incomplete answer', async () => {
     const endless: TicketStep = (response) => void response.writeHead(200).write('{');
     await using wire = await startWire({ ticket: [endless, issue()], handshake: [frames] });
-    const events$ = tradeFeedEvents$('market', optionsFor(wire, { ticketTimeoutMs: 500 }));
+    const events$ = tradeFeedEvents$('market', optionsFor(wire, { ticketTimeoutMs: 1_500 }));
     const events = await until(events$, ({ type }) => type === 'opened');
     expect(failuresOf(events)).toEqual(['ticket-endpoint-unreachable']);
     expect(wire.connections).toBe(3);

@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { run } from '../../../src/cli/run.js';
 import { startTradeFeedService } from '../../../src/testing/index.js';
+import { fakeTimers } from '../../support/fake-timers.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
 import { FakeOutput } from '../support/fake-output.js';
 
@@ -57,7 +58,10 @@ describe('demo', () => {
   });
 
   it('ends after its duration', async () => {
+    using _timers = fakeTimers();
     const { context, exit } = demo('--duration 150ms --outage-every 0');
+    await context.stdout.until(/connection 1 is open/);
+    jest.advanceTimersByTime(150);
     expect(await exit).toBe(0);
     expect(context.stdout.text).toContain('streaming from local service\n');
   });

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { run } from '../../../src/cli/run.js';
 import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
+import { fakeTimers } from '../../support/fake-timers.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
 import { FakeOutput } from '../support/fake-output.js';
 import { tempFolder } from '../support/temp-folder.js';
@@ -119,8 +120,15 @@ describe('listen', () => {
   });
 
   it('ends after --duration, with an exit code that depends on --count', async () => {
-    expect(await listen('--duration 100ms').exit).toBe(0);
-    expect(await listen('--duration 100ms --count 1').exit).toBe(124);
+    using _timers = fakeTimers();
+    const exitCodeOf = async (args: string): Promise<number> => {
+      const { context, exit } = listen(args);
+      await context.stderr.until(opened);
+      jest.advanceTimersByTime(100);
+      return exit;
+    };
+    expect(await exitCodeOf('--duration 100ms')).toBe(0);
+    expect(await exitCodeOf('--duration 100ms --count 1')).toBe(124);
   });
 
   it('has the exit code of the signal when it is interrupted before --count', async () => {

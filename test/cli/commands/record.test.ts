@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { filter, firstValueFrom } from 'rxjs';
 import { run } from '../../../src/cli/run.js';
 import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
@@ -106,7 +107,10 @@ describe('record', () => {
 
   it('prints nothing with -q', async () => {
     const path = fresh();
-    const { context, exit } = record(`-q --duration 100ms -o ${path}`);
+    const connected = firstValueFrom(service.events$.pipe(filter(({ type }) => type === 'handshake-accepted')));
+    const { context, exit } = record(`-q -o ${path}`);
+    await connected;
+    context.interrupt$.next('SIGINT');
     expect(await exit).toBe(0);
     expect(context.stderr.text).toBe('');
     expect(existsSync(path)).toBe(false);

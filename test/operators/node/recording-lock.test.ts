@@ -68,10 +68,11 @@ it('a terminated worker thread does not keep the lock, not even within its proce
   expect(recordAfter(path)).toBe(refused(path));
   await worker.terminate();
   const next = new Worker(program('record-once.mjs'), { argv: [path], stdout: true });
-  next.stdout.setEncoding('utf8');
-  const [said] = (await once(next.stdout, 'data')) as [string];
+  // Both can come in one turn of the event loop.
+  const exit = once(next, 'exit');
+  const [said] = (await once(next.stdout.setEncoding('utf8'), 'data')) as [string];
   expect(said.trimEnd()).toBe('recorded');
-  await once(next, 'exit');
+  await exit;
 }, 60_000);
 
 /** Runs a program as in another container, where it sees only its own process. If the system does not allow this, runs a normal process. */
