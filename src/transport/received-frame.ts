@@ -1,7 +1,7 @@
 import type { Feed } from '../protocol/feed.js';
 import { Frame } from '../protocol/frame.js';
 import { LazyFrame } from '../protocol/lazy-frame.js';
-import { allocateBytes } from './frame-memory.js';
+import { allocateBytes, allocateSeparately } from './frame-memory.js';
 
 /** A frame that is smaller owns its payload as a string. A long string that survives costs more than a Buffer, because V8 copies it twice. */
 const STRING_BELOW_BYTES = 4 * 1024;
@@ -76,7 +76,8 @@ export class ReceivedFrame extends LazyFrame {
    * @returns the end of the payload in the block
    */
   moveTo(block: Buffer, at: number): number {
-    this.view.copy(block, at);
+    if (this.#memory === undefined) this.data.copy(block, at);
+    else this.#memory.copy(block, at, this.#start, this.#start + this.#length);
     this.#memory = block;
     this.#start = at;
     this.#isReused = false;
@@ -86,7 +87,7 @@ export class ReceivedFrame extends LazyFrame {
   override own(): void {
     if (this.#memory === undefined) return;
     if (this.#length < STRING_BELOW_BYTES) this.#decode();
-    else this.#data = this.#copy(this.#memory);
+    else this.#data = this.#copyTo(allocateSeparately(this.#length), this.#memory);
   }
 
   /** Whether the payload is only in memory that is used again. */
@@ -130,14 +131,14 @@ export class ReceivedFrame extends LazyFrame {
 
   #toBuffer(): Buffer {
     const memory = this.#memory;
-    if (memory !== undefined) return this.#isReused ? this.#copy(memory) : this.#part(memory);
+    if (memory !== undefined)
+      return this.#isReused ? this.#copyTo(allocateBytes(this.#length), memory) : this.#part(memory);
     const data = allocateBytes(this.#length);
     data.write(this.#string as string, this.#encoding);
     return data;
   }
 
-  #copy(memory: Buffer): Buffer {
-    const data = allocateBytes(this.#length);
+  #copyTo(data: Buffer, memory: Buffer): Buffer {
     memory.copy(data, 0, this.#start, this.#start + this.#length);
     this.#memory = undefined;
     return data;
