@@ -61,7 +61,8 @@ const hops: Readonly<Record<string, Holder>> = {
   'a recording': (frames) => {
     const path = folder.path(`held-${(recordings += 1)}`);
     const end = new Subject<void>();
-    const recorded = lastValueFrom(frames.pipe(takeUntil(end), recordTo(path), toArray()));
+    const source = frames.pipe(takeUntil(end));
+    const recorded = lastValueFrom(source.pipe(recordTo(path), toArray()));
     return async () => {
       end.next();
       await recorded;
@@ -106,7 +107,7 @@ describe.each(modes)('frames that are received %s', (_, optionsOf) => {
     await using web = await Web.start(relayHandler(relay, { authorize: () => true }));
     let seen = 0;
     const received = await until(relayFeed$(web.url), ({ type }) => type === 'frame' && (seen += 1) === sent.length);
-    await relay.close();
+    relay.close();
     expect(received.flatMap((event) => (event.type === 'frame' ? [checksum(event.data)] : []))).toEqual(sent);
   });
 });

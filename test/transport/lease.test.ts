@@ -42,6 +42,18 @@ describe('a lease', () => {
     expect(first.text()).toBe('first');
   });
 
+  it('keeps no frame of a read that has ended', () => {
+    const [unread] = readOf(['a']).frames as [ReceivedFrame];
+    const lease = createLease(() => undefined);
+    lease.emit(unread);
+    lease.end();
+    let looks = 0;
+    Object.defineProperty(unread, 'isLeased', { get: () => (looks += 1) < 0 });
+    lease.emit(readOf(['b']).frames[0] as ReceivedFrame);
+    lease.end();
+    expect(looks).toBe(0);
+  });
+
   it('copies nothing when all frames were read, and begins again with each read', () => {
     const lease = createLease((frame) => frame.text());
     const all = [readOf(['a', 'b']), readOf(['c'])];

@@ -106,6 +106,13 @@ describe('a received frame', () => {
     }
   });
 
+  it('decodes its text once', () => {
+    const { frame, reuse } = received(Buffer.from('payload'));
+    frame.text();
+    reuse();
+    expect([frame.text(), frame.stored]).toEqual(['payload', undefined]);
+  });
+
   it('is a view of a block, without a copy', () => {
     const { frame } = received(Buffer.from('payload'));
     const block = Buffer.alloc(40);
