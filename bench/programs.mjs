@@ -6,6 +6,7 @@ export const benchmarks = {
   memory: 'the memory of frames that operators hold',
   stall: 'a blocked main thread, with and without a worker',
   reconnect: 'the time from a close frame to the next frame',
+  import: 'the cost of a start: an import, and the first feed',
   growth: 'the cost of one unit as the number of units grows',
 };
 
@@ -14,6 +15,6 @@ const program = (what, file) => ({ what, node: ['--expose-gc', `bench/${file}`],
 /** All programs of `npm run bench`. */
 export const programs = {
   ...Object.fromEntries(Object.entries(benchmarks).map(([name, what]) => [name, program(what, `${name}/index.mjs`)])),
-  check: program('what CI runs: fails if receiving or decoding became slower (1 minute)', 'check/index.mjs'),
+  check: program('what CI runs: fails if receiving, decoding or an import became slower (1 minute)', 'check/index.mjs'),
   all: program('all of the above except check; then updates docs/performance.md', 'all.mjs'),
 };

@@ -18,6 +18,7 @@ export const onOneNode = {
     'test/security/audit.test.ts',
     'test/security/browser-bundle.test.ts',
     'test/tooling/browser-support.test.ts',
+    'test/tooling/check-format.test.ts',
     'test/tooling/import-rules.test.ts',
     'test/tooling/one-node.test.ts',
   ],

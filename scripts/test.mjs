@@ -1,7 +1,7 @@
 // Runs all checks of the project and ends with the line `N passed, N failed`. Each test counts, and each other check counts as one.
 //
 //   npm test                            what a change must pass
-//   npm test -- --ci                    what CI runs: also coverage, all cases of the properties, benchmarks, whole apps and other Node versions
+//   npm test -- --ci                    what CI runs: also coverage, all cases of the properties, the format of unchanged files, benchmarks, whole apps and other Node versions
 //   npm test -- --only lint,types       these checks alone
 //   npm test -- --ci --only nodes       the test suite on the other Node versions
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -89,8 +89,9 @@ const shared = [
   // One program of all files instead of the project service saves a sixth of the time, a larger young generation a tenth.
   ['lint', beside(lintCommand, { NODE_OPTIONS: '--max-semi-space-size=64' })],
   ['types', beside(typesCommand)],
-  ['format', beside('prettier --check .')],
-  ['docs', beside('typedoc')],
+  ['format', beside(options.ci ? 'prettier --check .' : 'node scripts/check-format.mjs')],
+  // CI also writes the pages.
+  ['docs', beside(options.ci ? 'typedoc' : 'typedoc --emit none')],
   ['api', beside('node scripts/api.mjs')],
   ['imports', beside('depcruise . --config')],
   ['package', beside('node scripts/package.mjs')],

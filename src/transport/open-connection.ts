@@ -1,12 +1,13 @@
 import type { Duplex } from 'node:stream';
-import { noop, Observable, type OperatorFunction, switchMap } from 'rxjs';
-import { WebSocket } from 'ws';
+import { defer, noop, Observable, type OperatorFunction, switchMap } from 'rxjs';
+import type { WebSocket } from 'ws';
 import { resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
 import { isCloseReason } from '../protocol/close-code.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
-import { redactorOf, type Ticket } from '../protocol/ticket.js';
+import { redactorOf } from '../protocol/redactor-of.js';
+import type { Ticket } from '../protocol/ticket.js';
 import { attemptFailure, safeCause } from './attempt-failure.js';
 import { FrameSocket } from './frame-socket.js';
 import { handshake$, type OnClosing, type OpenSocket } from './handshake.js';
@@ -14,6 +15,7 @@ import { stalled$ } from './liveness.js';
 import { createLease } from './lease.js';
 import { ReceivedFrame } from './received-frame.js';
 import { type AttemptSockets, freshSockets } from './reusable-sockets.js';
+import { loadWebSocketClient } from './network-clients.js';
 import type { FrameHandler } from './whole-frames.js';
 
 /** The close code for a close frame without a code (RFC 6455, 7.4.1). */
@@ -65,7 +67,8 @@ export const openConnectionOver = (
   onClosing: OnClosing = noop,
 ): OperatorFunction<Ticket, Frame> =>
   switchMap((ticket) =>
-    handshake$(ticket, sockets, settings, onClosing).pipe(
+    defer(loadWebSocketClient).pipe(
+      switchMap((client) => handshake$(client, ticket, sockets, settings, onClosing)),
       switchMap((socket) => {
         sockets.standBy();
         return frames$(socket, ticket, settings, onOpen(ticket.feed));
@@ -113,7 +116,7 @@ const frames$ = (
     };
     // `ws` reports a close only when the socket is closed. A server that leaves the socket open must not delay the reconnect.
     const closeFrame = (payload: Buffer) => {
-      if (subscriber.closed || webSocket.readyState !== WebSocket.CLOSING) return;
+      if (subscriber.closed || webSocket.readyState !== webSocket.CLOSING) return;
       leave();
       if (payload.length === 0) closed(NO_STATUS, payload);
       else closed(payload.readUInt16BE(0), payload.subarray(2));
@@ -160,7 +163,7 @@ const frames$ = (
 // is closed, so the socket is destroyed.
 const watchReads = (socket: Duplex, webSocket: WebSocket, { read, isClosed }: FrameHandler): (() => void) => {
   const onParsed = () => {
-    if (!isClosed() && webSocket.readyState === WebSocket.CLOSING) setImmediate(() => webSocket.terminate());
+    if (!isClosed() && webSocket.readyState === webSocket.CLOSING) setImmediate(() => webSocket.terminate());
   };
   socket.prependListener('data', read).on('data', onParsed);
   return () => socket.off('data', read).off('data', onParsed);

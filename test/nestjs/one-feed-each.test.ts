@@ -37,7 +37,6 @@ const start = async (
 ): Promise<INestApplicationContext> =>
   NestFactory.createApplicationContext({ module: Root, imports }, optionsWith(moduleIdGeneratorAlgorithm));
 
-// eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- Nest exports no way to construct it
 const optionsWith = (moduleIdGeneratorAlgorithm: (typeof algorithms)[number]): ContextOptions => ({
   logger: new Log(),
   abortOnError: false,

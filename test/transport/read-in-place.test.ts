@@ -1,9 +1,12 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
 import { setImmediate as turn } from 'node:timers/promises';
 import { config, lastValueFrom, of, share, take, toArray } from 'rxjs';
 import { WebSocket } from 'ws';
 import { conflate, type Frame, tradeFeed$, type TradeFeedOptions } from '../../src/index.js';
+import type { ReceivedFrame } from '../../src/transport/received-frame.js';
 import { cases } from '../support/cases.js';
 import { type Certificate, certificateFor } from '../support/certificate.js';
 import { optionsFor } from '../support/feed.js';
@@ -221,6 +224,27 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
     } finally {
       config.onUnhandledError = onUnhandledError;
     }
+  });
+
+  it('are leased until the end of `next` if ws has read them', async () => {
+    const { wire, options } = await start(many);
+    await using _wire = wire;
+    const agent = isTls ? new HttpsAgent() : new HttpAgent();
+    const frames: ReceivedFrame[] = [];
+    const stillLeased: Frame[] = [];
+    await new Promise((resolve) => {
+      tradeFeed$('market', { ...options, agent }).subscribe({
+        next: (each) => {
+          const last = frames.at(-1);
+          if (last?.isLeased) stillLeased.push(last);
+          frames.push(each as ReceivedFrame);
+        },
+        error: resolve,
+      });
+    });
+    expect([stillLeased, frames.at(-1)?.isLeased]).toEqual([[], false]);
+    expect(frames.map((each) => each.text())).toEqual(payloadsOf(many));
+    agent.destroy();
   });
 
   it('are kept when the subscription ends in the middle of a read', async () => {
