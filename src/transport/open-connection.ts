@@ -105,7 +105,7 @@ const frames$ = (
     };
     const frame = (bytes: Buffer, start: number, end: number, isBinary: boolean, isAscii: boolean) => {
       framesReceived += 1;
-      lease.emit(new ReceivedFrame(feed, bytes, start, end, isBinary, isAscii, readAt, connection));
+      lease.emit(new ReceivedFrame(feed, bytes, start, end, isBinary, isAscii, readAt, connection, true));
     };
     const closed = (closeCode: number, bytes: Buffer) => {
       const reason = bytes.toString('utf8');

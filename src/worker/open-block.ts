@@ -1,6 +1,6 @@
 import type { Frame } from '../protocol/frame.js';
 import { ReceivedFrame } from '../transport/received-frame.js';
-import { type Block, type Rows, rowBytes, rowsOf } from './block.js';
+import { type Block, PayloadKind, type Rows, rowBytes, rowsOf } from './block.js';
 
 /** Collects frames for a block. It copies their payloads at once, because the memory of a read is used again. Do not use a frame afterwards. */
 export interface OpenBlock {
@@ -49,16 +49,15 @@ export const createOpenBlock = (enoughBytes: number): OpenBlock => {
 
   return {
     add: (frame) => {
-      const { view, isBinary, receivedAt } = frame;
-      const { length } = view;
+      const { byteLength: length, receivedAt } = frame;
       const full = sizeBytes() >= enoughBytes ? seal() : undefined;
       if (payloadBytes + length > payloads.length) payloads = enlarged(payloads, payloadBytes, length);
-      payloads.set(view, payloadBytes);
-      if (frame instanceof ReceivedFrame) frame.release();
+      if (frame instanceof ReceivedFrame) frame.moveTo(payloads, payloadBytes);
+      else payloads.set(frame.data, payloadBytes);
 
       if (count * 4 === rows.words.length) rows = doubled(rows);
-      rows.words[count * 4] = payloadBytes;
-      rows.words[count * 4 + 1] = length * 2 + Number(isBinary);
+      rows.words[count * 4] = kindOf(frame);
+      rows.words[count * 4 + 1] = length;
       rows.times[count * 2 + 1] = receivedAt;
       payloadBytes += length;
       count += 1;
@@ -73,6 +72,11 @@ export const createOpenBlock = (enoughBytes: number): OpenBlock => {
       return count === 0;
     },
   };
+};
+
+const kindOf = (frame: Frame): number => {
+  if (frame.isBinary) return PayloadKind.Binary;
+  return frame instanceof ReceivedFrame && frame.isAscii ? PayloadKind.Ascii : PayloadKind.Utf8;
 };
 
 const doubled = ({ times }: Rows): Rows => {

@@ -126,9 +126,33 @@ describe('a block', () => {
   it('copies a received frame out of the read buffer', () => {
     const read = Buffer.from('..read in place..');
     const open = createOpenBlock(Infinity);
-    open.add(new ReceivedFrame('raw', read, 2, 15, false, true, 1, 3));
+    open.add(new ReceivedFrame('raw', read, 2, 15, false, true, 1, 3, true));
     read.fill('x');
     expect(framesOf(open.seal()).map((each) => each.text())).toEqual(['read in place']);
+  });
+
+  it('knows which texts are ASCII, and which frames are binary', () => {
+    const open = createOpenBlock(Infinity);
+    // These bytes are not ASCII, so the text shows which decoder was used.
+    const bytes = Buffer.from('\u00e9\u00e9');
+    for (const [isBinary, isAscii] of [
+      [false, true],
+      [false, false],
+      [true, false],
+    ] as const)
+      open.add(new ReceivedFrame('raw', bytes, 0, bytes.length, isBinary, isAscii, 1, 3, true));
+    const frames = framesOf(open.seal());
+    expect(frames.map((each) => each.isBinary)).toEqual([false, false, true]);
+    expect(frames.map((each) => each.text())).toEqual([bytes.toString('latin1'), '\u00e9\u00e9', '\u00e9\u00e9']);
+  });
+
+  it('is the memory of its frames, which copy nothing', () => {
+    const open = createOpenBlock(Infinity);
+    for (const word of ['a', 'b']) open.add(frame(Buffer.from(word)));
+    const block = open.seal() as Block;
+    const frames = framesOf(block);
+    expect(frames.map(({ data }) => data.buffer === block.bytes)).toEqual([true, true]);
+    expect(frames.map(({ data }) => String(data))).toEqual(['a', 'b']);
   });
 
   it('emits nothing more after the subscriber unsubscribed', () => {
