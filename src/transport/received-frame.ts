@@ -67,7 +67,11 @@ export class ReceivedFrame extends LazyFrame {
   }
 
   override text(): string {
-    return this.isBinary ? this.view.toString('utf8') : (this.#string ?? this.#decode());
+    if (this.isBinary) return this.view.toString('utf8');
+    const memory = this.#memory;
+    if (memory === undefined) return this.#string ?? this.data.toString(this.#encoding);
+    // A frame that was stored must not keep it: V8 would copy the string to the memory of old objects.
+    return this.#isReused ? this.#toString(memory) : this.#decode(memory);
   }
 
   /**
@@ -85,9 +89,10 @@ export class ReceivedFrame extends LazyFrame {
   }
 
   override own(): void {
-    if (this.#memory === undefined) return;
-    if (this.#length < STRING_BELOW_BYTES) this.#decode();
-    else this.#data = this.#copyTo(allocateSeparately(this.#length), this.#memory);
+    const memory = this.#memory;
+    if (memory === undefined) return;
+    if (this.#length < STRING_BELOW_BYTES) this.#toString(memory);
+    else this.#data = this.#copyTo(allocateSeparately(this.#length), memory);
   }
 
   /** Whether the payload is only in memory that is used again. */
@@ -122,11 +127,14 @@ export class ReceivedFrame extends LazyFrame {
     return new Frame(this.feed, this.data, this.isBinary, this.receivedAt, this.connection);
   }
 
-  #decode(): string {
-    const memory = this.#memory;
-    if (memory === undefined) return this.data.toString('utf8');
+  #decode(memory: Buffer): string {
+    return memory.toString(this.#encoding, this.#start, this.#start + this.#length);
+  }
+
+  /** Keeps the payload as a string. */
+  #toString(memory: Buffer): string {
     this.#memory = undefined;
-    return (this.#string = memory.toString(this.#encoding, this.#start, this.#start + this.#length));
+    return (this.#string = this.#decode(memory));
   }
 
   #toBuffer(): Buffer {

@@ -32,6 +32,19 @@ describe('a lease', () => {
     expect(data).not.toBe(unread[0]);
   });
 
+  it('copies to blocks of at most 64 KiB, so that a stored frame keeps few others, and a larger frame to a separate block', () => {
+    const sizes = [30_000, 35_536, 20_000, 65_536, 100_000, 20_001];
+    const words = sizes.map((size, n) => String(n).repeat(size));
+    const { frames, memory } = readOf(words);
+    const lease = createLease(() => undefined);
+    for (const frame of frames) lease.emit(frame);
+    lease.end();
+    memory.fill('z');
+    const blocks = [...new Set(frames.map(({ view }) => view.buffer))];
+    expect(blocks.map(({ byteLength }) => byteLength)).toEqual([65_536, 20_000, 65_536, 100_000, 20_001]);
+    expect(frames.map((frame) => frame.text() === words[frames.indexOf(frame)])).toEqual(words.map(() => true));
+  });
+
   it('does not copy a frame that was read in the `next` of a later one', () => {
     const { frames } = readOf(['first', 'x'.repeat(20_000)]);
     const [first, second] = frames as [ReceivedFrame, ReceivedFrame];

@@ -113,6 +113,14 @@ describe('a received frame', () => {
     expect([frame.text(), frame.stored]).toEqual(['payload', undefined]);
   });
 
+  it('keeps no text that was decoded from a block: a stored frame would make it old', () => {
+    const { frame } = received(Buffer.from('a text'));
+    frame.moveTo(Buffer.alloc(20_000), 50);
+    const before = frame.retainedBytes;
+    expect([frame.text(), frame.text()]).toEqual(['a text', 'a text']);
+    expect(frame.retainedBytes).toBe(before);
+  });
+
   it('is a view of a block, without a copy', () => {
     const { frame } = received(Buffer.from('payload'));
     const block = Buffer.alloc(40);
