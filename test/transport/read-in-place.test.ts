@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { config, lastValueFrom, of, share, take, toArray } from 'rxjs';
 import { WebSocket } from 'ws';
 import { conflate, type Frame, tradeFeed$, type TradeFeedOptions } from '../../src/index.js';
-import type { ReceivedFrame } from '../../src/transport/received-frame.js';
+import { ReceivedFrame } from '../../src/transport/received-frame.js';
 import { cases } from '../support/cases.js';
 import { type Certificate, certificateFor } from '../support/certificate.js';
 import { optionsFor } from '../support/feed.js';
@@ -237,7 +237,7 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
         next: (each) => {
           const last = frames.at(-1);
           if (last?.isLeased) stillLeased.push(last);
-          frames.push(each as ReceivedFrame);
+          if (each instanceof ReceivedFrame) frames.push(each);
         },
         error: resolve,
       });
