@@ -8,7 +8,9 @@ const url = new URL('https://feed.example:8443');
 
 const tunnelThrough = (proxy: string): Promise<Socket> =>
   new Promise((resolve, reject) => {
-    openTunnel(new URL(proxy), url, (error, socket) => (socket ? resolve(socket) : reject(error as Error)));
+    openTunnel(new URL(proxy), url, (error, socket) =>
+      socket ? resolve(socket) : reject(error ?? new Error('no socket')),
+    );
   });
 
 describe('openTunnel', () => {

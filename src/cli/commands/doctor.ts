@@ -11,7 +11,7 @@ import { ExitCode } from '../exit-code.js';
 const checks: readonly Check[] = [...localChecks, ...networkChecks, ...serviceChecks];
 
 /**
- * Checks everything that a feed needs, and prints what is wrong and what to do.
+ * Checks everything that a feed needs, and prints each problem with what to do.
  *
  * @returns the exit code: 0 if no check failed
  */

@@ -16,7 +16,7 @@ export interface Finding {
   readonly exitCode?: ExitCode;
 }
 
-/** What is known before a check: the command, and the facts of earlier checks. */
+/** The input of a check: the command, and the facts of earlier checks. */
 export interface Facts {
   readonly feed: Feed;
   readonly command: DoctorCommand['options'];

@@ -76,18 +76,14 @@ const tlsFacts = (socket: TLSSocket): TlsFacts => {
 const codeOf = (error: unknown): string =>
   error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error);
 
-// A root certificate is its own issuer.
-const chainOf = (certificate: DetailedPeerCertificate): readonly string[] => {
-  const names = [nameOf(certificate.subject)];
-  let each = certificate;
-  while (each.issuerCertificate !== undefined && each.issuerCertificate !== each) {
-    each = each.issuerCertificate;
-    names.push(nameOf(each.subject));
-  }
-  return names;
+// A root certificate is its own issuer. An incomplete chain ends with a certificate that has none.
+const chainOf = (certificate: Partial<DetailedPeerCertificate>): readonly string[] => {
+  const { subject, issuerCertificate: issuer } = certificate;
+  return [nameOf(subject), ...(issuer === undefined || issuer === certificate ? [] : chainOf(issuer))];
 };
 
-const nameOf = ({ CN, O }: Partial<DetailedPeerCertificate['subject']> = {}): string => CN ?? O ?? 'without a name';
+const nameOf = ({ CN, O }: Partial<DetailedPeerCertificate['subject']> = {}): string =>
+  [CN ?? O ?? 'without a name'].flat().join(', ');
 
 /** Reports the certificate. */
 export const tlsFinding = ({ protocol, problem, chain, names, expiresAt }: TlsFacts, now: number): Checked => {
@@ -98,6 +94,12 @@ export const tlsFinding = ({ protocol, problem, chain, names, expiresAt }: TlsFa
       ExitCode.certificate,
       `The certificate expired on ${date}, by the clock of this machine.`,
       `The service must renew it. If the date is in the future, set the clock of this machine: it is ${new Date(now).toISOString()}.`,
+    );
+  if (problem === 'CERT_NOT_YET_VALID')
+    return failed(
+      ExitCode.certificate,
+      'The certificate is not valid yet, by the clock of this machine.',
+      `Set the clock of this machine: it is ${new Date(now).toISOString()}. If that is right, the service must replace the certificate.`,
     );
   if (problem === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return failed(ExitCode.certificate, `The certificate is for ${names}.`, 'Check the host of the base URL.');

@@ -113,6 +113,14 @@ describe('tlsFinding', () => {
     });
   });
 
+  it('explains a certificate that is not valid yet with the clock of this machine', () => {
+    expect(tlsFinding({ ...facts, problem: 'CERT_NOT_YET_VALID' }, now)).toMatchObject({
+      status: 'failed',
+      exitCode: 6,
+      advice: expect.stringContaining('2026-01-01T00:00:00.000Z'),
+    });
+  });
+
   it('explains a connection that failed in TLS', () => {
     expect(noTlsFinding(new Error('no answer in 10000 ms'))).toMatchObject({
       status: 'failed',
