@@ -29,7 +29,7 @@ const rows = {
   'testing/': ['protocol/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
     ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'transport/proxy-for.ts', 'testing/'],
-    ...['rxjs', 'commander', 'selfsigned', 'node:'],
+    ...['rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:'],
   ],
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
   'browser/': ['protocol/', 'reconnect/', 'operators/', 'rxjs'],

@@ -32,8 +32,8 @@ export const connectionOptions = async (
     );
   if (!hasKey)
     throw usageError(`The API key is missing. Set TRADE_FEED_API_KEY or use --key-file FILE. ${localAdvice}`);
-  const { keyFile, ca } = options;
-  const tls = ca === undefined ? undefined : { ca: await readCertificates(ca) };
+  const { keyFile } = options;
+  const tls = await tlsOf(options);
   return {
     baseUrl,
     apiKey: keyFile === undefined ? context.env['TRADE_FEED_API_KEY'] : await keyFromFile(keyFile),
@@ -46,6 +46,14 @@ export const connectionOptions = async (
 /** Creates the reconnect policy of `--retries`. */
 export const retryPolicy = ({ retries }: ConnectionArguments): TradeFeedOptions['backoff'] =>
   retries === undefined ? undefined : { maxAttempts: retries };
+
+/**
+ * Creates the TLS options of `--ca`.
+ *
+ * @throws CliError when the file cannot be read or contains no certificate
+ */
+export const tlsOf = async ({ ca }: Pick<ServiceArguments, 'ca'>): Promise<TradeFeedOptions['tls']> =>
+  ca === undefined ? undefined : { ca: await readCertificates(ca) };
 
 const localAdvice = 'Without an account, run `rx-trade-feed serve`: it starts a local service and prints what to set.';
 

@@ -83,6 +83,12 @@ export const doctorExitCodeMeanings: Readonly<Record<number, string>> = {
   [ExitCode.timeUp]: 'no frame arrived within --frame-within',
 };
 
+/** The meanings of the exit codes of `top`. It shows failures, and continues. */
+export const topExitCodeMeanings: Readonly<Record<number, string>> = {
+  ...anyCommand,
+  [ExitCode.ok]: 'ended by q, Ctrl-C, SIGTERM or SIGHUP, --duration reached, or the reader of stdout has exited',
+};
+
 /**
  * The exit code of each failure. After most failures the feed reconnects, and only `retries-exhausted` ends the command. The rows of these
  * failures apply only if the backoff policy stops at one.

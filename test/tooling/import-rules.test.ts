@@ -53,7 +53,7 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   },
   index: { may: ['protocol', 'reconnect', ...operators, 'transport', 'options', 'trade-feed'] },
   testing: { may: ['protocol', 'ws', 'rxjs', 'node:fs'], mayAsType: ['fp-ts'] },
-  cli: { may: ['index', 'testing', 'rxjs', 'commander', 'selfsigned', 'node:fs'] },
+  cli: { may: ['index', 'testing', 'rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:fs'] },
   relay: { may: ['protocol', ...operators, 'rxjs', 'node:fs'] },
   browser: { may: ['protocol', 'reconnect', 'operators', 'rxjs'] },
   angular: { may: ['browser', 'operators', 'protocol', '@angular/core', 'rxjs'] },

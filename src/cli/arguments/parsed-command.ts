@@ -1,4 +1,5 @@
 import type { Feed } from '../../index.js';
+import type { TopSource } from '../top/source.js';
 
 /** The options that name a service and a key. */
 export interface ServiceArguments {
@@ -75,6 +76,7 @@ export interface ServeCommand {
     readonly source?: string;
     readonly feed?: Feed;
     readonly replay?: string;
+    readonly upstream?: string;
     readonly speed?: number;
     readonly tls?: true;
     readonly cert?: string;
@@ -94,6 +96,19 @@ export interface DoctorCommand {
   };
 }
 
+/** The command `top`. */
+export interface TopCommand {
+  readonly command: 'top';
+  readonly source: readonly TopSource[];
+  readonly options: ServiceArguments & {
+    readonly headerFile?: string;
+    /** In ms. */
+    readonly every?: number;
+    /** In ms. */
+    readonly duration?: number;
+  };
+}
+
 /** A command with its arguments, or a text to print: a help text or the version. */
 export type ParsedCommand =
   | DemoCommand
@@ -102,4 +117,5 @@ export type ParsedCommand =
   | ReplayCommand
   | ServeCommand
   | DoctorCommand
+  | TopCommand
   | { readonly command: 'print'; readonly text: string };

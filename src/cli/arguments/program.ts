@@ -27,7 +27,7 @@ export const createProgram = (onCommand: (command: ParsedCommand) => void, print
     command.addHelpText('after', () =>
       sections(
         ['Examples', examples.map(([line, effect]) => `  # ${effect}\n  ${line}`)],
-        ...(argument?.name() === 'feed' ? [environment] : []),
+        ...(options.some(({ long }) => long === '--key-file') ? [environment] : []),
         ['Exit codes', Object.entries(exitCodes).map(([code, meaning]) => item(code, meaning, 4))],
       ),
     );

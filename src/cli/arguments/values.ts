@@ -26,6 +26,12 @@ export const valueOption = (flags: string, { read, allowed }: ValueType, help: s
 /** Any text that is not empty. */
 export const anyText: ValueType = { read: (text) => text || undefined, allowed: 'followed by a value' };
 
+/** The address of a server of WebSockets. */
+export const webSocketUrl: ValueType = {
+  read: (text) => (URL.canParse(text) && /^wss?:$/.test(new URL(text).protocol) ? text : undefined),
+  allowed: 'a ws: or wss: address, such as ws://127.0.0.1:8545',
+};
+
 /** One of the words. */
 export const oneOf = (...words: readonly string[]): ValueType => ({
   read: (text) => words.find((word) => word === text),

@@ -10,6 +10,7 @@ import {
   recordExitCodeMeanings,
   replayExitCodeMeanings,
   serveExitCodeMeanings,
+  topExitCodeMeanings,
 } from '../../../src/cli/exit-code.js';
 
 const optionsOf = (name: string): readonly string[] =>
@@ -47,6 +48,7 @@ describe('helpText', () => {
       replay: replayExitCodeMeanings,
       serve: serveExitCodeMeanings,
       doctor: doctorExitCodeMeanings,
+      top: topExitCodeMeanings,
     };
     for (const [name, codes] of Object.entries(meanings)) {
       const shown = [...helpText(name as keyof typeof meanings).matchAll(/^ {2}(\d+) +\S/gm)].map(([, code]) => code);
@@ -66,7 +68,7 @@ describe('helpText', () => {
   });
 
   it('names the environment variables of a command that connects', () => {
-    for (const name of ['demo', 'listen', 'record', 'doctor', undefined] as const)
+    for (const name of ['demo', 'listen', 'record', 'doctor', 'top', undefined] as const)
       for (const variable of ['TRADE_FEED_API_KEY', 'HTTPS_PROXY', 'NO_PROXY', 'NODE_USE_ENV_PROXY'])
         expect(helpText(name)).toMatch(new RegExp(`^ {2}${variable} `, 'm'));
     expect(helpText('replay')).not.toContain('TRADE_FEED_API_KEY');

@@ -71,6 +71,19 @@ describe('parse', () => {
     ['serve --replay f --speed 10', { command: 'serve', options: { replay: 'f', speed: 10 } }],
     ['serve', { command: 'serve', options: {} }],
     ['serve --source -', { command: 'serve', options: { source: '-' } }],
+    ['serve --upstream wss://node.example/key', { command: 'serve', options: { upstream: 'wss://node.example/key' } }],
+    [
+      'top market raw:two.key https://a.example/status --header-file h --duration 1 --every 5 --ca c --base-url u --key-file k',
+      {
+        command: 'top',
+        source: [
+          { kind: 'feed', name: 'market', feed: 'market', keyFile: undefined },
+          { kind: 'feed', name: 'raw:two.key', feed: 'raw', keyFile: 'two.key' },
+          { kind: 'status', name: 'a.example/status', url: new URL('https://a.example/status') },
+        ],
+        options: { headerFile: 'h', duration: 1_000, every: 5_000, ca: 'c', baseUrl: 'u', keyFile: 'k' },
+      },
+    ],
     ['doctor', { command: 'doctor', feed: 'market', options: {} }],
     [
       'doctor raw --connect --frame-within 1m --json --base-url u --key-file k --ca c',
@@ -103,7 +116,7 @@ describe('parse', () => {
   });
 
   const bad: readonly (readonly [line: string, says: RegExp])[] = [
-    ['', /^A command is missing\. The commands are demo, listen, record, replay, serve, doctor\.$/],
+    ['', /^A command is missing\. The commands are demo, listen, record, replay, serve, doctor, top\.$/],
     ['lisen', /^There is no command lisen\. Did you mean listen\?$/],
     ['lsiten', / Did you mean listen\?$/],
     ['listn --help', / Did you mean listen\?$/],
@@ -112,7 +125,10 @@ describe('parse', () => {
     ['dmo', / Did you mean demo\?$/],
     ['publish', /^There is no command publish\. The commands are /],
     ['help sevre', /Did you mean serve\?/],
-    ['frobnicate', /^There is no command frobnicate\. The commands are demo, listen, record, replay, serve, doctor\.$/],
+    [
+      'frobnicate',
+      /^There is no command frobnicate\. The commands are demo, listen, record, replay, serve, doctor, top\.$/,
+    ],
     ['listen rwa', /^There is no feed rwa\. The feeds are market and raw\.$/],
     ['listen market raw', /^There are too many arguments\. Usage: rx-trade-feed listen \[options\] \[feed\]$/],
     ['serve market', /^There are too many arguments\. Usage: rx-trade-feed serve \[options\]$/],
@@ -152,6 +168,12 @@ describe('parse', () => {
     ['listen --duration 999h', /^--duration must be/],
     ['listen --key-file=', /^--key-file must be followed by a value\.$/],
     ['doctor --retries 3', /^There is no option --retries\.$/],
+    ['top', /^The source is missing\. Usage: rx-trade-feed top \[options\] <source\.\.\.>$/],
+    ['top nonsense', /^A source of top is market, raw, market:FILE, raw:FILE, or the http: or https: address/],
+    ['top ftp://a.example', /^A source of top is/],
+    ['top https://u:planted@a.example', /^An address of top must not contain a password\. Use --header-file FILE\.$/],
+    ['serve --upstream http://127.0.0.1:8545', /^--upstream must be a ws: or wss: address, such as ws:/],
+    ['serve --upstream nonsense', /^--upstream must be/],
     ['serve --port 65536', /^--port must be a whole number from 0 to 65535\.$/],
     ['serve --plan gold', /^--plan must be free or developer\.$/],
     ['serve --rate 0', /^--rate must be a number above 0, up to 100000\.$/],
@@ -190,6 +212,7 @@ describe('parse', () => {
     'listen market SECRET_KEY_0123456789',
     'replay file SECRET_KEY_0123456789',
     'listen --SECRET_KEY_0123456789',
+    'top SECRET_KEY_0123456789',
   ])('never repeats what may be a key in the wrong place: `%s`', (line) => {
     expect(() => parse(line.split(' '))).toThrow();
     expect(() => parse(line.split(' '))).not.toThrow(/SECRET/);
