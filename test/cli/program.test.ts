@@ -70,6 +70,33 @@ describe('the program: demo', () => {
     },
     limitMs,
   );
+
+  it(
+    'ends with 0 on Ctrl-C in npm start, although npm runs it in a shell',
+    async () => {
+      const start = shellCommand('TERM=xterm script -qec "stty cols 60 rows 24; npm start --ignore-scripts" /dev/null');
+      await start.untilStdout(/live: market, connection 1[^]*"batch":/);
+      start.child.stdin.write('\x03');
+      expect(await start.exit).toBe(0);
+      expect(start.stdout()).toMatch(/\x1b\[\?1049lFollowed market for /);
+    },
+    limitMs,
+  );
+});
+
+describe('the program: top', () => {
+  it(
+    'draws on a terminal of any size, and restores it on q',
+    async () => {
+      const env = accountOf(service);
+      const top = inShell('TERM=xterm script -qec "stty cols 60 rows 12; exec $FEED top market" /dev/null', env);
+      await top.untilStdout(/\x1b\[\?1049h\x1b\[\?25l[^]*●\S* live +\d/);
+      top.child.stdin.write('q');
+      expect(await top.exit).toBe(0);
+      expect(top.stdout()).toMatch(/\x1b\[\?25h\x1b\[\?1049l[^]*market[^]*live[^\x1b]*\n?$/);
+    },
+    limitMs,
+  );
 });
 
 describe('the program: listen', () => {

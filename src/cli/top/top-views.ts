@@ -1,7 +1,7 @@
 import { type CliContext, hasColors, isTerminal } from '../context.js';
 import { printable } from '../../protocol/printable.js';
 import { printed } from '../view/line.js';
-import { screen } from '../view/terminal.js';
+import { screen, sizeOf } from '../view/terminal.js';
 import { amount, counted, duration } from '../view/units.js';
 import { logLine } from '../view/views.js';
 import { detailsOf } from './details.js';
@@ -25,7 +25,7 @@ const tableView = (context: CliContext): TopView => {
   const startedAt = Date.now();
   let last: readonly Row[] = [];
   const lines = (): readonly string[] => {
-    const { columns = 80, rows = 24 } = stdout;
+    const { columns, rows } = sizeOf(stdout);
     return table(last, { startedAt, now: Date.now(), columns, rows }).map((line) => printed(line, columns - 1, colors));
   };
   const draw = (): void => terminal.draw(lines());

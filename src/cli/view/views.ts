@@ -5,7 +5,7 @@ import { type CliContext, hasColors } from '../context.js';
 import { type Step, tickMs } from '../follow/follow.js';
 import { printed } from './line.js';
 import { panel, type PanelContent } from './panel.js';
-import { pinnedLine, screen } from './terminal.js';
+import { pinnedLine, screen, sizeOf } from './terminal.js';
 import { bytes } from './units.js';
 import { eventWords, statusLine } from './words.js';
 
@@ -82,8 +82,8 @@ export const panelView = (context: CliContext, content: Pick<PanelContent, 'serv
   return {
     show: ({ event, tally }) => {
       if (event.type === 'frame' && tally.frames > 1) return;
-      const columns = Math.min(stdout.columns ?? 80, maxPanelColumns);
-      const rows = stdout.rows ?? 24;
+      const { columns: width, rows } = sizeOf(stdout);
+      const columns = Math.min(width, maxPanelColumns);
       terminal.draw(panel(tally, { ...content, columns, rows }).map((line) => printed(line, columns - 1, colors)));
     },
     close: () => terminal.close(),
