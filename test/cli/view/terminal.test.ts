@@ -20,8 +20,14 @@ describe('screen', () => {
 
 describe('sizeOf', () => {
   it.each([
-    [{ columns: 20, rows: 5 }, { columns: 20, rows: 5 }],
-    [{ columns: 0, rows: 0 }, { columns: 80, rows: 24 }],
+    [
+      { columns: 20, rows: 5 },
+      { columns: 20, rows: 5 },
+    ],
+    [
+      { columns: 0, rows: 0 },
+      { columns: 80, rows: 24 },
+    ],
     [{}, { columns: 80, rows: 24 }],
   ])('of %j is %j', (size, expected) => {
     expect(sizeOf(new FakeOutput(size))).toEqual(expected);
