@@ -10,7 +10,18 @@ import {
   serveExitCodeMeanings,
   topExitCodeMeanings,
 } from '../exit-code.js';
-import { anyText, integer, oneOf, perSecond, sizeBytes, speed, timeMs, valueOption, webSocketUrl } from './values.js';
+import {
+  anyText,
+  integer,
+  oneOf,
+  periodMs,
+  perSecond,
+  sizeBytes,
+  speed,
+  timeMs,
+  valueOption,
+  webSocketUrl,
+} from './values.js';
 
 /** A command: its argument, its options, and the texts of its help. */
 export interface CommandSpec {
@@ -213,7 +224,7 @@ export const commands = {
     options: [
       ...service,
       valueOption('--header-file <FILE>', anyText, 'headers for the addresses, one per line: Name: value'),
-      valueOption('--every <TIME>', timeMs, 'how often an address is requested (default: 1)'),
+      valueOption('--every <TIME>', periodMs, 'how often an address is requested (default: 1)'),
       duration,
     ],
     examples: [

@@ -77,6 +77,17 @@ export const timeMs: ValueType = {
   allowed: 'a time of at most 24 days, such as 30, 1.5s, 10m or 2h',
 };
 
+/** The time between two requests, with a unit, converted to ms. */
+export const periodMs: ValueType = {
+  read: (text) => {
+    const ms = timeMs.read(text);
+    return isNumber(ms) && ms >= 100 ? ms : undefined;
+  },
+  allowed: 'a time from 100ms to 24 days',
+};
+
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+
 const unitBytes = new Map([
   ['', 1],
   ['k', 1e3],

@@ -84,16 +84,15 @@ const feedOptions = ({ keyFile }: FeedSource, options: Options, context: CliCont
 const timeUp$ = (durationMs: number | undefined): Observable<Ending> =>
   durationMs === undefined ? NEVER : timer(durationMs).pipe(map(() => ({ kind: 'time-up' })));
 
-/** How long an app may take to answer, in ms. */
-const statusTimeoutMs = 5_000;
+/** How long a connection to an app may take, in ms. */
+const connectTimeoutMs = 5_000;
 
 const statusRequest = async (options: Options, { env }: CliContext): Promise<StatusRequest> => {
   const tls = await tlsOf(options);
-  const timeouts = { headersTimeout: statusTimeoutMs, bodyTimeout: statusTimeoutMs };
   const { dispatcher } = await proxyFromEnvironment({ env, tls });
   return {
     headers: options.headerFile === undefined ? {} : await headersFromFile(options.headerFile),
-    dispatcher: dispatcher ?? new Agent({ ...timeouts, connect: { ...tls, timeout: statusTimeoutMs } }),
+    dispatcher: dispatcher ?? new Agent({ connect: { ...tls, timeout: connectTimeoutMs } }),
   };
 };
 

@@ -15,9 +15,13 @@ export const statusSnapshots$ = (url: URL, settings: StatusRequest, everyMs = 1_
     exhaustMap(() => defer(() => requestStatus(url, settings)).pipe(catchError((error: unknown) => of(failed(error))))),
   );
 
+/** How long an app may be silent, in ms. */
+const silenceMs = 5_000;
+const timeouts = { headersTimeout: silenceMs, bodyTimeout: silenceMs };
+
 const requestStatus = async (url: URL, { headers, dispatcher }: StatusRequest): Promise<Snapshot> => {
   const accept = { accept: 'application/json' };
-  const answer = await request(url, { dispatcher, headers: { ...headers, ...accept } });
+  const answer = await request(url, { dispatcher, headers: { ...headers, ...accept }, ...timeouts });
   const type = String(answer.headers['content-type'] ?? 'no type');
   const isStatus = answer.statusCode === 200 && type.includes('json');
   if (!isStatus) {

@@ -169,6 +169,8 @@ describe('parse', () => {
     ['listen --key-file=', /^--key-file must be followed by a value\.$/],
     ['doctor --retries 3', /^There is no option --retries\.$/],
     ['top', /^The source is missing\. Usage: rx-trade-feed top \[options\] <source\.\.\.>$/],
+    ['top raw --every 99ms', /^--every must be a time from 100ms to 24 days\.$/],
+    ['top raw --every soon', /^--every must be/],
     ['top nonsense', /^A source of top is market, raw, market:FILE, raw:FILE, or the http: or https: address/],
     ['top ftp://a.example', /^A source of top is/],
     ['top https://u:planted@a.example', /^An address of top must not contain a password\. Use --header-file FILE\.$/],
