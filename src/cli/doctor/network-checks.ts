@@ -1,5 +1,7 @@
+import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { connect, isIP } from 'node:net';
+import { firstValueFrom, from, throwError, timeout } from 'rxjs';
 import { ExitCode } from '../exit-code.js';
 import { duration } from '../view/units.js';
 import { type Check, type Checked, failed, type Facts, ok, skipped, warning } from './check.js';
@@ -18,17 +20,26 @@ const dns = async ({ url, proxy }: Facts): Promise<Checked> => {
   const host = hostOf(proxy ?? (url as URL));
   if (isIP(host) !== 0) return skipped(`${host} is an IP address`, { addresses: [host] });
   try {
-    return addressesFinding(host, await lookup(host, { all: true }));
+    return addressesFinding(host, await addressesOf(host));
   } catch (error) {
     return unknownHostFinding(host, String((error as NodeJS.ErrnoException).code), proxy);
   }
 };
 
-/** Reports the addresses of a host, in both families. */
-export const addressesFinding = (
+/** How long DNS may take, in ms. */
+export const dnsTimeoutMs = 5_000;
+
+/** Returns the addresses of a host. Rejects with `ETIMEDOUT` if DNS is silent: the system would wait for up to half a minute. */
+export const addressesOf = (
   host: string,
-  found: readonly { readonly address: string; readonly family: number }[],
-): Checked => {
+  query: (host: string) => Promise<readonly LookupAddress[]> = (name) => lookup(name, { all: true }),
+): Promise<readonly LookupAddress[]> => {
+  const silence = () => throwError(() => Object.assign(new Error(), { code: 'ETIMEDOUT' }));
+  return firstValueFrom(from(query(host)).pipe(timeout({ first: dnsTimeoutMs, with: silence })));
+};
+
+/** Reports the addresses of a host, in both families. */
+export const addressesFinding = (host: string, found: readonly LookupAddress[]): Checked => {
   const ofFamily = (family: number): string =>
     found
       .filter((each) => each.family === family)

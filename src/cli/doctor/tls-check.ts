@@ -61,7 +61,8 @@ const connected = async ({ url, options, context }: Facts): Promise<TLSSocket> =
   });
 };
 
-const tlsFacts = (socket: TLSSocket): TlsFacts => {
+/** Returns what a TLS handshake showed. */
+export const tlsFacts = (socket: Pick<TLSSocket, 'getPeerCertificate' | 'getProtocol' | 'authorized'>): TlsFacts => {
   const certificate = socket.getPeerCertificate(true);
   const { authorizationError } = socket as { readonly authorizationError?: unknown };
   return {

@@ -1,4 +1,4 @@
-import { defer, filter, finalize, fromEvent, map, merge, NEVER, type Observable } from 'rxjs';
+import { defer, filter, finalize, fromEvent, map, merge, NEVER, noop, type Observable } from 'rxjs';
 import type { CliContext, Interrupt } from '../context.js';
 
 const endKeys = /[q\x03]/i;
@@ -18,9 +18,15 @@ const keys$ = ({ stdin }: CliContext): Observable<Interrupt> =>
   defer(() => {
     if (!stdin.isTTY) return NEVER;
     stdin.setRawMode?.(true);
-    return fromEvent(stdin, 'data').pipe(
+    const typed$ = fromEvent(stdin, 'data').pipe(
       filter((typed) => endKeys.test(String(typed))),
       map(() => 'SIGINT' as const),
+    );
+    // A terminal that is gone, for example after an ssh session was lost, causes errors, also at the end. Without a listener they would crash the
+    // process.
+    stdin.on('error', noop);
+    const gone$ = fromEvent(stdin, 'error').pipe(map(() => 'SIGHUP' as const));
+    return merge(typed$, gone$).pipe(
       finalize(() => {
         stdin.setRawMode?.(false);
         stdin.pause();

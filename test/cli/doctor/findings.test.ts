@@ -1,9 +1,17 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
+import type { DetailedPeerCertificate } from 'node:tls';
 import { nodeFinding, proxyFinding } from '../../../src/cli/doctor/local-checks.js';
-import { addressesFinding, tcpFinding, unknownHostFinding } from '../../../src/cli/doctor/network-checks.js';
+import {
+  addressesFinding,
+  addressesOf,
+  dnsTimeoutMs,
+  tcpFinding,
+  unknownHostFinding,
+} from '../../../src/cli/doctor/network-checks.js';
 import { clockFinding } from '../../../src/cli/doctor/service-checks.js';
-import { noTlsFinding, type TlsFacts, tlsFinding } from '../../../src/cli/doctor/tls-check.js';
+import { noTlsFinding, tlsFacts, type TlsFacts, tlsFinding } from '../../../src/cli/doctor/tls-check.js';
 import { conclusion } from '../../../src/cli/doctor/report.js';
+import { fakeTimers } from '../../support/fake-timers.js';
 
 const dayMs = 24 * 3_600_000;
 
@@ -52,6 +60,13 @@ describe('the findings of the network', () => {
     expect(unknownHostFinding('a.example', 'EAI_AGAIN').text).toBe('DNS did not answer for a.example (EAI_AGAIN).');
   });
 
+  it('do not wait for a DNS that is silent', async () => {
+    using _timers = fakeTimers();
+    const addresses = addressesOf('a.example', () => new Promise(() => undefined));
+    jest.advanceTimersByTime(dnsTimeoutMs);
+    await expect(addresses).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+  });
+
   it('warn if one address family does not work', () => {
     const four = { address: '10.0.0.1', ms: 12 };
     const six = { address: '2001:db8::1', ms: 1 };
@@ -78,6 +93,39 @@ describe('the findings of the network', () => {
       text: 'This machine is 2 min 05 s ahead of the service.',
     });
     expect(clockFinding(-125_000).text).toBe('This machine is 2 min 05 s behind the service.');
+  });
+});
+
+describe('tlsFacts', () => {
+  /** Plays a socket whose server showed a certificate. */
+  const socketWith = (certificate: object, authorizationError?: unknown): Parameters<typeof tlsFacts>[0] => ({
+    authorized: authorizationError === undefined,
+    getProtocol: () => null,
+    getPeerCertificate: () => ({ valid_to: 'Jan  1 00:00:00 2026 GMT', ...certificate }) as DetailedPeerCertificate,
+    ...{ authorizationError },
+  });
+
+  it('has the chain up to the root, which is its own issuer', () => {
+    const root: { subject: object; issuerCertificate?: object } = { subject: { O: 'Root' } };
+    root.issuerCertificate = root;
+    const leaf = { subject: { CN: 'feed.example' }, issuerCertificate: { subject: {}, issuerCertificate: root } };
+    expect(tlsFacts(socketWith(leaf))).toEqual({
+      protocol: 'TLS',
+      problem: undefined,
+      chain: ['feed.example', 'without a name', 'Root'],
+      names: 'feed.example',
+      expiresAt: Date.UTC(2026, 0, 1),
+    });
+  });
+
+  it('has the names of the certificate, and the code of a problem', () => {
+    const subjectaltname = 'DNS:a.example, IP Address:10.0.0.1';
+    const problems = ['CERT_HAS_EXPIRED', Object.assign(new Error(), { code: 'ERR_TLS' }), new Error('no code')];
+    expect(problems.map((problem) => tlsFacts(socketWith({ subjectaltname }, problem)))).toMatchObject(
+      ['CERT_HAS_EXPIRED', 'ERR_TLS', 'no code'].map((problem) => ({
+        ...{ names: 'a.example, 10.0.0.1', chain: ['without a name'], problem },
+      })),
+    );
   });
 });
 

@@ -26,6 +26,18 @@ describe('withKeys', () => {
     },
   );
 
+  it('is interrupted when the terminal is gone', () => {
+    const stdin = Object.assign(new PassThrough({ autoDestroy: false }), {
+      isTTY: true,
+      setRawMode: (isRaw: boolean) => isRaw || stdin.emit('error', new Error('setRawMode EIO')),
+    });
+    const interrupts: string[] = [];
+    const subscription = withKeys({ ...fakeContext(), stdin }).interrupt$.subscribe((name) => interrupts.push(name));
+    stdin.emit('error', new Error('read EIO'));
+    subscription.unsubscribe();
+    expect(interrupts).toEqual(['SIGHUP']);
+  });
+
   it('reads no keys if stdin is not a terminal, and keeps the signals', () => {
     const context = fakeContext();
     const interrupts: string[] = [];
