@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
+import { connect as connectTls, type DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { proxyFromEnvironment } from '../../index.js';
 import { ExitCode } from '../exit-code.js';
 import { count } from '../view/units.js';
@@ -49,8 +48,8 @@ const connected = async ({ url, options, context }: Facts): Promise<TLSSocket> =
   const { agent } = await proxyFromEnvironment({ env: context.env, tls });
   return new Promise((resolve, reject) => {
     if (agent) {
-      const done = (error: Error | null, socket: Duplex): void =>
-        error ? reject(error) : resolve(socket as TLSSocket);
+      const done = (error: Error | null, socket: unknown): void =>
+        socket instanceof TLSSocket ? resolve(socket) : reject(error ?? new Error('no TLS connection'));
       agent.createConnection({ host, port, defaultPort: 443 }, done);
       return;
     }
