@@ -22,11 +22,16 @@ export const noView: View = { show: () => undefined, close: () => undefined };
 /** Returns a line of a log, with its time. */
 export const logLine = (at: number, text: string): string => `${new Date(at).toISOString()} ${text}\n`;
 
+/** The reconnect before which a feed without any connection names `doctor`. */
+const attemptsBeforeAdvice = 3;
+
 /** Writes a log line for each event that is not a frame. */
 export const eventLogView = (output: Writable): View => ({
   show: ({ event, tally }) => {
     if (event.type === 'frame' || event.type === 'tick' || event.type === 'ended') return;
     output.write(logLine(tally.now, eventWords(event)));
+    if (event.type === 'reconnecting' && event.attempt === attemptsBeforeAdvice && tally.connections === 0)
+      output.write(logLine(tally.now, 'no connection so far; to find the cause, run rx-trade-feed doctor'));
   },
   close: () => undefined,
 });
