@@ -19,12 +19,14 @@ const rows = {
   'attempts.ts': ['protocol/', 'reconnect/', 'transport/', 'options.ts', 'rxjs'],
   'worker/': ['protocol/', 'reconnect/', 'transport/', 'options.ts', 'rxjs', 'node:'],
   'worker/inside/': ['protocol/', 'worker/', 'attempts.ts', 'options.ts', 'node:'],
+  'diagnostics/': ['protocol/', 'reconnect/', 'node:'],
   'trade-feed.ts': [
-    ...['protocol/', 'reconnect/', 'accounts/', 'transport/', 'attempts.ts', 'worker/', 'options.ts'],
+    ...['protocol/', 'reconnect/', 'accounts/', 'diagnostics/', 'transport/', 'attempts.ts', 'worker/', 'options.ts'],
     'rxjs',
   ],
   'index.ts': [
-    ...['protocol/', 'reconnect/', 'operators/', 'operators/node/', 'transport/', 'options.ts', 'trade-feed.ts'],
+    ...['protocol/', 'reconnect/', 'diagnostics/', 'operators/', 'operators/node/', 'transport/', 'options.ts'],
+    'trade-feed.ts',
   ],
   'testing/': ['protocol/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [

@@ -41,6 +41,8 @@ describe('forRoot', () => {
     ['an unknown time to connect', { connect: 'later' }, "`connect` must be 'first-subscriber' or 'bootstrap'"],
     ['an invalid option in `share`', { share: { lingerMs: -1 } }, '`lingerMs`'],
     ['an invalid option in `stats`', { stats: { everyMs: 0 } }, '`everyMs`'],
+    ['an invalid option in `freshness`', { freshness: { factor: 0 } }, '`freshness.factor`'],
+    ['no limit in `freshness`', { freshness: {} }, '`freshness.maxAgeMs`'],
     ['an invalid option in `relay`', { relay: { maxClients: 0 } }, '`relay.maxClients`'],
     ['an option that is not an object', { relay: 1 }, '`relay` must be an object'],
     ['an invalid option of the feed', { baseUrl: 'http://example.com' }, '`baseUrl`'],
