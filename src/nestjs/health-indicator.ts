@@ -94,7 +94,8 @@ export class TradeFeedHealthIndicator {
   }
 }
 
-const healthOf = ({ status, freshness }: HealthSource, maxOutageMs: number): FeedHealth => {
+const healthOf = (feed: HealthSource, maxOutageMs: number): FeedHealth => {
+  const { status, freshness } = feed;
   const { state } = status;
   const base = { state, since: isoTime(status.since) };
   switch (state) {

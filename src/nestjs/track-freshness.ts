@@ -6,10 +6,7 @@ import type { FeedEvent } from '../protocol/event.js';
  * Calls a function with each change of the freshness of a feed, and with `undefined` when the subscription ends. Forwards the events unchanged.
  */
 export const trackFreshness =
-  (
-    options: FreshnessOptions,
-    set: (state: Freshness | undefined) => void,
-  ): MonoTypeOperatorFunction<FeedEvent> =>
+  (options: FreshnessOptions, set: (state: Freshness | undefined) => void): MonoTypeOperatorFunction<FeedEvent> =>
   (source) =>
     source.pipe(
       connect((events$) =>

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { lastValueFrom } from 'rxjs';
+import { lastValueFrom, type Observable } from 'rxjs';
 import {
   type AttemptMessage,
+  type Feed,
   type FeedEventMessage,
   TradeFeedError,
   tradeFeed$,
@@ -15,7 +16,9 @@ import { accept, close, refuse, startWire, text } from '../support/wire.js';
 import { waitFor } from '../support/wait-for.js';
 
 const lifecycle = ['opened', 'disconnected', 'gap', 'stopped'].map((name) => `rx-trade-feed:${name}`);
-const tracing = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'].map((name) => `tracing:rx-trade-feed:attempt:${name}`);
+const tracing = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'].map(
+  (name) => `tracing:rx-trade-feed:attempt:${name}`,
+);
 
 type Message = AttemptMessage | FeedEventMessage;
 let messages: (readonly [name: string, message: Message])[] = [];
@@ -33,7 +36,9 @@ const named = (name: string): readonly Message[] => messages.filter(([each]) => 
 const names = (): readonly string[] => messages.map(([name]) => name.replace(/^(tracing:)?rx-trade-feed:/, ''));
 
 // Two connections with an outage between them, then a stop.
-const script = { handshake: [accept(text('one'), close(1001)), accept(text('two'), close(4001, 'connection replaced'))] };
+const script = {
+  handshake: [accept(text('one'), close(1001)), accept(text('two'), close(4001, 'connection replaced'))],
+};
 const begun = ['attempt:start', 'attempt:end'];
 const ended = ['attempt:error', 'attempt:asyncStart', 'attempt:asyncEnd'];
 const expected = [
@@ -41,7 +46,7 @@ const expected = [
   ...[...begun, 'opened', 'gap', ...ended, 'stopped'],
 ];
 
-describe.each<[string, typeof tradeFeed$ | typeof tradeFeedEvents$, TradeFeedOptions]>([
+describe.each<[string, (feed: Feed, options: TradeFeedOptions) => Observable<unknown>, TradeFeedOptions]>([
   ['tradeFeed$ on the main thread', tradeFeed$, {}],
   ['tradeFeedEvents$ on the main thread', tradeFeedEvents$, {}],
   ['tradeFeed$ in a worker', tradeFeed$, { receiveIn: 'worker' }],
@@ -49,7 +54,7 @@ describe.each<[string, typeof tradeFeed$ | typeof tradeFeedEvents$, TradeFeedOpt
 ])('%s', (_name, feed$, options) => {
   it('publishes its attempts, openings, failures, gaps and its stop, with one origin and no secret', async () => {
     await using wire = await startWire(script);
-    const failure: unknown = await lastValueFrom(feed$('market', optionsFor(wire, options))).catch((error) => error);
+    const failure: unknown = await lastValueFrom(feed$('market', optionsFor(wire, options))).catch((error: unknown) => error);
     expect(names()).toEqual(expected);
 
     const [, first] = messages[0] as (typeof messages)[0];
@@ -61,7 +66,9 @@ describe.each<[string, typeof tradeFeed$ | typeof tradeFeedEvents$, TradeFeedOpt
     expect(new Set(messages.map(([, { origin }]) => origin))).toEqual(new Set([first.origin]));
     expect(new Set(messages.map(([, { origin }]) => origin)).size).toBe(1);
     expect((named('rx-trade-feed:stopped')[0] as FeedEventMessage).event).toMatchObject({ type: 'stopped', failure });
-    expect(named('rx-trade-feed:gap')[0]).toMatchObject({ event: { type: 'gap', failure: { code: 'server-shutdown' } } });
+    expect(named('rx-trade-feed:gap')[0]).toMatchObject({
+      event: { type: 'gap', failure: { code: 'server-shutdown' } },
+    });
     expect(named('tracing:rx-trade-feed:attempt:asyncEnd')).toMatchObject([
       { attempt: 1, stage: 'stream', error: { code: 'server-shutdown' } },
       { attempt: 2, stage: 'stream', error: { code: 'connection-replaced' } },

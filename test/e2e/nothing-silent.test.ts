@@ -45,7 +45,8 @@ describe('a program with a wrong address', () => {
   });
 
   it('prints the ticket and the opening of a connection with NODE_DEBUG, but no secret and no frame', async () => {
-    await using wire = await startWire({ handshake: [accept(...['a', 'b', 'c'].map((payload) => text(`planted-${payload}`)))] });
+    const frames = ['a', 'b', 'c'].map((payload) => text(`planted-${payload}`));
+    await using wire = await startWire({ handshake: [accept(...frames)] });
     const { stdout, stderr } = await runProgram('take-three.mjs', [], {
       ...{ TRADE_FEED_BASE_URL: wire.baseUrl, TRADE_FEED_API_KEY: plantedKey, NODE_DEBUG: 'rx-trade-feed' },
     });

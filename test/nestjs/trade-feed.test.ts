@@ -1,7 +1,12 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
-import { TradeFeed, TradeFeedHealthIndicator, TradeFeedModule, type TradeFeedModuleOptions } from '../../src/nestjs/index.js';
+import {
+  TradeFeed,
+  TradeFeedHealthIndicator,
+  TradeFeedModule,
+  type TradeFeedModuleOptions,
+} from '../../src/nestjs/index.js';
 import type { ServiceEvent } from '../../src/testing/index.js';
 import { waitFor } from '../support/wait-for.js';
 import { type App, seen, startApp, startService, when } from './support.js';

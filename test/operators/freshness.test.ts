@@ -69,7 +69,8 @@ describe('freshness with maxAgeMs', () => {
 
   it('is stale in an outage, and fresh with the first frame after it', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
-      const values = { f: frameOf('f', 0), d: disconnected(20), o: opened(300), g: gapOf(20, 300), h: frameOf('h', 310) };
+      const outage = { d: disconnected(20), o: opened(300), g: gapOf(20, 300) };
+      const values = { ...outage, f: frameOf('f', 0), h: frameOf('h', 310) };
       const source$ = cold('f 19ms d 279ms (og) 6ms h', values);
       expectObservable(source$.pipe(freshness({ maxAgeMs: 100, scheduler })), '400ms !').toBe('110ms S 199ms F', {
         S: stale(100, 0),
@@ -143,7 +144,10 @@ describe('freshness with factor', () => {
   it('takes a multiple of the usual time between frames', () => {
     marbles(({ expectObservable }, scheduler) => {
       const states$ = framesAt(scheduler, [...every50Ms(150), 20_000]).pipe(freshness({ factor: 30, scheduler }));
-      expectObservable(states$, '20500ms !').toBe('8960ms S 11039ms F', { S: stale(8_950, 7_450, 1_500), F: fresh(20_000) });
+      expectObservable(states$, '20500ms !').toBe('8960ms S 11039ms F', {
+        S: stale(8_950, 7_450, 1_500),
+        F: fresh(20_000),
+      });
     });
   });
 
@@ -158,9 +162,8 @@ describe('freshness with factor', () => {
     marbles(({ expectObservable }, scheduler) => {
       const frames$ = framesAt(scheduler, every50Ms(50));
       expectObservable(frames$.pipe(freshness({ factor: 30, scheduler })), '60000ms !').toBe('');
-      expectObservable(frames$.pipe(freshness({ factor: 30, maxAgeMs: 5_000, scheduler })), '60000ms !').toBe('7460ms S', {
-        S: stale(7_450, 2_450, 5_000),
-      });
+      const withMaximum$ = frames$.pipe(freshness({ factor: 30, maxAgeMs: 5_000, scheduler }));
+      expectObservable(withMaximum$, '60000ms !').toBe('7460ms S', { S: stale(7_450, 2_450, 5_000) });
     });
   });
 
@@ -239,7 +242,9 @@ describe('freshness has separate state', () => {
   it('for each operator on one shared feed', () => {
     marbles(({ expectObservable }, scheduler) => {
       const shared$ = framesAt(scheduler, [0]).pipe(shareFeed({ scheduler }));
-      expectObservable(shared$.pipe(freshness({ maxAgeMs: 100, scheduler })), '500ms !').toBe('110ms S', { S: stale(100, 0) });
+      expectObservable(shared$.pipe(freshness({ maxAgeMs: 100, scheduler })), '500ms !').toBe('110ms S', {
+        S: stale(100, 0),
+      });
       expectObservable(shared$.pipe(freshness({ maxAgeMs: 200, scheduler })), '500ms !').toBe('210ms S', {
         S: stale(200, 0, 200),
       });
@@ -272,7 +277,8 @@ describe('freshness of real sources', () => {
     await using wire = await startWire({ handshake: [accept(text('one'))] });
     const { states, subscription } = follow(tradeFeed$('market', optionsFor(wire, { receiveIn })), 100);
     // A slow machine reports silence before the first frame, too.
-    const { since, newestAt } = await waitFor(() => states.filter(isStale).find(({ newestAt }) => newestAt !== undefined));
+    const afterFrame = ({ newestAt }: Stale): boolean => newestAt !== undefined;
+    const { since, newestAt } = await waitFor(() => states.filter(isStale).find(afterFrame));
     expect(since).toBe((newestAt as number) + 100);
     subscription.unsubscribe();
   });

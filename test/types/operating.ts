@@ -63,7 +63,9 @@ export const noInfo = logEvents({ debug: () => 1, warn: () => 1, error: () => 1 
 level.level = 'warn';
 
 // The freshness is a union discriminated by `state`.
-export const freshness$ = tradeFeed$('market').pipe(freshness({ maxAgeMs: 1_000, factor: 20, scheduler: asyncScheduler }));
+export const freshness$ = tradeFeed$('market').pipe(
+  freshness({ maxAgeMs: 1_000, factor: 20, scheduler: asyncScheduler }),
+);
 export type IsFreshness = Is<Same<Emitted<typeof freshness$>, Freshness>>;
 export const limitOf = (state: Freshness): number => {
   if (state.state === 'fresh') return (state satisfies Fresh).since;
