@@ -1,7 +1,10 @@
 /** The benchmarks that measure something for docs/performance.md, in the order in which `all` runs them. */
 export const benchmarks = {
   replay: 'receiving frames that are replayed from memory, compared with other packages',
-  e2e: 'receiving frames over loopback, with and without TLS, compared with other packages',
+  e2e: 'receiving frames over loopback, with and without TLS and live objects, compared with other packages',
+  held: 'the same for frames that stay bytes, and for frames that are held, compared with ws',
+  node24: 'the same on Node 24, compared with ws',
+  app: 'an app that decodes, shares and windows a feed, compared with code written by hand',
   micro: 'single steps: a Frame, an operator, a decoder',
   memory: 'the memory of frames that operators hold',
   stall: 'a blocked main thread, with and without a worker',

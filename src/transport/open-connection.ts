@@ -5,14 +5,15 @@ import { resolveOptions, type Settings, type TradeFeedOptions } from '../options
 import { isCloseReason } from '../protocol/close-code.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
-import { Frame } from '../protocol/frame.js';
+import type { Frame } from '../protocol/frame.js';
 import { redactorOf } from '../protocol/redactor-of.js';
 import type { Ticket } from '../protocol/ticket.js';
 import { attemptFailure, safeCause } from './attempt-failure.js';
-import { markUntransferable } from './frame-memory.js';
 import { FrameSocket } from './frame-socket.js';
 import { handshake$, type OnClosing, type OpenSocket } from './handshake.js';
 import { stalled$ } from './liveness.js';
+import { createLease } from './lease.js';
+import { ReceivedFrame } from './received-frame.js';
 import { type AttemptSockets, freshSockets } from './reusable-sockets.js';
 import { loadWebSocketClient } from './network-clients.js';
 import type { FrameHandler } from './whole-frames.js';
@@ -90,8 +91,7 @@ const frames$ = (
     let lastReadMs = openedMs;
     let readAt = Date.now();
     let framesReceived = 0;
-    // The memory that this read marked last.
-    let marked: ArrayBufferLike | undefined;
+    const lease = createLease((frame) => subscriber.next(frame));
     const end = (facts: Omit<FailureFacts, 'stage'>, endedMs = performance.now()) =>
       subscriber.error(
         attemptFailure(settings, {
@@ -105,11 +105,10 @@ const frames$ = (
     const read = () => {
       lastReadMs = performance.now();
       readAt = Date.now();
-      marked = undefined;
     };
-    const frame = (data: Buffer, isBinary: boolean, isAscii?: boolean) => {
+    const frame = (bytes: Buffer, start: number, end: number, isBinary: boolean, isAscii: boolean) => {
       framesReceived += 1;
-      subscriber.next(new Frame(feed, data, isBinary, readAt, connection, isAscii));
+      lease.emit(new ReceivedFrame(feed, bytes, start, end, isBinary, isAscii, readAt, connection, true));
     };
     const closed = (closeCode: number, bytes: Buffer) => {
       const reason = bytes.toString('utf8');
@@ -123,11 +122,10 @@ const frames$ = (
       else closed(payload.readUInt16BE(0), payload.subarray(2));
     };
 
-    // A message of `ws` is a view of a read buffer, which several messages can share, or of a buffer in which `ws` joined fragments.
+    // A message of `ws` is a view of a read, or of a buffer in which `ws` joined fragments.
     const message = (data: Buffer, isBinary: boolean) => {
-      if (data.buffer !== marked) markUntransferable(data.buffer);
-      marked = data.buffer;
-      frame(data, isBinary);
+      frame(data, 0, data.length, isBinary, false);
+      lease.end();
     };
 
     webSocket
@@ -143,6 +141,7 @@ const frames$ = (
     const handler = {
       read,
       frame,
+      readEnd: lease.end,
       close: closeFrame,
       framesReceived: () => framesReceived,
       isClosed: () => subscriber.closed,
