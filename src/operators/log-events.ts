@@ -46,7 +46,7 @@ export interface LogEventsOptions {
  * const toStdout = new Console(process.stdout); // `console` itself writes warnings and errors to stderr
  * tradeFeedEvents$('market')
  *   .pipe(logEvents(toStdout, { level: 'info' }), frames())
- *   .subscribe((frame) => console.log(frame.data.length, 'bytes'));
+ *   .subscribe((frame) => console.log(frame.byteLength, 'bytes'));
  * ```
  */
 export const logEvents = <E>(logger: EventLogger, options: LogEventsOptions = {}): MonoTypeOperatorFunction<E> => {

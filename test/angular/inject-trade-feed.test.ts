@@ -671,7 +671,11 @@ describe('provideTradeFeedFrom', () => {
     [NEVER, { stats: { every: 1 } }, /`stats\.every` must be left out/],
     [NEVER, { freshness: 5 }, /`freshness` must be an object/],
     [NEVER, { freshness: {} }, /`freshness\.maxAgeMs` must be set, or `freshness\.factor`/],
-    [NEVER, { freshness: { maxAgeMs: 0 } }, /`freshness\.maxAgeMs` must be a number of ms, above 0 and at most 2147483647, got 0/],
+    [
+      NEVER,
+      { freshness: { maxAgeMs: 0 } },
+      /`freshness\.maxAgeMs` must be a number of ms, above 0 and at most 2147483647, got 0/,
+    ],
     [NEVER, { window: { lengthMs: 0.5 } }, /`window\.lengthMs` must be a whole number of ms/],
     [NEVER, { window: { maxFrames: 0 } }, /`window\.maxFrames` must be a whole number/],
     [NEVER, { window: { seed: () => 0 } }, /`window\.seed` must be left out/],

@@ -54,7 +54,9 @@ describe.each<[string, (feed: Feed, options: TradeFeedOptions) => Observable<unk
 ])('%s', (_name, feed$, options) => {
   it('publishes its attempts, openings, failures, gaps and its stop, with one origin and no secret', async () => {
     await using wire = await startWire(script);
-    const failure: unknown = await lastValueFrom(feed$('market', optionsFor(wire, options))).catch((error: unknown) => error);
+    const failure: unknown = await lastValueFrom(feed$('market', optionsFor(wire, options))).catch(
+      (error: unknown) => error,
+    );
     expect(names()).toEqual(expected);
 
     const [, first] = messages[0] as (typeof messages)[0];

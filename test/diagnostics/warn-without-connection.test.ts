@@ -14,7 +14,7 @@ const origin = {
 } as const;
 let emitWarning: jest.SpiedFunction<(warning: string, options: NodeJS.EmitWarningOptions) => void>;
 beforeEach(() => {
-  emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined) as never;
+  emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
 });
 afterEach(() => emitWarning.mockRestore());
 

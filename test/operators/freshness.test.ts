@@ -232,7 +232,10 @@ describe('freshness has separate state', () => {
   it('for each subscription, also after a stop', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const { failure } = stopped(50);
-      const stops$ = concat(cold('f 49ms |', { f: frameOf('f', 0) }), throwError(() => failure));
+      const stops$ = concat(
+        cold('f 49ms |', { f: frameOf('f', 0) }),
+        throwError(() => failure),
+      );
       const states$ = stops$.pipe(freshness({ maxAgeMs: 100, scheduler }));
       expectObservable(states$).toBe('50ms #', {}, failure);
       expectObservable(states$, '200ms ^ 90ms !').toBe('250ms #', {}, failure);

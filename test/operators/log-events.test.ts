@@ -1,4 +1,4 @@
-import { ConsoleLogger, Logger } from '@nestjs/common';
+import { ConsoleLogger, Logger, type LogLevel } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
@@ -172,7 +172,7 @@ describe('logEvents', () => {
 });
 
 describe('real loggers', () => {
-  afterEach(() => Logger.overrideLogger(true));
+  afterEach(() => void Logger.overrideLogger(true));
 
   const texts = [
     'Requesting a ticket for market',
@@ -202,9 +202,8 @@ describe('real loggers', () => {
   it("Nest's Logger prints one text per event", () => {
     const written: string[] = [];
     class MemoryLogger extends ConsoleLogger {
-      protected override printMessages(messages: unknown[], context?: string, level?: never): void {
-        for (const message of messages)
-          written.push(this.formatMessage(level ?? ('log' as never), message, '', 'LOG', context ?? '', ''));
+      protected override printMessages(messages: unknown[], context?: string, level: LogLevel = 'log'): void {
+        for (const message of messages) written.push(this.formatMessage(level, message, '', 'LOG', context ?? '', ''));
       }
     }
     Logger.overrideLogger(new MemoryLogger({ colors: false }));

@@ -84,7 +84,8 @@ limit.factor = 3;
 export const failureOf = ({ event }: FeedEventMessage): TradeFeedError | undefined => {
   switch (event.type) {
     case 'opened':
-      return void (event satisfies Opened).connection;
+      event satisfies Opened;
+      return undefined;
     case 'disconnected':
       return (event satisfies Disconnected).failure;
     case 'gap':
