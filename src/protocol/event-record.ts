@@ -2,11 +2,11 @@ import type { LifecycleEvent, Watermark } from './event.js';
 import type { TradeFeedError } from './failures/trade-feed-error.js';
 import { printable } from './printable.js';
 
-/** The levels of a log, from the least important. */
-export const eventLevels = ['debug', 'info', 'warn', 'error'] as const;
-
 /** The level of an event in a log. */
-export type EventLevel = (typeof eventLevels)[number];
+export type EventLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** The levels of a log, from the least important. */
+export const eventLevels: readonly EventLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** An event that a log shows: every lifecycle event except a watermark. */
 export type LoggableEvent = Exclude<LifecycleEvent, Watermark>;
