@@ -91,11 +91,13 @@ export type {
 } from './protocol/failures/failure-code.js';
 export { type FailureFacts, type FailureFields, TradeFeedError } from './protocol/failures/trade-feed-error.js';
 export type {
+  ClusterLifecycleEvent,
   Disconnected,
   FeedEvent,
   Gap,
   LifecycleEvent,
   Opened,
+  OwnerChanged,
   Reconnecting,
   RelayedEvent,
   Stopped,

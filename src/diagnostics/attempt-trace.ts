@@ -73,6 +73,7 @@ export const traceAttempts = (origin: FeedOrigin): AttemptTrace => {
           return finish(event.at, event.failure);
         case 'reconnecting':
         case 'gap':
+        case 'owner-changed':
           return undefined;
       }
     },

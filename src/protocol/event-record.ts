@@ -1,4 +1,4 @@
-import type { LifecycleEvent, Watermark } from './event.js';
+import type { ClusterLifecycleEvent, Watermark } from './event.js';
 import type { TradeFeedError } from './failures/trade-feed-error.js';
 import { printable } from './printable.js';
 
@@ -9,7 +9,7 @@ export type EventLevel = 'debug' | 'info' | 'warn' | 'error';
 export const eventLevels: readonly EventLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** An event that a log shows: every lifecycle event except a watermark. */
-export type LoggableEvent = Exclude<LifecycleEvent, Watermark>;
+export type LoggableEvent = Exclude<ClusterLifecycleEvent, Watermark>;
 
 /**
  * A lifecycle event for a log.
@@ -49,6 +49,7 @@ const levels: Readonly<Record<LoggableEvent['type'], EventLevel>> = {
   disconnected: 'warn',
   reconnecting: 'warn',
   gap: 'warn',
+  'owner-changed': 'info',
   stopped: 'error',
 };
 
@@ -82,5 +83,6 @@ const texts: { readonly [E in LoggableEvent as E['type']]: (event: E) => string 
   reconnecting: ({ attempt, delayMs }) => `Reconnect ${attempt} in ${delayMs} ms`,
   gap: ({ durationMs, from, missed }) =>
     `Frames may be missing: ${missed === undefined ? '' : `${missed} frames in `}${durationMs} ms from ${new Date(from).toISOString()} on`,
+  'owner-changed': ({ owner, generation }) => `${owner} owns the connection now (generation ${generation})`,
   stopped: ({ failure }) => `Stopped, ${failure.code}: ${failure.message}`,
 };

@@ -15,7 +15,7 @@ import { optionsFor, plantedKey } from '../support/feed.js';
 import { accept, close, refuse, startWire, text } from '../support/wire.js';
 import { waitFor } from '../support/wait-for.js';
 
-const lifecycle = ['opened', 'disconnected', 'gap', 'stopped'].map((name) => `rx-trade-feed:${name}`);
+const lifecycle = ['opened', 'disconnected', 'gap', 'owner', 'stopped'].map((name) => `rx-trade-feed:${name}`);
 const tracing = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'].map(
   (name) => `tracing:rx-trade-feed:attempt:${name}`,
 );

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import { concat, from, Subject, take, throwError } from 'rxjs';
+import { concat, from, of, Subject, take, throwError } from 'rxjs';
 import { relayFeed$ } from '../../src/browser/index.js';
 import {
   type EventLevel,
@@ -122,6 +122,13 @@ describe('logEvents', () => {
       },
     ]);
     expect(String(calls[2]?.[1])).toBe('Connected to market (connection 1)');
+  });
+
+  it('logs that another replica owns the connection', () => {
+    const { logger, calls } = memoryLogger();
+    const change = { type: 'owner-changed', at: 7, owner: 'replica-2', generation: 3 } as const;
+    of(change).pipe(logEvents(logger)).subscribe();
+    expect(calls).toEqual([['info', { ...change, msg: 'replica-2 owns the connection now (generation 3)' }]]);
   });
 
   it.each<[EventLevel, readonly string[]]>([

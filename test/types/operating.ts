@@ -19,6 +19,7 @@ import {
   logEvents,
   type LogEventsOptions,
   type Opened,
+  type OwnerChanged,
   type Stale,
   type Stopped,
   type TradeFeedError,
@@ -92,6 +93,9 @@ export const failureOf = ({ event }: FeedEventMessage): TradeFeedError | undefin
       return (event satisfies Gap).failure;
     case 'stopped':
       return (event satisfies Stopped).failure;
+    case 'owner-changed':
+      event satisfies OwnerChanged;
+      return undefined;
     default:
       // `never` if all events are handled.
       return event satisfies never;
