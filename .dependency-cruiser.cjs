@@ -36,9 +36,10 @@ const rows = {
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
   'browser/': ['protocol/', 'reconnect/', 'operators/', 'rxjs'],
   'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],
+  'otel/': ['protocol/', 'operators/', 'rxjs', 'type @opentelemetry/api'],
   'nestjs/': [
     ...['index.ts', 'options.ts', 'trade-feed.ts', 'accounts/', 'protocol/', 'reconnect/', 'operators/'],
-    ...['operators/node/', 'relay/', 'testing/', '@nestjs/common', 'rxjs', 'node:'],
+    ...['operators/node/', 'relay/', 'testing/', 'otel/', '@nestjs/common', 'type @opentelemetry/api', 'rxjs', 'node:'],
   ],
 };
 
@@ -58,7 +59,7 @@ const pathsOf = (name) => {
 
 // A worker thread loads its file by URL; no file imports it.
 const entryPoints =
-  '^src/(index|(operators|testing|relay|browser|angular|nestjs)/index|cli/main|worker/inside/feed-worker)\\.ts$';
+  '^src/(index|(operators|testing|relay|browser|angular|nestjs|otel)/index|cli/main|worker/inside/feed-worker)\\.ts$';
 
 const rulesOf = ([row, names]) => {
   const from = pathsOf(row);

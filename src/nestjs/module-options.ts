@@ -30,6 +30,13 @@ export interface TradeFeedModuleOptions extends TradeFeedOptions {
    * @defaultValue none: the age of the frames is not checked
    */
   readonly freshness?: FreshnessOptions | undefined;
+  /**
+   * Whether the feed is measured with the global meter and tracer of OpenTelemetry: see `feedMetrics` of `rx-trade-feed/otel`. Needs the package
+   * `@opentelemetry/api`. Start the SDK before the application.
+   *
+   * @defaultValue false
+   */
+  readonly telemetry?: boolean | undefined;
   /** The limits of the relay to browsers. */
   readonly relay?: RelayOptions | undefined;
 }
@@ -71,13 +78,14 @@ export const moduleSettings = (options: TradeFeedModuleOptions): ModuleSettings 
   // The module is created before its factory is called, so these options of a factory would have no effect.
   const { name, isGlobal } = Object(options) as TradeFeedModuleExtras;
   validated({ name, isGlobal }, { name: nextToFactory, isGlobal: nextToFactory });
-  const { feed = 'market', connect, share, stats, freshness, relay, ...feedOptions } = validated(options, rules);
+  const valid = validated(options, rules);
+  const { feed = 'market', connect, share, stats, freshness, telemetry, relay, ...feedOptions } = valid;
   // Each of these validates its options.
   if (share) shareFeed(share);
   if (stats) feedStats(stats);
   if (freshness) checkFreshness(freshness, 'freshness.');
   resolveRelayOptions(relay, 'relay.');
-  return { feed, connect, share, stats, freshness, relay, settings: resolveOptions(feedOptions) };
+  return { feed, connect, share, stats, freshness, telemetry, relay, settings: resolveOptions(feedOptions) };
 };
 
 /** Validates the options of `forRoot`, which include the {@link TradeFeedModuleExtras}. */
@@ -115,6 +123,7 @@ const rules: Readonly<Record<keyof TradeFeedModuleOptions, Rule>> = {
   share: anObject,
   stats: anObject,
   freshness: anObject,
+  telemetry: aBoolean,
   relay: anObject,
   ...feedOptionRules,
 };

@@ -1,5 +1,5 @@
 import type { BeforeApplicationShutdown, Logger, MessageEvent, OnApplicationBootstrap } from '@nestjs/common';
-import { AsyncSubject, catchError, defer, ignoreElements, merge, noop } from 'rxjs';
+import { AsyncSubject, catchError, defer, identity, ignoreElements, merge, noop } from 'rxjs';
 import { NEVER, type Observable, ReplaySubject, share, takeUntil, takeWhile, throwError } from 'rxjs';
 import { useAccount } from '../accounts/account-use.js';
 import { callPlace } from '../accounts/call-place.js';
@@ -21,6 +21,7 @@ import { PendingWork } from './pending-work.js';
 import { lastEventIdOf, responseOf, type SseRequest } from './sse-request.js';
 import { sseMessages$ } from './sse-messages.js';
 import { requestCheck, type SseOptions } from './sse-options.js';
+import { telemetry } from './telemetry.js';
 import { trackFreshness } from './track-freshness.js';
 
 /**
@@ -84,7 +85,8 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   /** @internal `where` is the place in the program that created the feed, for the log. */
   constructor(options: TradeFeedModuleOptions, name: string | undefined, where: string);
   constructor(options: TradeFeedModuleOptions, name?: string, where = `new TradeFeed at ${callPlace()}`) {
-    const { feed, connect, share: sharing, stats, freshness, relay, settings } = moduleSettings(options);
+    const valid = moduleSettings(options);
+    const { feed, connect, share: sharing, stats, freshness, relay, settings } = valid;
     const logger = loggerOf(name);
     const user = { where: `the feed ${name ?? feed} (${where})`, warn: logSameAccount(logger) };
     const feedSettings = resolveTicketOptions(settings);
@@ -97,7 +99,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
       return feed$.pipe(takeUntil(this.#closed$));
     });
     // The log is the first operator: a subscriber of the status may unsubscribe while it is notified.
-    const logged$ = begin$.pipe(logFeed(logger));
+    const logged$ = begin$.pipe(logFeed(logger), valid.telemetry === true ? telemetry(name) : identity);
     const checked$ = freshness ? logged$.pipe(trackFreshness(freshness, this.#setFreshness(logger))) : logged$;
     this.events$ = checked$.pipe(this.#memory.track(), shareFeed(sharing));
     this.frames$ = this.events$.pipe(frames());

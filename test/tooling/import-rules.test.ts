@@ -25,13 +25,14 @@ const files: Readonly<Record<string, string>> = {
   relay: 'src/relay/leaf.ts',
   browser: 'src/browser/leaf.ts',
   angular: 'src/angular/leaf.ts',
+  otel: 'src/otel/leaf.ts',
   nestjs: 'src/nestjs/leaf.ts',
   test: 'test/leaf.ts',
 };
 const codecs = ['io-ts', 'fp-ts', '@standard-schema/spec'];
 const packages = [
   ...[...codecs, 'rxjs', 'ws', 'undici', 'selfsigned', 'commander', 'fs-native-extensions'],
-  ...['@angular/core', '@nestjs/common'],
+  ...['@angular/core', '@nestjs/common', '@opentelemetry/api'],
 ];
 const others = [...packages, 'lodash', 'node:fs'];
 const targets = [...Object.keys(files), ...others];
@@ -62,11 +63,13 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   relay: { may: ['protocol', ...operators, 'rxjs', 'node:fs'] },
   browser: { may: ['protocol', 'reconnect', 'operators', 'rxjs'] },
   angular: { may: ['browser', 'operators', 'protocol', '@angular/core', 'rxjs'] },
+  otel: { may: ['protocol', 'operators', 'rxjs'], mayAsType: ['@opentelemetry/api'] },
   nestjs: {
     may: [
       ...['index', 'options', 'trade-feed', 'protocol', 'reconnect', ...operators, 'relay', 'testing'],
-      ...['accounts', '@nestjs/common', 'rxjs', 'node:fs'],
+      ...['otel', 'accounts', '@nestjs/common', 'rxjs', 'node:fs'],
     ],
+    mayAsType: ['@opentelemetry/api'],
   },
   test: { may: targets },
 };
