@@ -42,6 +42,7 @@ describe('forRoot', () => {
     ['an invalid option in `share`', { share: { lingerMs: -1 } }, '`lingerMs`'],
     ['an invalid option in `stats`', { stats: { everyMs: 0 } }, '`everyMs`'],
     ['an invalid option in `freshness`', { freshness: { factor: 0 } }, '`freshness.factor`'],
+    ['a word in `telemetry`', { telemetry: 'yes' }, '`telemetry` must be true or false'],
     ['no limit in `freshness`', { freshness: {} }, '`freshness.maxAgeMs`'],
     ['an invalid option in `relay`', { relay: { maxClients: 0 } }, '`relay.maxClients`'],
     ['an option that is not an object', { relay: 1 }, '`relay` must be an object'],

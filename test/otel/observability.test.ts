@@ -75,7 +75,7 @@ afterAll(async () => {
 });
 
 describe('the queries of the dashboard and of the alerts', () => {
-  it.each(queries)('%s reads metrics and labels that were scraped: %s', (_where, query) => {
+  it.each(queries)('%s reads metrics and labels that were scraped (%#)', (_where, query) => {
     const { metrics, labels } = namesIn(query);
     expect(metrics).not.toEqual([]);
     const unknown = metrics.filter((name) => !scraped.has(name));

@@ -11,10 +11,11 @@ export const namesIn = (query: string): QueryNames => {
   const metrics = new Set<string>();
   const labels = new Set<string>();
   parser.parse(query).iterate({
-    enter: ({ type, name, from, to, matchContext }) => {
+    enter: (node) => {
+      const { type, name, from, to } = node;
       if (type.isError) throw new Error(`Not a query, at character ${from}: ${query}`);
       if (name === 'LabelName') labels.add(query.slice(from, to));
-      if (name === 'Identifier' && matchContext(['VectorSelector'])) metrics.add(query.slice(from, to));
+      if (name === 'Identifier' && node.matchContext(['VectorSelector'])) metrics.add(query.slice(from, to));
     },
   });
   return { metrics: [...metrics], labels: [...labels] };

@@ -31,6 +31,7 @@ export const startSdk = () => {
   const tracers = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spanExporter)] });
 
   return {
+    providers: { meters, tracers },
     options: { meter: meters.getMeter('test'), tracer: tracers.getTracer('test') },
     spans: () => spanExporter.getFinishedSpans(),
     /** Collects all metrics, by name. */
