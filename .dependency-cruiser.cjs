@@ -19,12 +19,14 @@ const rows = {
   'attempts.ts': ['protocol/', 'reconnect/', 'transport/', 'options.ts', 'rxjs'],
   'worker/': ['protocol/', 'reconnect/', 'transport/', 'options.ts', 'rxjs', 'node:'],
   'worker/inside/': ['protocol/', 'worker/', 'attempts.ts', 'options.ts', 'node:'],
+  'diagnostics/': ['protocol/', 'reconnect/', 'node:'],
   'trade-feed.ts': [
-    ...['protocol/', 'reconnect/', 'accounts/', 'transport/', 'attempts.ts', 'worker/', 'options.ts'],
+    ...['protocol/', 'reconnect/', 'accounts/', 'diagnostics/', 'transport/', 'attempts.ts', 'worker/', 'options.ts'],
     'rxjs',
   ],
   'index.ts': [
-    ...['protocol/', 'reconnect/', 'operators/', 'operators/node/', 'transport/', 'options.ts', 'trade-feed.ts'],
+    ...['protocol/', 'reconnect/', 'diagnostics/', 'operators/', 'operators/node/', 'transport/', 'options.ts'],
+    'trade-feed.ts',
   ],
   'testing/': ['protocol/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
@@ -34,9 +36,10 @@ const rows = {
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
   'browser/': ['protocol/', 'reconnect/', 'operators/', 'rxjs'],
   'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],
+  'otel/': ['protocol/', 'operators/', 'rxjs', 'type @opentelemetry/api'],
   'nestjs/': [
     ...['index.ts', 'options.ts', 'trade-feed.ts', 'accounts/', 'protocol/', 'reconnect/', 'operators/'],
-    ...['operators/node/', 'relay/', 'testing/', '@nestjs/common', 'rxjs', 'node:'],
+    ...['operators/node/', 'relay/', 'testing/', 'otel/', '@nestjs/common', 'type @opentelemetry/api', 'rxjs', 'node:'],
   ],
 };
 
@@ -56,7 +59,7 @@ const pathsOf = (name) => {
 
 // A worker thread loads its file by URL; no file imports it.
 const entryPoints =
-  '^src/(index|(operators|testing|relay|browser|angular|nestjs)/index|cli/main|worker/inside/feed-worker)\\.ts$';
+  '^src/(index|(operators|testing|relay|browser|angular|nestjs|otel)/index|cli/main|worker/inside/feed-worker)\\.ts$';
 
 const rulesOf = ([row, names]) => {
   const from = pathsOf(row);

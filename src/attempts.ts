@@ -1,4 +1,4 @@
-import { defer, finalize, merge, noop, type Observable, of, retryWhen, tap } from 'rxjs';
+import { defer, finalize, merge, noop, type Observable, of, pipe, retryWhen, tap } from 'rxjs';
 import type { TicketSettings } from './options.js';
 import type { Feed } from './protocol/feed.js';
 import type { Frame } from './protocol/frame.js';
@@ -16,12 +16,14 @@ import { type ReusableSockets, reusableSockets } from './transport/reusable-sock
  *
  * @param emit - receives each lifecycle event of an attempt
  * @param onClosing - is called for each connection that starts to close
+ * @param onStop - receives the error of the feed, before the subscriber
  */
 export const attempts$ = (
   feed: Feed,
   settings: TicketSettings,
   emit: Emit,
   onClosing: OnClosing = noop,
+  onStop: (error: unknown) => void = noop,
 ): Observable<Frame> =>
   defer(() => {
     const sockets = reusableSockets(settings);
@@ -31,7 +33,7 @@ export const attempts$ = (
       requestTicketOver(sockets, settings), //                        Feed    -> Ticket   POST /v1/wss/tickets
       tap(on.ticketIssued),
       openConnectionOver(sockets, settings, on.opened, onClosing), // Ticket  -> Frame    handshake, then frames
-      retryWhen(backoff(settings.backoff, on.attemptFailed)), //      failure -> when to resubscribe, or stop
+      retryWhen(pipe(backoff(settings.backoff, on.attemptFailed), tap({ error: onStop }))), // failure -> when to resubscribe, or stop
       finalize(sockets.release),
     );
   });

@@ -3,6 +3,7 @@ import { type AccountUser, useAccount } from './accounts/account-use.js';
 import { callPlace } from './accounts/call-place.js';
 import { attempts$ } from './attempts.js';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from './options.js';
+import { observeFeed } from './diagnostics/observe-feed.js';
 import { checkFeed } from './protocol/feed-names.js';
 import type { FeedEvent } from './protocol/event.js';
 import type { Feed } from './protocol/feed.js';
@@ -22,6 +23,7 @@ import { feedInWorker$ } from './worker/feed-in-worker.js';
  * cannot help (its `verdict` is `stop`) or `backoff.maxAttempts` is used up; branch on its `code`. An exception of your
  * `classify` or `backoff.random` is the error of the feed, too.
  * Frames missed while disconnected are not replayed; {@link tradeFeedEvents$} emits a `gap` for each outage.
+ * If the first three attempts fail, the process receives one warning; the option `warnings` turns it off.
  *
  * @param feed - `market` or `raw` @defaultValue `'market'`
  * @param options - see {@link TradeFeedOptions}; durations in ms
@@ -39,6 +41,7 @@ import { feedInWorker$ } from './worker/feed-in-worker.js';
 export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<Frame> =>
   frames$(feed, resolveFeedSettings(feed, options), noop, {
     user: { where: `tradeFeed$('${feed}') at ${callPlace()}` },
+    receivesNoEvents: true,
   });
 
 /**
@@ -69,6 +72,8 @@ export interface FeedOwner {
   readonly user: AccountUser;
   /** Is called for each connection, and each worker, that starts to close. */
   readonly onClosing?: OnClosing | undefined;
+  /** Whether the subscriber receives no lifecycle events. The process is then warned when no connection opens. */
+  readonly receivesNoEvents?: boolean | undefined;
 }
 
 /** Streams the same events as {@link tradeFeedEvents$}, for code inside this package that owns the feed. */
@@ -81,10 +86,24 @@ export const feedEvents$ = (
   return withLifecycle<FeedEvent>((emit) => frames$(feed, settings, emit, owner), withGaps());
 };
 
-const frames$ = (feed: Feed, settings: TicketSettings, emit: Emit, { user, onClosing }: FeedOwner): Observable<Frame> =>
+const frames$ = (
+  feed: Feed,
+  settings: TicketSettings,
+  emit: Emit,
+  { user, onClosing, receivesNoEvents = false }: FeedOwner,
+): Observable<Frame> =>
   defer(() => {
+    const { baseUrl, warnings = true } = settings;
+    const observer = observeFeed({ feed, baseUrl, where: user.where }, receivesNoEvents && warnings);
+    const emitObserved: Emit = (event) => {
+      observer.event(event);
+      emit(event);
+    };
     const received$ = settings.receiveIn === 'worker' ? feedInWorker$ : attempts$;
-    return received$(feed, settings, emit, onClosing).pipe(finalize(useAccount(settings, user)));
+    return received$(feed, settings, emitObserved, onClosing, observer.stop).pipe(
+      finalize(useAccount(settings, user)),
+      finalize(observer.end),
+    );
   });
 
 const resolveFeedSettings = (feed: Feed, options: TradeFeedOptions | undefined): TicketSettings => {

@@ -1,14 +1,6 @@
 import { asyncScheduler, defer, filter, interval, type OperatorFunction, type SchedulerLike } from 'rxjs';
-import type { LifecycleEvent } from '../protocol/event.js';
-import {
-  aFunction,
-  aScheduler,
-  checkRequired,
-  MAX_TIMER_MS,
-  positiveCount,
-  type Rule,
-  validated,
-} from '../protocol/rules.js';
+import type { ClusterLifecycleEvent } from '../protocol/event.js';
+import { aFunction, aScheduler, checkRequired, positiveCount, timerMs, validated } from '../protocol/rules.js';
 import { Conflated } from './items/conflated.js';
 import { isLifecycle, type ItemOf, type NotInferred } from './items/item.js';
 import { withOwnBytes } from './own-bytes.js';
@@ -61,8 +53,8 @@ export const conflate = <E, K>(
   key: (item: ItemOf<NotInferred<E>>) => K,
   everyMs: number,
   options: ConflateOptions = {},
-): OperatorFunction<E, Extract<NotInferred<E>, LifecycleEvent> | Conflated<ItemOf<NotInferred<E>>, K>> => {
-  checkRequired({ key, everyMs }, { key: aFunction, everyMs: aPeriod });
+): OperatorFunction<E, Extract<NotInferred<E>, ClusterLifecycleEvent> | Conflated<ItemOf<NotInferred<E>>, K>> => {
+  checkRequired({ key, everyMs }, { key: aFunction, everyMs: timerMs });
   const { maxKeys, scheduler } = {
     ...defaults,
     ...validated(options, { maxKeys: positiveCount, scheduler: aScheduler }),
@@ -77,12 +69,7 @@ export const conflate = <E, K>(
 
 const defaults = Object.freeze({ maxKeys: 100_000, scheduler: asyncScheduler });
 
-const aPeriod: Rule = {
-  allowed: `a number of ms, above 0 and at most ${MAX_TIMER_MS}`,
-  is: (v) => typeof v === 'number' && v > 0 && v <= MAX_TIMER_MS,
-};
-
-type Out<E, K> = Extract<E, LifecycleEvent> | Conflated<ItemOf<E>, K>;
+type Out<E, K> = Extract<E, ClusterLifecycleEvent> | Conflated<ItemOf<E>, K>;
 
 /** Collects the newest value of each key. */
 interface Newest<E, K> extends Collector<E, Out<E, K>> {
@@ -109,11 +96,11 @@ const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E,
     add: (event) => {
       if (isLifecycle(event)) {
         if (event.type === 'watermark' && waiting.size > 0) {
-          watermark = event as Extract<E, LifecycleEvent>;
+          watermark = event as Extract<E, ClusterLifecycleEvent>;
           return false;
         }
         release();
-        ready.push(event as Extract<E, LifecycleEvent>);
+        ready.push(event as Extract<E, ClusterLifecycleEvent>);
         return true;
       }
       const item = event as ItemOf<E>;

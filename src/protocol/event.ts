@@ -99,9 +99,23 @@ export interface Watermark {
   readonly at: number;
 }
 
-/** Every event except frames. */
+/** Another replica of a cluster owns the connection now. `opened` and a `gap` with the code `owner-changed` follow. Only a cluster emits it. */
+export interface OwnerChanged {
+  readonly type: 'owner-changed';
+  /** When its first message was sent, in epoch ms by the clock of the owner. */
+  readonly at: number;
+  /** The id of the replica. */
+  readonly owner: string;
+  /** The number of the ownership. It grows with each change. */
+  readonly generation: number;
+}
+
+/** Every event of a feed except frames. */
 export type LifecycleEvent =
   TicketRequested | TicketIssued | Opened | Disconnected | Reconnecting | Gap | Stopped | Watermark;
+
+/** Every event except frames, also of a cluster. */
+export type ClusterLifecycleEvent = LifecycleEvent | OwnerChanged;
 
 /**
  * The frames and lifecycle events that `tradeFeedEvents$` emits, in order. Their `type` distinguishes them.
