@@ -39,7 +39,7 @@ const rows = {
   'otel/': ['protocol/', 'operators/', 'rxjs', 'type @opentelemetry/api'],
   'nestjs/': [
     ...['index.ts', 'options.ts', 'trade-feed.ts', 'accounts/', 'protocol/', 'reconnect/', 'operators/'],
-    ...['operators/node/', 'relay/', 'testing/', 'otel/', '@nestjs/common', 'type @opentelemetry/api', 'rxjs', 'node:'],
+    ...['operators/node/', 'relay/', 'testing/', 'otel/', '@nestjs/common', '@opentelemetry/api', 'rxjs', 'node:'],
   ],
 };
 

@@ -17,7 +17,7 @@ export default {
     // A worker thread cannot run TypeScript.
     '/start-worker\\.js$': '<rootDir>/test/support/start-worker.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
-    '^(\\.{1,2}/.*load-native-lock)\\.cjs$': '$1.cts',
+    '^(\\.{1,2}/.*load-(native-lock|telemetry))\\.cjs$': '$1.cts',
   },
   transform: {
     '^.+\\.c?ts$': [

@@ -32,7 +32,7 @@ const programs = [
 ];
 const worker = './dist/worker/inside/feed-worker.js';
 // A bundler would turn CommonJS into another module.
-const commonJs = ['operators/node/recording/load-native-lock.cjs'];
+const commonJs = ['operators/node/recording/load-native-lock.cjs', 'nestjs/load-telemetry.cjs'];
 
 /** Maps the name of a file in dist to the compiled file. */
 const inputOf = (files, end) =>

@@ -1,15 +1,8 @@
-import type { metrics, trace } from '@opentelemetry/api';
-import { createRequire } from 'node:module';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { feedMetrics } from '../otel/index.js';
 import type { FeedEvent } from '../protocol/event.js';
 import { invalidOption } from '../protocol/rules.js';
-
-/** The part of `@opentelemetry/api` that is used here. */
-export interface TelemetryApi {
-  readonly metrics: Pick<typeof metrics, 'getMeter'>;
-  readonly trace: Pick<typeof trace, 'getTracer'>;
-}
+import loadTelemetry from './load-telemetry.cjs';
 
 /**
  * Creates the operator of the option `telemetry`: with the global meter and tracer, which the application registers when it starts the SDK.
@@ -17,10 +10,7 @@ export interface TelemetryApi {
  * @param name - the name of the feed, if it has one
  * @throws TradeFeedError with code `invalid-options` if `@opentelemetry/api` is not installed
  */
-export const telemetry = (
-  name: string | undefined,
-  load: (name: string) => unknown = createRequire(import.meta.url),
-): MonoTypeOperatorFunction<FeedEvent> => {
+export const telemetry = (name: string | undefined, load = loadTelemetry): MonoTypeOperatorFunction<FeedEvent> => {
   const { metrics, trace } = loadApi(load);
   return feedMetrics({
     meter: metrics.getMeter(scope),
@@ -31,10 +21,9 @@ export const telemetry = (
 
 const scope = 'rx-trade-feed';
 
-// An optional package, and a constructor cannot wait for `import()`. The globals of the API are the same for `require` and `import`.
-const loadApi = (load: (name: string) => unknown): TelemetryApi => {
+const loadApi = (load: typeof loadTelemetry): ReturnType<typeof loadTelemetry> => {
   try {
-    return load('@opentelemetry/api') as TelemetryApi;
+    return load();
   } catch {
     throw invalidOption('telemetry', 'false, unless the package @opentelemetry/api is installed');
   }

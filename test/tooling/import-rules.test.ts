@@ -67,9 +67,8 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   nestjs: {
     may: [
       ...['index', 'options', 'trade-feed', 'protocol', 'reconnect', ...operators, 'relay', 'testing'],
-      ...['otel', 'accounts', '@nestjs/common', 'rxjs', 'node:fs'],
+      ...['otel', 'accounts', '@nestjs/common', '@opentelemetry/api', 'rxjs', 'node:fs'],
     ],
-    mayAsType: ['@opentelemetry/api'],
   },
   test: { may: targets },
 };
