@@ -55,6 +55,20 @@ describe('proxyFromEnvironment', () => {
     expect(Object.keys(headers).sort()).toEqual(['connection', 'host']);
   });
 
+  it('connects to a loopback host without TLS directly', async () => {
+    await using proxy = await startProxy();
+    const plain = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 100 }) } });
+    const apiKey = plain.createAccount({ plan: 'developer' }).createApiKey();
+    const options = {
+      baseUrl: plain.baseUrl,
+      apiKey,
+      ...(await proxyFromEnvironment({ env: { HTTPS_PROXY: proxy.url } })),
+    };
+    expect((await firstValueFrom(tradeFeed$('market', options))).text()).toMatch(/^\{"batch"/);
+    expect(proxy.requests).toEqual([]);
+    await plain.shutdown();
+  });
+
   it('sends the user name and the password of the proxy', async () => {
     await using proxy = await startProxy();
     const url = proxy.url.replace('//', '//planted-user:p%40ss@');
