@@ -19,7 +19,7 @@ export interface FeedFigures {
 /** The state of a connection. */
 export type ConnectionState = ConnectionStatus['state'];
 
-/** The part of a cluster that shows which replica owns the connection. The cluster of this package has it. */
+/** The part of a cluster that shows which replica owns the connection. */
 export interface ClusterOwner {
   readonly status: {
     /** The id of this replica. */

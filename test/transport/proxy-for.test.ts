@@ -60,7 +60,7 @@ describe('proxyFor', () => {
     'knows the IPv6 address %s in NO_PROXY',
     (NO_PROXY) => {
       expect(proxyFor(new URL('https://[2001:db8::1]'), { HTTPS_PROXY, NO_PROXY })).toBeUndefined();
-      expect(proxyFor(new URL('https://[2001:db8::2]'), { HTTPS_PROXY, NO_PROXY })).toBeDefined();
+      expect(proxyFor(new URL('https://[2001:db8::2]'), { HTTPS_PROXY, NO_PROXY })?.href).toBe(`${HTTPS_PROXY}/`);
     },
   );
 });
