@@ -90,11 +90,12 @@ export class ReceivedFrame extends LazyFrame {
 
   override own(): void {
     const memory = this.#memory;
-    if (memory === undefined || !(this.#isReused || isSparse(this.#length, memory.buffer))) return;
-    if (this.#length >= STRING_BELOW_BYTES) this.#copyTo(allocateSeparately(this.#length), memory);
+    if (this.#string !== undefined) this.#release();
+    else if (memory === undefined || !(this.#isReused || isSparse(this.#length, memory.buffer))) return;
+    else if (this.#length >= STRING_BELOW_BYTES) this.#copyTo(allocateSeparately(this.#length), memory);
     else {
-      this.#toString(memory);
-      this.#data = undefined;
+      this.#string = this.#decode(memory);
+      this.#release();
     }
   }
 
@@ -125,10 +126,15 @@ export class ReceivedFrame extends LazyFrame {
     return memory.toString(this.#encoding, this.#start, this.#start + this.#length);
   }
 
+  /** Keeps only the string. */
+  #release(): void {
+    this.#memory = this.#data = undefined;
+  }
+
   /** Keeps the payload as a string. */
   #toString(memory: Buffer): string {
     this.#memory = undefined;
-    return (this.#string ??= this.#decode(memory));
+    return (this.#string = this.#decode(memory));
   }
 
   #toBuffer(): Buffer {

@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { setImmediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { MessageChannel } from 'node:worker_threads';
 import { Frame } from '../../src/protocol/frame.js';
 import { ReceivedFrame } from '../../src/transport/received-frame.js';
@@ -176,6 +179,19 @@ describe('a received frame', () => {
     const { data } = frame;
     frame.own();
     expect([frame.data === data, frame.data.buffer.byteLength]).toEqual([false, bufferBytes]);
+  });
+
+  it('keeps no Buffer beside a text', async () => {
+    setFlagsFromString('--expose-gc');
+    const { frame } = received(Buffer.alloc(5_000, 'x'));
+    expect(frame.text()).toHaveLength(frame.data.length);
+    frame.own();
+    const data = new WeakRef(frame.data);
+    frame.own();
+    await setImmediate();
+    (runInNewContext('gc') as () => void)();
+    expect(data.deref()).toBeUndefined();
+    expect(frame.data).toHaveLength(5_000);
   });
 
   it('stays in a block of which it uses at least 3/4', () => {
