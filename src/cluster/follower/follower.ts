@@ -1,0 +1,146 @@
+import type { FeedEvent } from '../../protocol/event.js';
+import { clusterMeanings } from '../../protocol/failures/cluster-meanings.js';
+import { createFailure, type Meaning } from '../../protocol/failures/meaning.js';
+import type { Feed } from '../../protocol/feed.js';
+import type { Frame } from '../../protocol/frame.js';
+import { gapOfMissed } from '../../protocol/gap.js';
+import type { FeedMessage } from '../messages/feed-message.js';
+import type { OwnerChanged } from '../owner-changed.js';
+
+/** Emits the frames and events of the current owner, in order and once, with a `gap` in place of those that did not arrive. */
+export interface Follower {
+  /**
+   * Handles a message, which may be one of this replica.
+   *
+   * @param now - monotonic time in ms
+   */
+  receive(message: FeedMessage, now: number): void;
+  /** Emits messages of a new generation that have waited long enough. */
+  tick(now: number): void;
+  /** When the next `tick` is needed, in monotonic ms; `undefined` if none is. */
+  readonly nextTick: number | undefined;
+  /** Handles the loss of the connection to the engine. @param at - in epoch ms */
+  away(at: number): void;
+}
+
+/** How long the first messages of a new generation wait for the `end` of the previous one, in ms. */
+const holdMs = 100;
+/** How many messages may wait. With more, the new generation begins without the `end`. */
+const maxHeld = 10_000;
+
+/** Creates a {@link Follower}. It has no timer and no I/O. */
+export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChanged) => void): Follower => {
+  let gen = 0;
+  /** The numbers of the next frame or event of this generation, and of the next frame. */
+  let sequence = 0;
+  let frames = 0;
+  /** When the last message was sent. */
+  let lastAt = 0;
+  let connection = 0;
+  let isAway = false;
+  let hasEnded = false;
+  let held: FeedMessage[] = [];
+  let holdUntil: number | undefined;
+
+  const emitGap = (to: number, missed: number | undefined, meaning: Meaning): void =>
+    emit(gapOfMissed({ from: lastAt, to, frames: missed }, meaning));
+
+  const emitOpened = (at: number): void => {
+    connection += 1;
+    emit({ type: 'opened', at, feed, connection });
+  };
+
+  const begin = (message: FeedMessage): void => {
+    const isFirst = gen === 0;
+    ({ gen, sequence, frames } = message);
+    [isAway, hasEnded] = [false, false];
+    if (!isFirst) emit({ type: 'owner-changed', at: message.at, owner: message.owner, generation: gen });
+    emitOpened(message.at);
+    if (!isFirst) emitGap(message.at, undefined, clusterMeanings.ownerChanged);
+    lastAt = message.at;
+  };
+
+  const emitItems = (message: FeedMessage): void => {
+    switch (message.kind) {
+      case 'batch':
+        for (const frame of message.batch) {
+          sequence += 1;
+          frames += 1;
+          // A frame has the number of its connection in this replica.
+          (frame as { connection: number }).connection = connection;
+          emit(frame);
+        }
+        return;
+      case 'event':
+        sequence += 1;
+        // `begin` has emitted the first `opened` of a generation.
+        if (message.sequence === 0 && message.event.type === 'opened') return;
+        if (message.event.type === 'opened') emitOpened(message.event.at);
+        else emit(message.event);
+        return;
+      case 'beat':
+        return emit({ type: 'watermark', at: message.at });
+      case 'end':
+        hasEnded = true;
+    }
+  };
+
+  const receiveCurrent = (message: FeedMessage): void => {
+    // Its own messages come back to the owner, too.
+    if (message.sequence < sequence) return;
+    const missed = message.frames - frames;
+    const hasMissed = message.sequence > sequence;
+    if (isAway) emitOpened(message.at);
+    if (isAway || hasMissed) emitGap(message.at, missed, isAway ? clusterMeanings.away : clusterMeanings.behind);
+    [isAway, sequence, frames, lastAt] = [false, message.sequence, message.frames, message.at];
+    emitItems(message);
+  };
+
+  const release = (): void => {
+    const messages = held;
+    [held, holdUntil] = [[], undefined];
+    for (const message of messages) {
+      if (message.gen > gen) begin(message);
+      receiveCurrent(message);
+    }
+  };
+
+  return {
+    receive: (message, now) => {
+      if (message.gen < gen) return;
+      if (message.gen === gen) {
+        receiveCurrent(message);
+        if (hasEnded && held.length > 0) release();
+        return;
+      }
+      // The previous owner has the connection until the new one is open.
+      if (message.kind === 'beat' && message.phase !== 'open') return;
+      if (message.kind === 'end') return;
+      const newest = held.at(-1);
+      if (newest && message.gen < newest.gen) return;
+      if (newest && message.gen > newest.gen) release();
+      held.push(copied(message));
+      holdUntil ??= now + holdMs;
+      if (gen === 0 || hasEnded || held.length > maxHeld) release();
+    },
+    tick: (now) => {
+      if (holdUntil !== undefined && now >= holdUntil) release();
+    },
+    get nextTick() {
+      return holdUntil;
+    },
+    away: (at) => {
+      if (gen === 0 || isAway) return;
+      isAway = true;
+      const failure = createFailure(clusterMeanings.away, { stage: 'stream', endedAt: lastAt });
+      emit({ type: 'disconnected', at, failure });
+    },
+  };
+};
+
+// A frame that is stored beyond its event-loop turn must not retain its read buffer.
+const copied = (message: FeedMessage): FeedMessage => {
+  if (message.kind !== 'batch') return message;
+  for (const frame of message.batch) (frame as { data: Frame['data'] }).data = Buffer.from(frame.data);
+  return message;
+};
