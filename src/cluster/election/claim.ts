@@ -1,6 +1,6 @@
 import { type ClusterKey, creditsAfter } from './cluster-key.js';
 import type { Call, Offer, Revision } from './election.js';
-import { follow, mayOwn, noteKey } from './follow.js';
+import { follow, isOutdated, mayOwn, noteKey } from './follow.js';
 import { orient } from './orient.js';
 import { own, release } from './own.js';
 import { change, read, recent, setTimers, type Turn, write } from './turn.js';
@@ -19,7 +19,7 @@ export const claimRead = (turn: Turn, key: ClusterKey | undefined, revision: Rev
   const { known } = state;
   if (state.role !== 'claiming' || !mayOwn(turn)) return orient(turn, key, revision);
   const isUnchanged = key?.gen === known.gen && revision === known.revision;
-  const isLost = key === undefined || key.gen < state.gen;
+  const isLost = key === undefined || isOutdated(turn, key);
   if (!isLost && !isUnchanged && key.phase !== 'free') return orient(turn, key, revision);
   if (!isLost) {
     if (key.phase === 'stopped') return orient(turn, key, revision);

@@ -14,7 +14,8 @@ const count = t.refinement(t.number, (value) => Number.isSafeInteger(value) && v
 
 const Credit = t.readonly(t.type({ gen: count, leftMs: t.number }), 'Credit');
 /**
- * Allows the owner to open once more after a `4001`: a replica that was displaced while it was opening may still send a handshake.
+ * Allows the owner to open once more after a `4001`: a handshake that had no answer can still arrive and replace the connection. Its sender is
+ * a replica that was displaced while it was opening, or the owner itself.
  */
 export type Credit = t.TypeOf<typeof Credit>;
 
@@ -77,11 +78,11 @@ export const creditsAfter = (
   credits: readonly Credit[],
   displaced: { readonly gen: number; readonly phase: KeyPhase | undefined },
 ): readonly Credit[] =>
-  displaced.phase === 'opening'
-    ? [...credits.filter(({ gen }) => gen !== displaced.gen), { gen: displaced.gen, leftMs: creditMs }].slice(
-        -maxCredits,
-      )
-    : credits;
+  displaced.phase === 'opening' ? withCredit(credits, displaced.gen) : credits;
+
+/** Returns the credits with one more, for a handshake of this generation that can still arrive. Keeps the newest credits. */
+export const withCredit = (credits: readonly Credit[], gen: number): readonly Credit[] =>
+  [...credits, { gen, leftMs: creditMs }].slice(-maxCredits);
 
 /** Returns a key that a replica can claim, after an operator allowed it. The higher generation shows that an old `stopped` is out of date. */
 export const resumedKey = (key: ClusterKey): ClusterKey => {

@@ -40,6 +40,12 @@ export interface Report {
   readonly revision: Revision;
 }
 
+/** What a replica asks an owner that is silent: whether it is there. Reports the newest owner that the replica knows. */
+export interface Question {
+  readonly gen: number;
+  readonly owner: string;
+}
+
 /** What a replica reports to standbys: that it could own, and since when it runs. */
 export interface Presence {
   readonly replica: string;
@@ -72,7 +78,7 @@ export type Input =
   | { readonly type: 'call'; readonly id: number; readonly result: CallResult }
   | { readonly type: 'ask'; readonly id: number; readonly result: AskResult }
   | { readonly type: 'heard'; readonly report: Report }
-  | { readonly type: 'asked'; readonly gen: number }
+  | { readonly type: 'asked'; readonly question: Question }
   | { readonly type: 'standby'; readonly presence: Presence }
   | { readonly type: 'offer'; readonly offer: Offer }
   | { readonly type: 'voided'; readonly gen: number }
@@ -80,8 +86,11 @@ export type Input =
   /** The feed has a ticket, and waits for the permission to send its handshake. */
   | { readonly type: 'handshake' }
   | { readonly type: 'opened' }
-  /** The connection ended, or an attempt failed. The feed makes another attempt. */
-  | { readonly type: 'disconnected' }
+  /**
+   * The connection ended, or an attempt failed. The feed makes another attempt. `isUnanswered`: the handshake was sent and had no answer, so it
+   * can still arrive.
+   */
+  | { readonly type: 'disconnected'; readonly isUnanswered: boolean }
   /** The feed ended: it was replaced (4001), or it cannot work in this replica. */
   | { readonly type: 'failed'; readonly isReplaced: boolean }
   | { readonly type: 'hand-over' };
@@ -95,7 +104,7 @@ export type Effect =
       readonly key: ClusterKey;
       readonly expected: Revision | undefined;
     }
-  | { readonly type: 'ask'; readonly id: number; readonly gen: number }
+  | { readonly type: 'ask'; readonly id: number; readonly question: Question }
   /** Answer the question of this step. */
   | { readonly type: 'answer'; readonly report: Report }
   | { readonly type: 'beat'; readonly report: Report }
@@ -126,7 +135,7 @@ export interface Known {
 }
 
 /** Why the store is accessed. */
-export type Purpose = 'orient' | 'claim' | 'confirm' | 'renew' | 'evicted' | 'free';
+export type Purpose = 'orient' | 'claim' | 'alone' | 'confirm' | 'renew' | 'evicted' | 'free';
 
 /** An access to the store that has no result yet. */
 export interface Call {
@@ -200,6 +209,7 @@ export interface Election {
   readonly claims: readonly number[];
   /** When a connection of this replica was replaced while it owned the key, in the last minute. */
   readonly evictions: readonly number[];
+  /** Other replicas that could own. */
   readonly standbys: readonly (Presence & { readonly at: number })[];
   readonly own: Own | undefined;
   /** The generation of a connection that is still open although another replica owns the key. */

@@ -50,10 +50,21 @@ export const noteKey = (turn: Turn, { gen, owner, phase, epoch }: ClusterKey, re
   change(turn, { epoch });
 };
 
+/**
+ * Returns whether a report or a key is of an earlier generation than this replica has seen. A store that has lost data can use the number of a
+ * generation again, for another owner.
+ */
+export const isOutdated = (
+  { state: { gen, known } }: Turn,
+  seen: { readonly gen: number; readonly owner: string },
+): boolean =>
+  seen.gen < gen ||
+  (seen.gen === gen && known.gen === gen && known.owner !== '' && seen.owner !== '' && known.owner !== seen.owner);
+
 /** Handles a message of the owner in a replica that does not own. A message of an earlier generation changes nothing. */
 export const heardOwner = (turn: Turn, report: Report): void => {
   const { state, clock } = turn;
-  if (report.gen < state.gen) return;
+  if (isOutdated(turn, report)) return;
   note(turn, report);
   if (state.draining !== undefined && report.gen > state.draining && report.phase === 'open')
     setTimers(turn, { drain: Math.min(state.timers.drain ?? Infinity, clock.now + timing.drainMs) });
@@ -75,7 +86,7 @@ export const askOwner = (turn: Turn): void => {
   const { known, precedenceUntil, settings, timers } = state;
   const id = state.lastId + 1;
   change(turn, { lastId: id, ask: id });
-  turn.effects.push({ type: 'ask', id, gen: state.gen });
+  turn.effects.push({ type: 'ask', id, question: { gen: state.gen, owner: known.owner } });
   setTimers(turn, {
     ask: undefined,
     'ask-timeout': clock.now + timing.askMs,

@@ -1,6 +1,6 @@
 import type { ClusterKey } from './cluster-key.js';
 import type { Revision } from './election.js';
-import { follow, note, noteKey, planClaim } from './follow.js';
+import { follow, isOutdated, note, noteKey, planClaim } from './follow.js';
 import { fail, leave } from './leave.js';
 import { own, release } from './own.js';
 import { change, setTimers, type Turn } from './turn.js';
@@ -14,7 +14,7 @@ export const orient = (turn: Turn, key: ClusterKey | undefined, revision: Revisi
 
 const orientBy = (turn: Turn, key: ClusterKey | undefined, revision: Revision | undefined): void => {
   const { state, clock } = turn;
-  if (key === undefined || key.gen < state.gen) {
+  if (key === undefined || isOutdated(turn, key)) {
     // The store has no key, or has lost writes. An owner that still answers writes its key again.
     follow(turn);
     if (state.gen === 0) note(turn, { gen: 0, owner: '', phase: undefined, revision });

@@ -1,4 +1,4 @@
-import { agedCredits, type ClusterKey, type Credit, type KeyPhase } from './cluster-key.js';
+import { agedCredits, type ClusterKey, type Credit, type KeyPhase, withCredit } from './cluster-key.js';
 import type { Call, Own, Presence, Report, Revision } from './election.js';
 import { follow, note } from './follow.js';
 import { endFeed, fail, leave } from './leave.js';
@@ -93,14 +93,10 @@ export const written = (turn: Turn, call: Call & { readonly key: ClusterKey }, r
     turn.effects.push({ type: 'stop-notice' });
     return fail(turn, true);
   }
-  changeOwn(turn, {
-    revision,
-    written: { phase: key.phase, at: sentAt, wall: sentWall },
-    credits: key.credits,
-    creditsAt: sentAt,
-  });
+  changeOwn(turn, { revision, written: { phase: key.phase, at: sentAt, wall: sentWall } });
   if (purpose === 'evicted') {
-    changeOwn(turn, { isEvicted: false, hasLostHistory: false, gen: key.gen });
+    const { gen, credits } = key;
+    changeOwn(turn, { isEvicted: false, hasLostHistory: false, gen, credits, creditsAt: sentAt });
     change(turn, { gen: key.gen });
     turn.effects.push({ type: 'open' });
   }
@@ -185,11 +181,19 @@ const isLeased = ({ clock, state }: Turn, { written: last }: Own): boolean => {
 };
 
 /** Handles the end of an open connection, or of an attempt. The next handshake needs a new confirmation. */
-export const reopening = (turn: Turn): void => {
-  if (turn.state.own?.phase === 'open') changeOwn(turn, { phase: 'opening', isSent: false });
+export const reopening = (turn: Turn, isUnanswered: boolean): void => {
+  const { own: owner } = turn.state;
+  if (owner === undefined) return;
+  changeOwn(turn, { phase: 'opening', isSent: owner.phase === 'opening' && owner.isSent && isUnanswered });
+  if (isUnanswered)
+    addCredit(turn, owner);
   changeOwn(turn, { isDirty: true, isWaiting: false });
   pump(turn);
 };
+
+// A handshake without an answer can still arrive and replace the next connection, whoever owns it then.
+const addCredit = (turn: Turn, owner: Own): void =>
+  changeOwn(turn, { credits: withCredit(creditsOf(turn, owner), owner.gen), creditsAt: turn.clock.now });
 
 /** Handles an open connection. */
 export const opened = (turn: Turn): void => {
@@ -212,8 +216,10 @@ export const evicted = (turn: Turn): void => {
 
 /** Gives the ownership away without a successor. */
 export const release = (turn: Turn): void => {
-  if (turn.state.own === undefined) return;
+  const { own: owner } = turn.state;
+  if (owner === undefined) return;
   endFeed(turn);
+  if (owner.phase === 'opening' && owner.isSent && !owner.isEvicted) addCredit(turn, owner);
   changeOwn(turn, { isReleasing: true, isWaiting: false, isEvicted: false, phase: 'opening' });
   setTimers(turn, { beat: undefined, renew: undefined, offer: undefined });
   pump(turn);

@@ -1,7 +1,7 @@
 import { accept, claimed, claimRead, startClaim } from './claim.js';
 import type { ClusterKey } from './cluster-key.js';
-import type { Call, CallResult, Clock, Effect, Election, Input, TimerName } from './election.js';
-import { askOwner, follow, heardOwner, planClaim, unanswered } from './follow.js';
+import type { Call, CallResult, Clock, Effect, Election, Input, Question, Revision, TimerName } from './election.js';
+import { askOwner, follow, heardOwner, isOutdated, planClaim, unanswered } from './follow.js';
 import { fail, leave } from './leave.js';
 import { orient } from './orient.js';
 import {
@@ -54,7 +54,7 @@ const handle = (turn: Turn, input: Input): void => {
     case 'heard':
       return heard(turn, input.report);
     case 'asked':
-      return asked(turn, input.gen);
+      return asked(turn, input.question);
     case 'standby':
       return noteStandby(turn, input.presence);
     case 'offer':
@@ -70,7 +70,7 @@ const handle = (turn: Turn, input: Input): void => {
     case 'opened':
       return opened(turn);
     case 'disconnected':
-      return turn.state.draining === undefined ? reopening(turn) : drained(turn);
+      return turn.state.draining === undefined ? reopening(turn, input.isUnanswered) : drained(turn);
     case 'failed':
       return failed(turn, input.isReplaced);
     case 'hand-over':
@@ -157,10 +157,10 @@ const ownCallEnded = (turn: Turn, call: Call, result: CallResult): void => {
 
 const followerCallEnded = (turn: Turn, call: Call, result: CallResult): void => {
   switch (result.type) {
-    case 'entry':
-      return call.purpose === 'claim'
-        ? claimRead(turn, result.key, result.revision)
-        : orient(turn, result.key, result.revision);
+    case 'entry': {
+      const handleKey = { claim: claimRead, alone: aloneRead }[call.purpose as string] ?? orient;
+      return handleKey(turn, result.key, result.revision);
+    }
     case 'written':
       return hasKey(call) ? claimed(turn, call, result.revision) : undefined;
     case 'conflict':
@@ -194,7 +194,7 @@ const askEnded = (turn: Turn, { id, result }: Extract<Input, { readonly type: 'a
   setTimers(turn, { 'ask-timeout': undefined });
   if (result.type !== 'answer') return unanswered(turn, result.type === 'no-responders');
   // An owner of an earlier generation learns from the question that there was a later one, and claims again.
-  if (result.report.gen < turn.state.gen) return unanswered(turn, false);
+  if (isOutdated(turn, result.report)) return unanswered(turn, false);
   heard(turn, result.report);
 };
 
@@ -204,11 +204,12 @@ const heard = (turn: Turn, report: Parameters<typeof heardOwner>[1]): void => {
   else heardOwner(turn, report);
 };
 
-const asked = (turn: Turn, gen: number): void => {
-  const { own } = turn.state;
+const asked = (turn: Turn, { gen, owner }: Question): void => {
+  const { own, settings } = turn.state;
   if (own === undefined || own.isEvicted || own.isReleasing) return;
   turn.effects.push({ type: 'answer', report: reportOf(turn.state, own) });
-  if (gen <= own.gen) return;
+  const isNewest = gen < own.gen || (gen === own.gen && (owner === settings.replica || owner === ''));
+  if (isNewest) return;
   // The store has lost the later generation. Followers drop messages of an earlier one.
   change(turn, { gen: gen + 1 });
   changeOwn(turn, { gen: gen + 1, isDirty: true });
@@ -218,7 +219,7 @@ const asked = (turn: Turn, gen: number): void => {
 
 const noteStandby = (turn: Turn, { replica, since }: { readonly replica: string; readonly since: number }): void => {
   const { now } = turn.clock;
-  const others = turn.state.standbys.filter((each) => each.replica !== replica && now - each.at < timing.standbyMs);
+  const others = turn.state.standbys.filter((each) => each.replica !== replica && now - each.at < timing.goneMs);
   if (replica !== turn.state.settings.replica) change(turn, { standbys: [...others, { replica, since, at: now }] });
 };
 
@@ -236,9 +237,20 @@ const presence = (turn: Turn): void => {
       type: 'presence',
       presence: { replica: settings.replica, since: settings.since },
     });
-  const isAlone = state.standbys.every(({ at }) => clock.now - at >= timing.standbyMs);
   const isSilent = clock.now - Math.max(state.heardAt, known.revisionAt) >= timing.standbyMs;
-  if (isAlone && isSilent) fail(turn, false);
+  if (isSilent && isAlone(turn) && state.call === undefined) read(turn, 'alone');
+};
+
+// Standbys can be cut off from the engine for a while, so a replica that has heard of one waits longer.
+const isAlone = ({ state, clock }: Turn): boolean =>
+  state.standbys.every(({ at }) => clock.now - at >= timing.goneMs);
+
+/** Ends the election of a replica that cannot own, if the key shows that no other replica does. */
+const aloneRead = (turn: Turn, key: ClusterKey | undefined, revision: Revision | undefined): void => {
+  const { known } = turn.state;
+  const isUnchanged = key === undefined || key.phase === 'free' || revision === known.revision;
+  if (isUnchanged && isAlone(turn)) return fail(turn, false);
+  orient(turn, key, revision);
 };
 
 const failed = (turn: Turn, isReplaced: boolean): void => {

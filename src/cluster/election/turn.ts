@@ -26,6 +26,8 @@ export const timing = Object.freeze({
   presenceMs: 1_000,
   /** How long a standby counts after its last message. */
   standbyMs: 3_000,
+  /** How long a standby counts as possible, although it is silent. */
+  goneMs: 30_000,
   /** How long a standby has to accept the ownership. */
   offerMs: 500,
   /** How long the old connection is kept after the new one is open. */

@@ -31,6 +31,7 @@ const maxHeld = 10_000;
 /** Creates a {@link Follower}. It has no timer and no I/O. */
 export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChanged) => void): Follower => {
   let gen = 0;
+  let owner = '';
   /** The numbers of the next frame or event of this generation, and of the next frame. */
   let sequence = 0;
   let frames = 0;
@@ -52,7 +53,7 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
 
   const begin = (message: FeedMessage): void => {
     const isFirst = gen === 0;
-    ({ gen, sequence, frames } = message);
+    ({ gen, owner, sequence, frames } = message);
     [isAway, hasEnded] = [false, false];
     if (!isFirst) emit({ type: 'owner-changed', at: message.at, owner: message.owner, generation: gen });
     emitOpened(message.at);
@@ -109,6 +110,7 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
     receive: (message, now) => {
       if (message.gen < gen) return;
       if (message.gen === gen) {
+        if (message.owner !== owner) return;
         receiveCurrent(message);
         if (hasEnded && held.length > 0) release();
         return;

@@ -1,4 +1,4 @@
-import type { Offer, Presence, Report } from '../../../src/cluster/election/election.js';
+import type { Offer, Presence, Question, Report } from '../../../src/cluster/election/election.js';
 import type { CallResult } from '../../../src/cluster/election/election.js';
 import type { FeedMessage } from '../../../src/cluster/messages/feed-message.js';
 import type { Chance } from './chance.js';
@@ -9,7 +9,7 @@ import type { Store } from './store.js';
 
 interface Hooks {
   readonly disconnected: () => void;
-  readonly asked: (gen: number) => Report | undefined;
+  readonly asked: (question: Question) => Report | undefined;
   readonly isServing: () => boolean;
 }
 
@@ -35,7 +35,7 @@ export interface SimulatedEngine {
   /** Disconnects a replica that the engine refuses, and connects it when it does not. */
   readonly updateLink: (replica: SimulatedReplica) => void;
   readonly access: (replica: SimulatedReplica, id: number, access: (store: Store) => CallResult) => void;
-  readonly ask: (replica: SimulatedReplica, id: number, gen: number) => void;
+  readonly ask: (replica: SimulatedReplica, id: number, question: Question) => void;
   readonly publish: <Subject extends keyof Payloads>(
     replica: SimulatedReplica,
     subject: Subject,
@@ -115,7 +115,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store): 
         if (reaches(replica)) schedule.after(chance.between(0.2, 3), () => end(result));
       });
     },
-    ask: (replica, id, gen) => {
+    ask: (replica, id, question) => {
       if (!memberOf(replica)?.isConnected || !reaches(replica)) return;
       const answered = (result: Parameters<typeof replica.input>[0] & { readonly type: 'ask' }): void =>
         schedule.after(chance.between(0.2, 3), () => {
@@ -125,7 +125,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store): 
       const owner = owners[0];
       if (owner === undefined) return answered({ type: 'ask', id, result: { type: 'no-responders' } });
       deliver(replica, owner.replica, () => {
-        const report = owner.asked(gen);
+        const report = owner.asked(question);
         if (report && reaches(owner.replica)) answered({ type: 'ask', id, result: { type: 'answer', report } });
       });
     },

@@ -3,8 +3,8 @@ import type { OwnerChanged } from '../../../src/cluster/owner-changed.js';
 
 /** Knows what was really sent, and compares it with what each replica emits. */
 export interface Observer {
-  /** Records a frame that an owner publishes. */
-  readonly published: (gen: number, number: number) => void;
+  /** Records a frame that an owner publishes. @param gen - its generation and its id */
+  readonly published: (gen: string, number: number) => void;
   /** Checks what a replica emits. */
   readonly emitted: (replica: string, event: FeedEvent | OwnerChanged) => void;
   readonly violations: readonly string[];
@@ -14,7 +14,7 @@ export interface Observer {
 
 interface Seen {
   number: number;
-  gen: number;
+  gen: string;
   index: number;
   /** The frames of the gaps since the last frame; `undefined` if one of them has no number. */
   missed: number | undefined;
@@ -24,8 +24,8 @@ interface Seen {
 /** Creates an observer. The number of a frame is its `receivedAt`. */
 export const createObserver = (now: () => number): Observer => {
   const violations: string[] = [];
-  const places = new Map<number, { readonly gen: number; readonly index: number }>();
-  const counts = new Map<number, number>();
+  const places = new Map<number, { readonly gen: string; readonly index: number }>();
+  const counts = new Map<string, number>();
   const seen = new Map<string, Seen>();
   let framesChecked = 0;
 

@@ -135,7 +135,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
 
   const publish = (message: FeedMessage | undefined): void => {
     if (message === undefined) return;
-    if (message.kind === 'batch') observer.published(message.gen, message.batch[0]!.receivedAt);
+    if (message.kind === 'batch') observer.published(`${message.gen} of ${id}`, message.batch[0]!.receivedAt);
     if (state.isConnected) engine.publish(self, 'feed', copyOf(message));
     follower.receive(message, clock().now);
     generation = Math.max(generation, message.gen);
@@ -151,7 +151,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
         );
         return engine.access(self, effect.id, (store) => store.write(effect.key, effect.expected));
       case 'ask':
-        return engine.ask(self, effect.id, effect.gen);
+        return engine.ask(self, effect.id, effect.question);
       case 'answer':
         answer = effect.report;
         return;
@@ -229,7 +229,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     record(`${id}: sends a handshake, which arrives in ${delayMs.toFixed(0)} ms`);
     service.handshake(current, delayMs, current.ticketUntil);
     later(handshakeMs, () => {
-      if (current === attempt && current.state === 'sent') lost(current);
+      if (current === attempt && current.state === 'sent') lost(current, true);
     });
   };
 
@@ -247,11 +247,11 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
   };
   let outageFrom: number | undefined;
 
-  const lost = (current: Attempt): void => {
+  const lost = (current: Attempt, isUnanswered = false): void => {
     if (current !== attempt || !isFeedOpen) return;
     if (current.state === 'open') outageFrom = schedule.now();
     startAttempt(chance.between(1, 500));
-    input({ type: 'disconnected' });
+    input({ type: 'disconnected', isUnanswered });
   };
 
   const failed = (isReplaced: boolean): void => {
@@ -322,9 +322,9 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
       input({ type: 'engine', isConnected: false });
       if (state.own === undefined && state.draining === undefined) follower.away(schedule.now());
     },
-    asked: (gen) => {
+    asked: (question) => {
       answer = undefined;
-      input({ type: 'asked', gen });
+      input({ type: 'asked', question });
       return answer;
     },
     isServing: () => isServing(state),
