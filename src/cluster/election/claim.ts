@@ -1,4 +1,4 @@
-import { type ClusterKey, creditsAfter } from './cluster-key.js';
+import { aged, type ClusterKey, creditsAfter, evictionMs } from './cluster-key.js';
 import type { Call, Offer, Revision } from './election.js';
 import { follow, isOutdated, mayOwn, noteKey } from './follow.js';
 import { orient } from './orient.js';
@@ -59,6 +59,10 @@ const claim = (turn: Turn, { key, revision, displaced }: Claimable): void => {
     phase: 'opening',
     since: clock.wall,
     credits: creditsAfter(key?.credits ?? [], displaced),
+    evictions: [
+      ...(key?.evictions ?? []),
+      ...state.evictions.flatMap((at) => aged([{ leftMs: evictionMs }], clock.now - at)),
+    ],
   };
   write(turn, 'claim', claimed, revision);
 };

@@ -35,6 +35,8 @@ const KeyCodec = t.readonly(
       /** When the owner claimed the key, in epoch ms by its clock. */
       since: t.number,
       credits: t.readonlyArray(Credit),
+      /** The evictions of owners in the last minute: how long each of them still counts. */
+      evictions: t.readonlyArray(t.readonly(t.type({ leftMs: t.number }))),
     }),
     t.partial({ stop: Stop }),
   ]),
@@ -69,16 +71,20 @@ const parsed = (text: string): unknown => {
 export const creditMs = 65_000;
 const maxCredits = 2;
 
-/** Returns the credits after `elapsedMs`, without those whose time is over. */
-export const agedCredits = (credits: readonly Credit[], elapsedMs: number): readonly Credit[] =>
-  credits.map(({ gen, leftMs }) => ({ gen, leftMs: leftMs - elapsedMs })).filter(({ leftMs }) => leftMs > 0);
+/** How long an eviction counts, in ms. */
+export const evictionMs = 60_000;
+/** How many evictions in that time a credit can explain. */
+export const maxEvictions = 3;
+
+/** Returns what is left of credits or evictions after `elapsedMs`. */
+export const aged = <T extends { readonly leftMs: number }>(entries: readonly T[], elapsedMs: number): readonly T[] =>
+  entries.map((entry) => ({ ...entry, leftMs: entry.leftMs - elapsedMs })).filter(({ leftMs }) => leftMs > 0);
 
 /** Returns the credits of a claim that displaces an owner. An owner that was opening may have sent a handshake. */
 export const creditsAfter = (
   credits: readonly Credit[],
   displaced: { readonly gen: number; readonly phase: KeyPhase | undefined },
-): readonly Credit[] =>
-  displaced.phase === 'opening' ? withCredit(credits, displaced.gen) : credits;
+): readonly Credit[] => (displaced.phase === 'opening' ? withCredit(credits, displaced.gen) : credits);
 
 /** Returns the credits with one more, for a handshake of this generation that can still arrive. Keeps the newest credits. */
 export const withCredit = (credits: readonly Credit[], gen: number): readonly Credit[] =>
@@ -87,5 +93,5 @@ export const withCredit = (credits: readonly Credit[], gen: number): readonly Cr
 /** Returns a key that a replica can claim, after an operator allowed it. The higher generation shows that an old `stopped` is out of date. */
 export const resumedKey = (key: ClusterKey): ClusterKey => {
   const { v, feed, epoch, gen, since } = key;
-  return { v, feed, epoch, gen: gen + 1, owner: '', phase: 'free', since, credits: [] };
+  return { v, feed, epoch, gen: gen + 1, owner: '', phase: 'free', since, credits: [], evictions: [] };
 };

@@ -157,8 +157,9 @@ export interface Own {
   /** The phase of the last confirmed write, and when that write was sent. */
   readonly written: { readonly phase: KeyPhase; readonly at: number; readonly wall: number } | undefined;
   readonly credits: readonly Credit[];
-  /** When the credits were valid. */
-  readonly creditsAt: number;
+  readonly evictions: ClusterKey['evictions'];
+  /** When the remaining times of credits and evictions were right. */
+  readonly agedAt: number;
   /** Whether the key must be written without waiting for the next renewal. */
   readonly isDirty: boolean;
   /** Whether the key must be read before it is written. */
@@ -169,8 +170,6 @@ export interface Own {
   readonly isSent: boolean;
   /** Whether a connection was replaced and the reason is not known yet. */
   readonly isEvicted: boolean;
-  /** Whether the store has lost a write of this owner, so that it cannot explain an eviction. */
-  readonly hasLostHistory: boolean;
   readonly isReleasing: boolean;
   /** The standbys that received an offer; `undefined` if the owner does not leave. */
   readonly offered: readonly string[] | undefined;
@@ -180,7 +179,18 @@ export interface Own {
 
 /** Names of the timers. */
 export type TimerName =
-  'ask' | 'ask-timeout' | 'lease' | 'claim' | 'call' | 'renew' | 'beat' | 'presence' | 'offer' | 'drain' | 'leave' | 'retry';
+  | 'ask'
+  | 'ask-timeout'
+  | 'lease'
+  | 'claim'
+  | 'call'
+  | 'renew'
+  | 'beat'
+  | 'presence'
+  | 'offer'
+  | 'drain'
+  | 'leave'
+  | 'retry';
 
 /** The state of an election. Plain data: it can be copied, compared and printed. */
 export interface Election {
@@ -207,8 +217,10 @@ export interface Election {
   readonly lastId: number;
   /** When this replica claimed, in the last minute. */
   readonly claims: readonly number[];
-  /** When a connection of this replica was replaced while it owned the key, in the last minute. */
+  /** When connections of this replica were replaced, if the key does not contain it yet. */
   readonly evictions: readonly number[];
+  /** The last generation that this replica owned. */
+  readonly lastOwned: number;
   /** Other replicas that could own. */
   readonly standbys: readonly (Presence & { readonly at: number })[];
   readonly own: Own | undefined;
@@ -236,6 +248,7 @@ export const createElection = (settings: ElectionSettings, isConnected: boolean)
   lastId: 0,
   claims: [],
   evictions: [],
+  lastOwned: 0,
   standbys: [],
   own: undefined,
   draining: undefined,

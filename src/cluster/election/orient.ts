@@ -24,7 +24,7 @@ const orientBy = (turn: Turn, key: ClusterKey | undefined, revision: Revision | 
   noteKey(turn, key, revision);
   if (key.phase === 'stopped') return fail(turn, true);
   // A write whose result was lost has made this replica the owner.
-  if (key.owner === state.settings.replica) return adopt(turn, key, revision);
+  if (key.owner === state.settings.replica && key.gen > state.lastOwned) return adopt(turn, key, revision);
   const { heardAt } = state;
   follow(turn);
   if (state.role !== 'joining') change(turn, { heardAt });

@@ -1,4 +1,4 @@
-import { agedCredits, type ClusterKey, type Credit, type KeyPhase, withCredit } from './cluster-key.js';
+import { aged, type ClusterKey, type Credit, evictionMs, maxEvictions, withCredit } from './cluster-key.js';
 import type { Call, Own, Presence, Report, Revision } from './election.js';
 import { follow, note } from './follow.js';
 import { endFeed, fail, leave } from './leave.js';
@@ -15,16 +15,17 @@ interface Claimed {
 /** Makes this replica the owner. It opens the feed; the handshake waits for a confirmed write. */
 export const own = (turn: Turn, { key, revision, call }: Claimed): void => {
   const { now } = turn.clock;
-  const { gen, epoch, since, credits } = key;
+  const { gen, epoch, since, credits, evictions } = key;
   if (turn.state.draining !== undefined) endFeed(turn);
   const owner: Own = {
-    ...{ gen, epoch, since, credits, revision, creditsAt: now },
+    ...{ gen, epoch, since, credits, evictions, revision, agedAt: now },
     phase: 'opening',
     written: call && { phase: key.phase, at: call.sentAt, wall: call.sentWall },
     ...{ isDirty: call === undefined, mustRead: false, isWaiting: false, isSent: false, isEvicted: false },
-    ...{ hasLostHistory: false, isReleasing: false, offered: undefined, isOffering: false },
+    ...{ isReleasing: false, offered: undefined, isOffering: false },
   };
-  change(turn, { role: 'owning', gen, epoch, own: owner, wanted: undefined, ask: undefined, unanswered: 0 });
+  change(turn, { role: 'owning', gen, epoch, own: owner, lastOwned: gen, evictions: [] });
+  change(turn, { wanted: undefined, ask: undefined, unanswered: 0 });
   setTimers(turn, {
     ...{ ask: undefined, 'ask-timeout': undefined, lease: undefined, claim: undefined, presence: undefined },
     drain: undefined,
@@ -50,7 +51,7 @@ export const pump = (turn: Turn): void => {
   if (owner === undefined || call !== undefined || !isConnected || timers.retry !== undefined) return;
   if (owner.mustRead) return read(turn, 'confirm');
   if (owner.isReleasing) return write(turn, 'free', keyOf(turn, owner, { owner: '', phase: 'free' }), owner.revision);
-  if (owner.isEvicted) return write(turn, 'evicted', keyAfterEviction(turn, owner), owner.revision);
+  if (owner.isEvicted) return explain(turn, owner);
   if (owner.isDirty) return renew(turn, owner);
   if (owner.offered !== undefined && !owner.isOffering) offerNext(turn, owner);
 };
@@ -64,25 +65,50 @@ const keyOf = (turn: Turn, owner: Own, fields: Partial<ClusterKey>): ClusterKey 
   const { settings } = turn.state;
   const { gen, epoch, since, phase } = owner;
   const credits = creditsOf(turn, owner);
-  return { v: 1, feed: settings.feed, epoch, gen, owner: settings.replica, phase, since, credits, ...fields };
+  const evictions = evictionsOf(turn, owner);
+  return {
+    v: 1,
+    feed: settings.feed,
+    epoch,
+    gen,
+    owner: settings.replica,
+    phase,
+    since,
+    credits,
+    evictions,
+    ...fields,
+  };
 };
 
 /** Returns the credits of an owner that are still valid. */
-const creditsOf = ({ clock }: Turn, { credits, creditsAt }: Own): readonly Credit[] =>
-  agedCredits(credits, clock.now - creditsAt);
+const creditsOf = ({ clock }: Turn, { credits, agedAt }: Own): readonly Credit[] => aged(credits, clock.now - agedAt);
 
-// The connection of this owner was replaced although the key says that it owns: by a late handshake of a displaced replica, or by another client.
-const keyAfterEviction = (turn: Turn, owner: Own): ClusterKey => {
+const evictionsOf = ({ clock }: Turn, { evictions, agedAt }: Own): ClusterKey['evictions'] =>
+  aged(evictions, clock.now - agedAt);
+
+/**
+ * Writes why the connection was replaced. If this write succeeds, no other replica had claimed. Then the reason was a late handshake, for which
+ * there is a credit, or another client.
+ */
+const explain = (turn: Turn, owner: Own): void => {
   const { state, clock } = turn;
-  const [, ...credits] = creditsOf(turn, owner);
-  const isExplained = owner.hasLostHistory || creditsOf(turn, owner).length > 0;
-  const isRare = recent(state.evictions, clock.now).length <= timing.maxEvictions;
-  if (!isExplained || !isRare) {
-    const stop = { by: state.settings.replica, at: clock.wall };
-    return keyOf(turn, owner, { owner: '', phase: 'stopped', credits: [], stop });
-  }
-  const gen = owner.hasLostHistory ? state.gen + 1 : owner.gen;
-  return keyOf(turn, owner, { gen, phase: 'opening', credits: owner.hasLostHistory ? creditsOf(turn, owner) : credits });
+  // Without a lease other replicas may have claimed, and a store that has lost data would not show it.
+  if (owner.written === undefined || clock.now - owner.written.at >= state.settings.leaseMs) return abandon(turn);
+  const [credit, ...credits] = creditsOf(turn, owner);
+  const isExplained = credit !== undefined && evictionsOf(turn, owner).length <= maxEvictions;
+  const key = isExplained
+    ? keyOf(turn, owner, { phase: 'opening', credits })
+    : keyOf(turn, owner, {
+        ...{ owner: '', phase: 'stopped', credits: [] },
+        stop: { by: state.settings.replica, at: clock.wall },
+      });
+  write(turn, 'evicted', key, owner.revision);
+};
+
+// The next claim is made as if this replica had failed, and counts the eviction.
+const abandon = (turn: Turn): void => {
+  change(turn, { evictions: [...recent(turn.state.evictions, turn.clock.now), turn.clock.now] });
+  displaced(turn, undefined);
 };
 
 /** Handles the result of a write of the owner. */
@@ -95,9 +121,7 @@ export const written = (turn: Turn, call: Call & { readonly key: ClusterKey }, r
   }
   changeOwn(turn, { revision, written: { phase: key.phase, at: sentAt, wall: sentWall } });
   if (purpose === 'evicted') {
-    const { gen, credits } = key;
-    changeOwn(turn, { isEvicted: false, hasLostHistory: false, gen, credits, creditsAt: sentAt });
-    change(turn, { gen: key.gen });
+    changeOwn(turn, { isEvicted: false, credits: key.credits, evictions: key.evictions, agedAt: sentAt });
     turn.effects.push({ type: 'open' });
   }
   setTimers(turn, { renew: sentAt + turn.state.settings.renewMs });
@@ -114,16 +138,12 @@ export const confirmed = (turn: Turn, key: ClusterKey | undefined, revision: Rev
   const isMine = key?.owner === settings.replica;
   if (key !== undefined && key.gen >= owner.gen && key.phase === 'stopped') return fail(turn, true);
   if (key !== undefined && key.gen >= owner.gen && !isMine) return displaced(turn, { ...key, revision: revision ?? 0 });
-  if (owner.isEvicted && gen > owner.gen) return displaced(turn, undefined);
-  // The store has lost data. Another replica may have claimed what is left of it, and may have replaced this connection.
-  if (owner.isEvicted && key !== undefined && !isMine && hasOwner(key.phase)) return displaced(turn, undefined);
   const isOlder = key === undefined || key.gen < owner.gen || (revision ?? 0) < (owner.revision ?? 0);
-  changeOwn(turn, { revision, isDirty: true, hasLostHistory: owner.hasLostHistory || isOlder });
-  if (!owner.isEvicted) changeOwn(turn, { hasLostHistory: false });
+  // The store has lost data, so it cannot explain an eviction.
+  if (owner.isEvicted && (isOlder || gen > owner.gen)) return abandon(turn);
+  changeOwn(turn, { revision, isDirty: true });
   pump(turn);
 };
-
-const hasOwner = (phase: KeyPhase): boolean => phase === 'opening' || phase === 'open';
 
 /** Handles a message of a replica that calls itself the owner. */
 export const heardRival = (turn: Turn, report: Report): void => {
@@ -185,15 +205,18 @@ export const reopening = (turn: Turn, isUnanswered: boolean): void => {
   const { own: owner } = turn.state;
   if (owner === undefined) return;
   changeOwn(turn, { phase: 'opening', isSent: owner.phase === 'opening' && owner.isSent && isUnanswered });
-  if (isUnanswered)
-    addCredit(turn, owner);
+  if (isUnanswered) addCredit(turn, owner);
   changeOwn(turn, { isDirty: true, isWaiting: false });
   pump(turn);
 };
 
 // A handshake without an answer can still arrive and replace the next connection, whoever owns it then.
 const addCredit = (turn: Turn, owner: Own): void =>
-  changeOwn(turn, { credits: withCredit(creditsOf(turn, owner), owner.gen), creditsAt: turn.clock.now });
+  changeOwn(turn, {
+    credits: withCredit(creditsOf(turn, owner), owner.gen),
+    evictions: evictionsOf(turn, owner),
+    agedAt: turn.clock.now,
+  });
 
 /** Handles an open connection. */
 export const opened = (turn: Turn): void => {
@@ -207,8 +230,11 @@ export const evicted = (turn: Turn): void => {
   const { state, clock } = turn;
   const { own: owner } = state;
   if (owner === undefined) return;
-  change(turn, { evictions: [...recent(state.evictions, clock.now), clock.now] });
-  changeOwn(turn, { isEvicted: true, phase: 'opening', isWaiting: false, isDirty: false });
+  changeOwn(turn, {
+    ...{ isEvicted: true, phase: 'opening', isWaiting: false, isDirty: false, agedAt: clock.now },
+    credits: creditsOf(turn, owner),
+    evictions: [...evictionsOf(turn, owner), { leftMs: evictionMs }],
+  });
   setTimers(turn, { beat: undefined, renew: undefined, offer: undefined });
   if (state.gen > owner.gen) return displaced(turn, undefined);
   pump(turn);

@@ -212,6 +212,7 @@ const asked = (turn: Turn, { gen, owner }: Question): void => {
   if (isNewest) return;
   // The store has lost the later generation. Followers drop messages of an earlier one.
   change(turn, { gen: gen + 1 });
+  change(turn, { lastOwned: gen + 1 });
   changeOwn(turn, { gen: gen + 1, isDirty: true });
   beat(turn);
   pump(turn);
@@ -242,8 +243,7 @@ const presence = (turn: Turn): void => {
 };
 
 // Standbys can be cut off from the engine for a while, so a replica that has heard of one waits longer.
-const isAlone = ({ state, clock }: Turn): boolean =>
-  state.standbys.every(({ at }) => clock.now - at >= timing.goneMs);
+const isAlone = ({ state, clock }: Turn): boolean => state.standbys.every(({ at }) => clock.now - at >= timing.goneMs);
 
 /** Ends the election of a replica that cannot own, if the key shows that no other replica does. */
 const aloneRead = (turn: Turn, key: ClusterKey | undefined, revision: Revision | undefined): void => {
@@ -271,4 +271,3 @@ const startLeaving = (turn: Turn): void => {
 
 /** Whether the owner answers questions. */
 export const isServing = ({ own }: Election): boolean => own !== undefined && !own.isEvicted && !own.isReleasing;
-

@@ -32,14 +32,12 @@ export const timing = Object.freeze({
   offerMs: 500,
   /** How long the old connection is kept after the new one is open. */
   drainMs: 100,
-  /** The period of the limits for claims and evictions. */
+  /** The period of the limit for claims. */
   windowMs: 60_000,
   /** How many claims a replica makes in that period without a wait. */
   freeClaims: 3,
   /** The longest wait before a claim. */
   maxClaimWaitMs: 30_000,
-  /** How many evictions of that period can be explained by a credit. */
-  maxEvictions: 3,
 });
 
 /** Changes fields of the state. */

@@ -23,7 +23,10 @@ export interface FaultTargets {
 export type Fault = (targets: FaultTargets, durationMs: number) => void;
 
 const onReplica =
-  (name: string, begin: (replica: SimulatedReplica, targets: FaultTargets, durationMs: number) => (() => void) | void): Fault =>
+  (
+    name: string,
+    begin: (replica: SimulatedReplica, targets: FaultTargets, durationMs: number) => (() => void) | void,
+  ): Fault =>
   (targets, durationMs) => {
     const replica = targets.target();
     if (replica === undefined) return;
@@ -32,7 +35,11 @@ const onReplica =
     if (end) targets.schedule.after(durationMs, end);
   };
 
-const condition = <Name extends keyof Conditions>(name: Name, value: Conditions[Name], normal: Conditions[Name]): Fault =>
+const condition = <Name extends keyof Conditions>(
+  name: Name,
+  value: Conditions[Name],
+  normal: Conditions[Name],
+): Fault =>
   onReplica(`${name} ${value}`, (replica, { engine }) => {
     replica.conditions[name] = value;
     engine.updateLink(replica);

@@ -42,7 +42,8 @@ export const createObserver = (now: () => number): Observer => {
     if (last === undefined) return;
     const { gen, index } = place;
     if (number <= last.number) return report(`${replica} emits frame ${number} after ${last.number}`);
-    if (number > last.number + 1 && !last.hasGap) return report(`${replica} has no gap between frames ${last.number} and ${number}`);
+    if (number > last.number + 1 && !last.hasGap)
+      return report(`${replica} has no gap between frames ${last.number} and ${number}`);
     if (gen !== last.gen) {
       if (!last.hasGap) report(`${replica} has no gap at generation ${gen}`);
       return;

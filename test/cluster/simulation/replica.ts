@@ -105,7 +105,8 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     const before = state;
     const { state: next, effects } = step(before, each, clock());
     state = next;
-    if (next.role !== before.role) record(`${id}: ${before.role} -> ${next.role} (generation ${next.own?.gen ?? next.gen})`);
+    if (next.role !== before.role)
+      record(`${id}: ${before.role} -> ${next.role} (generation ${next.own?.gen ?? next.gen})`);
     if (next.own) publisher.report({ ...reportOf(next), revision: next.own.revision ?? 0 }, next.own.epoch);
     for (const effect of effects) perform(effect);
     scheduleTick();
@@ -270,7 +271,8 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
   };
 
   const frame = (current: Attempt, number: number): void => {
-    if (current === attempt && current.state === 'open') publish(publisher.frame(new Frame('market', payload, false, number, 1)));
+    if (current === attempt && current.state === 'open')
+      publish(publisher.frame(new Frame('market', payload, false, number, 1)));
   };
 
   const self: SimulatedReplica = {

@@ -12,6 +12,15 @@ export interface Client {
   readonly isThere: () => boolean;
 }
 
+/** A connection that was replaced. */
+export interface Eviction {
+  readonly at: number;
+  readonly client: Client;
+  readonly by: Client;
+  /** Whether the new client had left before its handshake arrived. */
+  readonly isLate: boolean;
+}
+
 /** The service of the contract, as far as one account is concerned: the newest connection evicts the older one. */
 export interface SimulatedService {
   /** Delivers a handshake after a delay. It arrives also if the client has left. */
@@ -23,12 +32,12 @@ export interface SimulatedService {
   readonly push: () => void;
   readonly live: () => Client | undefined;
   /** How often each client was evicted, and when. */
-  readonly evictions: readonly { readonly at: number; readonly client: Client; readonly by: Client }[];
+  readonly evictions: readonly Eviction[];
 }
 
 /** Creates the service. `record` receives what happens, for the timeline. */
 export const createService = (schedule: Schedule, chance: Chance, record: (text: string) => void): SimulatedService => {
-  const evictions: { readonly at: number; readonly client: Client; readonly by: Client }[] = [];
+  const evictions: Eviction[] = [];
   let live: Client | undefined;
   let isUp = true;
   let frames = 0;
@@ -46,7 +55,7 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
     const evicted = live;
     live = client;
     if (evicted !== undefined) {
-      evictions.push({ at: schedule.now(), client: evicted, by: client });
+      evictions.push({ at: schedule.now(), client: evicted, by: client, isLate: !client.isThere() });
       send(evicted, () => evicted.closed(4001));
     }
     send(client, client.opened);
