@@ -1,4 +1,4 @@
-import { defer, finalize, merge, noop, type Observable, of, retryWhen, tap } from 'rxjs';
+import { defer, delayWhen, finalize, identity, merge, noop, type Observable, of, retryWhen, tap } from 'rxjs';
 import type { TicketSettings } from './options.js';
 import type { Feed } from './protocol/feed.js';
 import type { Frame } from './protocol/frame.js';
@@ -16,12 +16,14 @@ import { type ReusableSockets, reusableSockets } from './transport/reusable-sock
  *
  * @param emit - receives each lifecycle event of an attempt
  * @param onClosing - is called for each connection that starts to close
+ * @param beforeHandshake - is subscribed to when a ticket was issued; its first value starts the handshake @defaultValue no wait
  */
 export const attempts$ = (
   feed: Feed,
   settings: TicketSettings,
   emit: Emit,
   onClosing: OnClosing = noop,
+  beforeHandshake?: Observable<unknown>,
 ): Observable<Frame> =>
   defer(() => {
     const sockets = reusableSockets(settings);
@@ -30,6 +32,7 @@ export const attempts$ = (
       tap(on.ticketRequested),
       requestTicketOver(sockets, settings), //                        Feed    -> Ticket   POST /v1/wss/tickets
       tap(on.ticketIssued),
+      beforeHandshake ? delayWhen(() => beforeHandshake) : identity,
       openConnectionOver(sockets, settings, on.opened, onClosing), // Ticket  -> Frame    handshake, then frames
       retryWhen(backoff(settings.backoff, on.attemptFailed)), //      failure -> when to resubscribe, or stop
       finalize(sockets.release),

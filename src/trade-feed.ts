@@ -69,6 +69,8 @@ export interface FeedOwner {
   readonly user: AccountUser;
   /** Is called for each connection, and each worker, that starts to close. */
   readonly onClosing?: OnClosing | undefined;
+  /** Is subscribed to when a ticket was issued; its first value starts the handshake. Not with `receiveIn: 'worker'`. */
+  readonly beforeHandshake?: Observable<unknown> | undefined;
 }
 
 /** Streams the same events as {@link tradeFeedEvents$}, for code inside this package that owns the feed. */
@@ -81,10 +83,18 @@ export const feedEvents$ = (
   return withLifecycle<FeedEvent>((emit) => frames$(feed, settings, emit, owner), withGaps());
 };
 
-const frames$ = (feed: Feed, settings: TicketSettings, emit: Emit, { user, onClosing }: FeedOwner): Observable<Frame> =>
+const frames$ = (
+  feed: Feed,
+  settings: TicketSettings,
+  emit: Emit,
+  { user, onClosing, beforeHandshake }: FeedOwner,
+): Observable<Frame> =>
   defer(() => {
-    const received$ = settings.receiveIn === 'worker' ? feedInWorker$ : attempts$;
-    return received$(feed, settings, emit, onClosing).pipe(finalize(useAccount(settings, user)));
+    const received$ =
+      settings.receiveIn === 'worker'
+        ? feedInWorker$(feed, settings, emit, onClosing)
+        : attempts$(feed, settings, emit, onClosing, beforeHandshake);
+    return received$.pipe(finalize(useAccount(settings, user)));
   });
 
 const resolveFeedSettings = (feed: Feed, options: TradeFeedOptions | undefined): TicketSettings => {

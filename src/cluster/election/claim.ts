@@ -1,6 +1,6 @@
-import { aged, type ClusterKey, creditsAfter, evictionMs } from './cluster-key.js';
+import { type ClusterKey, creditsAfter } from './cluster-key.js';
 import type { Call, Offer, Revision } from './election.js';
-import { follow, isOutdated, mayOwn, noteKey } from './follow.js';
+import { follow, isOutdated, mayOwn, noteKey, unwrittenEvictions } from './follow.js';
 import { orient } from './orient.js';
 import { own, release } from './own.js';
 import { change, read, recent, setTimers, type Turn, write } from './turn.js';
@@ -59,10 +59,7 @@ const claim = (turn: Turn, { key, revision, displaced }: Claimable): void => {
     phase: 'opening',
     since: clock.wall,
     credits: creditsAfter(key?.credits ?? [], displaced),
-    evictions: [
-      ...(key?.evictions ?? []),
-      ...state.evictions.flatMap((at) => aged([{ leftMs: evictionMs }], clock.now - at)),
-    ],
+    evictions: [...(key?.evictions ?? []), ...unwrittenEvictions(turn)],
   };
   write(turn, 'claim', claimed, revision);
 };

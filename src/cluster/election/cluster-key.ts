@@ -21,7 +21,8 @@ export type Credit = t.TypeOf<typeof Credit>;
 
 const Stop = t.readonly(t.type({ by: t.string, at: t.number }));
 
-const KeyCodec = t.readonly(
+/** The codec of a key. */
+export const KeyCodec = t.readonly(
   t.intersection([
     t.type({
       v: t.literal(1),

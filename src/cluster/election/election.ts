@@ -82,6 +82,7 @@ export type Input =
   | { readonly type: 'standby'; readonly presence: Presence }
   | { readonly type: 'offer'; readonly offer: Offer }
   | { readonly type: 'voided'; readonly gen: number }
+  | { readonly type: 'evicted'; readonly evictions: ClusterKey['evictions'] }
   | { readonly type: 'stop-notice' }
   /** The feed has a ticket, and waits for the permission to send its handshake. */
   | { readonly type: 'handshake' }
@@ -110,7 +111,10 @@ export type Effect =
   | { readonly type: 'beat'; readonly report: Report }
   | { readonly type: 'presence'; readonly presence: Presence }
   | { readonly type: 'offer'; readonly to: string; readonly offer: Offer }
+  /** No handshake of this generation was sent, so its credit is not needed. */
   | { readonly type: 'voided'; readonly gen: number }
+  /** Report evictions that the key does not contain. */
+  | { readonly type: 'evicted'; readonly evictions: ClusterKey['evictions'] }
   | { readonly type: 'stop-notice' }
   /** Start the feed: tickets, handshakes, frames. */
   | { readonly type: 'open' }

@@ -1,5 +1,5 @@
 import type { Known, Report, Revision } from './election.js';
-import type { ClusterKey, KeyPhase } from './cluster-key.js';
+import { aged, type ClusterKey, evictionMs, type KeyPhase } from './cluster-key.js';
 import { change, recent, setTimers, timing, type Turn } from './turn.js';
 
 /** Makes this replica a follower: it waits for messages of the owner, and asks after a silence. */
@@ -66,6 +66,7 @@ export const heardOwner = (turn: Turn, report: Report): void => {
   const { state, clock } = turn;
   if (isOutdated(turn, report)) return;
   note(turn, report);
+  reportEvictions(turn);
   if (state.draining !== undefined && report.gen > state.draining && report.phase === 'open')
     setTimers(turn, { drain: Math.min(state.timers.drain ?? Infinity, clock.now + timing.drainMs) });
   if (state.role === 'joining' || isClaimSent(turn)) return;
@@ -77,6 +78,17 @@ export const heardOwner = (turn: Turn, report: Report): void => {
   });
   if (report.phase === 'free') planClaim(turn);
 };
+
+// The owner writes them into the key, so that all replicas count them.
+const reportEvictions = (turn: Turn): void => {
+  const evictions = unwrittenEvictions(turn);
+  if (evictions.length > 0) turn.effects.push({ type: 'evicted', evictions });
+  change(turn, { evictions: [] });
+};
+
+/** Returns the evictions of this replica that the key does not contain yet. */
+export const unwrittenEvictions = ({ state, clock }: Turn): ClusterKey['evictions'] =>
+  state.evictions.flatMap((at) => aged([{ leftMs: evictionMs }], clock.now - at));
 
 const isClaimSent = ({ state: { call } }: Turn): boolean => call?.purpose === 'claim' && call.key !== undefined;
 

@@ -61,6 +61,8 @@ const handle = (turn: Turn, input: Input): void => {
       return accept(turn, input.offer);
     case 'voided':
       return voidCredit(turn, input.gen);
+    case 'evicted':
+      return noteEvictions(turn, input.evictions);
     case 'stop-notice':
       return readAgain(turn);
     case 'handshake':
@@ -227,6 +229,11 @@ const noteStandby = (turn: Turn, { replica, since }: { readonly replica: string;
 const voidCredit = (turn: Turn, gen: number): void => {
   const { own } = turn.state;
   if (own) changeOwn(turn, { credits: own.credits.filter((credit) => credit.gen !== gen) });
+};
+
+const noteEvictions = (turn: Turn, evictions: ClusterKey['evictions']): void => {
+  const { own } = turn.state;
+  if (own) changeOwn(turn, { evictions: [...own.evictions, ...evictions] });
 };
 
 const presence = (turn: Turn): void => {

@@ -1,3 +1,4 @@
+import type { ClusterKey } from '../../../src/cluster/election/cluster-key.js';
 import type { Offer, Presence, Question, Report } from '../../../src/cluster/election/election.js';
 import type { CallResult } from '../../../src/cluster/election/election.js';
 import type { FeedMessage } from '../../../src/cluster/messages/feed-message.js';
@@ -23,6 +24,7 @@ interface Payloads {
   readonly feed: FeedMessage;
   readonly standby: Presence;
   readonly voided: number;
+  readonly evicted: ClusterKey['evictions'];
   readonly stop: undefined;
 }
 
@@ -138,6 +140,8 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store): 
             return to.input({ type: 'standby', presence: payload as Presence });
           case 'voided':
             return to.input({ type: 'voided', gen: payload as number });
+          case 'evicted':
+            return to.input({ type: 'evicted', evictions: payload as ClusterKey['evictions'] });
           case 'stop':
             return to.input({ type: 'stop-notice' });
         }

@@ -168,6 +168,8 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
         return engine.send(self, effect.to, effect.offer);
       case 'voided':
         return engine.publish(self, 'voided', effect.gen);
+      case 'evicted':
+        return engine.publish(self, 'evicted', effect.evictions);
       case 'stop-notice':
         return engine.publish(self, 'stop', undefined);
       case 'open':

@@ -27,6 +27,8 @@ export interface RunOptions {
   readonly foreign?: Foreign;
 }
 
+/** A foreign client that connects while no replica is connected is evicted once more than the owners. */
+const maxEvictions = 4;
 /** With these faults a replica cannot see all others. */
 const hiding = ['pause', 'suspend', 'link refused', 'black hole', 'lost messages', 'engine away', 'slow store'];
 
@@ -41,7 +43,7 @@ export const simulate = (seed: number, options: RunOptions = {}): Run => {
   const timeline: string[] = [];
   const record = (text: string): void => void timeline.push(`${schedule.now().toFixed(1).padStart(9)}  ${text}`);
   const store = createStore();
-  const observer = createObserver(schedule.now);
+  const observer = createObserver(schedule.now, () => historyLosses() > 0);
   const service = createService(schedule, chance, record);
   const engine = createEngine(schedule, chance, store);
   const foreignKind = options.foreign ?? chance.oneOf(['none', 'none', 'polite', 'stubborn'] as const);
@@ -95,6 +97,7 @@ export const simulate = (seed: number, options: RunOptions = {}): Run => {
       schedule.after(chance.between(0, 5_000), start);
     },
   };
+  const historyLosses = (): number => (counts['store wiped'] ?? 0) + (counts['store rolled back'] ?? 0);
   const names = options.faultNames ?? Object.keys(faults);
   const faultCount = Math.ceil(chance.between(0, 12));
   for (let n = 0; n < faultCount; n += 1) {
@@ -142,12 +145,11 @@ export const simulate = (seed: number, options: RunOptions = {}): Run => {
       ({ client, by, isLate }) => client === foreign && by !== foreign && !isLate,
     );
     for (const { at } of evictions)
-      if (evictions.filter((each) => each.at >= at && each.at < at + 60_000).length > 3)
-        return observer.report('the foreign client was evicted more than 3 times in a minute');
+      if (evictions.filter((each) => each.at >= at && each.at < at + 60_000).length > maxEvictions)
+        return observer.report(`the foreign client was evicted more than ${maxEvictions} times in a minute`);
     const running = alive();
-    const historyLost = (counts['store wiped'] ?? 0) + (counts['store rolled back'] ?? 0) > 0;
     if (isStopped) {
-      if (running.length > 0 && !historyLost)
+      if (running.length > 0 && historyLosses() === 0)
         observer.report(`stopped, but ${running.map(({ id }) => id).join(', ')} still run`);
       return;
     }

@@ -1,0 +1,309 @@
+import { merge, Observable, Subscription } from 'rxjs';
+import type { FeedEvent } from '../protocol/event.js';
+import { createTradeFeedError } from '../protocol/failures/classify.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import type { Feed } from '../protocol/feed.js';
+import { clampMs } from '../protocol/rules.js';
+import { type ClusterSettings, replicaId } from './cluster-options.js';
+import { type ClusterStatus, isChanged, statusOf } from './cluster-status.js';
+import { readKey, writeKey } from './election/cluster-key.js';
+import { type CallResult, createElection, type Effect, type Input, nextTick } from './election/election.js';
+import { isServing, step } from './election/step.js';
+import { reportOf } from './election/turn.js';
+import { createFeedRun } from './feed-run.js';
+import { createFollower } from './follower/follower.js';
+import {
+  readEvictions,
+  readOffer,
+  readPresence,
+  readQuestion,
+  readReport,
+  readVoided,
+  writeControl,
+} from './messages/control.js';
+import { createDecoder } from './messages/decoder.js';
+import type { FeedMessage } from './messages/feed-message.js';
+import { createPublisher } from './messages/publisher.js';
+import { createOutbox } from './outbox.js';
+import type { OwnerChanged } from './owner-changed.js';
+import { subjectsOf } from './subjects.js';
+
+/** What a replica reports. */
+export interface ReplicaHandlers {
+  readonly event: (event: FeedEvent | OwnerChanged) => void;
+  readonly error: (error: unknown) => void;
+  readonly status: (status: ClusterStatus) => void;
+}
+
+/** A replica that runs: the election with its clock, the engine and the feed. */
+export interface Replica {
+  /** Gives the ownership away. Resolves when another replica has it, or when there is none. Frames continue to arrive. */
+  handOver(): Promise<void>;
+  /** Ends the replica. It gives the ownership away in the background. */
+  close(): void;
+}
+
+/** How long a question to the owner may take, in ms. The election has a shorter limit. */
+const requestMs = 1_000;
+
+/** Starts a replica. */
+export const startReplica = (
+  feed: Feed,
+  settings: ClusterSettings,
+  where: string,
+  handlers: ReplicaHandlers,
+): Replica => {
+  const { engine, account, batchBytes } = settings;
+  const id = replicaId(settings.replica);
+  const subjects = subjectsOf(account);
+  const decoder = createDecoder(feed, settings.feed.maxFrameBytes);
+  const publisher = createPublisher();
+  const follower = createFollower(feed, (event) => {
+    if (!isClosed) handlers.event(event);
+  });
+  const outbox = createOutbox((bytes) => publish(subjects.feed, bytes), batchBytes);
+  const running = new Subscription();
+  const inputs: Input[] = [];
+  let state = createElection({ ...settings, replica: id, since: Date.now(), feed }, false);
+  let isBusy = false;
+  let isClosed = false;
+  let timer: NodeJS.Timeout | undefined;
+  let serving: Subscription | undefined;
+  let answer: Uint8Array | undefined;
+  let failure: unknown;
+  let status: ClusterStatus | undefined;
+  let left: () => void;
+  const hasLeft = new Promise<void>((resolve) => {
+    left = resolve;
+  });
+
+  const publish = (subject: string, bytes: Uint8Array): void => {
+    if (state.isConnected) engine.publish(subject, bytes);
+  };
+
+  const publishItem = (message: FeedMessage | undefined): void => {
+    if (message === undefined) return;
+    outbox.add(message);
+    follower.receive(message, performance.now());
+    if (follower.nextTick !== undefined) schedule();
+  };
+
+  const run = createFeedRun(feed, settings.feed, where, {
+    input: (each) => input(each),
+    frame: (frame) => publishItem(publisher.frame(frame)),
+    event: (event) => publishItem(publisher.event(event)),
+    failed: (error) => {
+      failure = error;
+    },
+  });
+
+  // An effect can cause the next input before the other effects are done.
+  const input = (each: Input): void => {
+    if (running.closed) return;
+    inputs.push(each);
+    if (isBusy) return;
+    isBusy = true;
+    for (let next = inputs.shift(); next !== undefined; next = inputs.shift()) {
+      const result = step(state, next, { now: performance.now(), wall: Date.now(), random: Math.random() });
+      ({ state } = result);
+      if (state.own) publisher.report(reportOf(state, state.own), state.own.epoch);
+      serve();
+      result.effects.forEach(perform);
+    }
+    isBusy = false;
+    if (running.closed) return;
+    schedule();
+    reportStatus();
+  };
+
+  const schedule = (): void => {
+    clearTimeout(timer);
+    const at = Math.min(nextTick(state), follower.nextTick ?? Infinity);
+    if (at === Infinity) return;
+    timer = setTimeout(tick, clampMs(Math.max(0, Math.ceil(at - performance.now()))));
+  };
+
+  const tick = (): void => {
+    follower.tick(performance.now());
+    input({ type: 'tick' });
+  };
+
+  const reportStatus = (): void => {
+    const now = statusOf(state);
+    if (status !== undefined && !isChanged(status, now)) return;
+    const since = status?.owner === now.owner && status.generation === now.generation ? status.since : Date.now();
+    status = { ...now, since };
+    if (!isClosed) handlers.status(status);
+  };
+
+  const serve = (): void => {
+    if (isServing(state) === (serving !== undefined)) return;
+    serving?.unsubscribe();
+    serving = isServing(state)
+      ? engine
+          .respond(subjects.owner, (data) => {
+            const question = readQuestion(data);
+            answer = undefined;
+            if (question) input({ type: 'asked', question });
+            return answer ?? new Uint8Array();
+          })
+          .subscribe()
+      : undefined;
+  };
+
+  const call = (callId: number, result: Promise<CallResult>): void => {
+    result.then(
+      (ended) => input({ type: 'call', id: callId, result: ended }),
+      (error: unknown) => {
+        // A key of another version can never be used.
+        if (error instanceof TypeError) end(error);
+        else input({ type: 'call', id: callId, result: { type: 'unknown' } });
+      },
+    );
+  };
+
+  const ask = async (data: Uint8Array): Promise<Extract<Input, { readonly type: 'ask' }>['result']> => {
+    try {
+      const reply = await engine.request(subjects.owner, data, requestMs);
+      if (reply.type === 'no-responders') return reply;
+      const report = readReport(reply.data);
+      return report ? { type: 'answer', report } : { type: 'no-answer' };
+    } catch {
+      return { type: 'no-answer' };
+    }
+  };
+
+  const perform = (effect: Effect): void => {
+    switch (effect.type) {
+      case 'read':
+        return call(
+          effect.id,
+          engine.read(subjects.key).then((stored) => ({
+            type: 'entry',
+            key: stored && readKey(stored.value),
+            revision: stored?.revision,
+          })),
+        );
+      case 'write':
+        return call(
+          effect.id,
+          engine
+            .compareAndSet(subjects.key, writeKey(effect.key), effect.expected)
+            .then((revision) => (revision === undefined ? { type: 'conflict' } : { type: 'written', revision })),
+        );
+      case 'ask':
+        return void ask(writeControl(effect.question)).then((result) => input({ type: 'ask', id: effect.id, result }));
+      case 'answer':
+        answer = writeControl(effect.report);
+        return;
+      case 'beat': {
+        publisher.report(effect.report, state.epoch);
+        const beat = publisher.beat(Date.now());
+        outbox.add(beat);
+        if (effect.report.phase !== 'free') follower.receive(beat, performance.now());
+        return;
+      }
+      case 'presence':
+        return publish(subjects.standby, writeControl(effect.presence));
+      case 'offer':
+        return publish(subjects.to(effect.to), writeControl(effect.offer));
+      case 'voided':
+        return publish(subjects.voided, writeControl({ gen: effect.gen }));
+      case 'evicted':
+        return publish(subjects.evicted, writeControl({ evictions: effect.evictions }));
+      case 'stop-notice':
+        return publish(subjects.stop, new Uint8Array());
+      case 'open':
+        return run.open();
+      case 'allow':
+        return run.allow();
+      case 'close':
+        return run.close();
+      case 'end': {
+        const message = publisher.end(effect.gen, Date.now());
+        if (message === undefined) return;
+        outbox.add(message);
+        follower.receive(message, performance.now());
+        return;
+      }
+      case 'fail':
+        return end(effect.isReplaced ? replacedByOther() : failure);
+      case 'left':
+        outbox.flush();
+        left();
+        if (isClosed) running.unsubscribe();
+    }
+  };
+
+  const end = (error: unknown): void => {
+    left();
+    run.close();
+    if (!isClosed) {
+      reportStatus();
+      if (error instanceof TradeFeedError) handlers.event({ type: 'stopped', at: Date.now(), failure: error });
+    }
+    running.unsubscribe();
+    if (!isClosed) handlers.error(error);
+  };
+
+  const receive = (bytes: Uint8Array): void => {
+    const message = decoder.decode(bytes);
+    // The owner has handled its own messages.
+    if (message === undefined || message.owner === id) return;
+    if (message.phase !== 'free') follower.receive(message, performance.now());
+    if (message.kind === 'beat') input({ type: 'heard', report: message });
+    else if (follower.nextTick !== undefined) schedule();
+  };
+
+  const messages = <T>(subject: string, read: (data: Uint8Array) => T | undefined, inputOf: (value: T) => Input) =>
+    new Observable<never>(() =>
+      engine.subscribe(subject).subscribe((data) => {
+        const value = read(data);
+        if (value !== undefined) input(inputOf(value));
+      }),
+    );
+
+  running.add(() => {
+    clearTimeout(timer);
+    serving?.unsubscribe();
+    run.close();
+    inputs.length = 0;
+  });
+  running.add(engine.subscribe(subjects.feed).subscribe(receive));
+  running.add(
+    merge(
+      messages(subjects.standby, readPresence, (presence) => ({ type: 'standby', presence })),
+      messages(subjects.to(id), readOffer, (offer) => ({ type: 'offer', offer })),
+      messages(subjects.voided, readVoided, ({ gen }) => ({ type: 'voided', gen })),
+      messages(subjects.evicted, readEvictions, ({ evictions }) => ({ type: 'evicted', evictions })),
+      messages(
+        subjects.stop,
+        () => true,
+        () => ({ type: 'stop-notice' }),
+      ),
+    ).subscribe(),
+  );
+  input({ type: 'start' });
+  running.add(
+    engine.connected$.subscribe((isConnected) => {
+      if (isConnected === state.isConnected) return;
+      input({ type: 'engine', isConnected });
+      if (!isConnected && state.own === undefined && state.draining === undefined) follower.away(Date.now());
+    }),
+  );
+
+  return {
+    handOver: () => {
+      input({ type: 'hand-over' });
+      return hasLeft;
+    },
+    close: () => {
+      isClosed = true;
+      if (state.role === 'stopped' || state.role === 'left') running.unsubscribe();
+      else input({ type: 'hand-over' });
+    },
+  };
+};
+
+const replacedByOther = (): TradeFeedError =>
+  createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
