@@ -84,9 +84,11 @@ export { type FailureFacts, type FailureFields, TradeFeedError } from './protoco
 export type {
   Disconnected,
   FeedEvent,
+  FeedLifecycleEvent,
   Gap,
   LifecycleEvent,
   Opened,
+  OwnerChanged,
   Reconnecting,
   RelayedEvent,
   Stopped,

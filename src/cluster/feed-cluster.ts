@@ -7,7 +7,7 @@ import { type ClusterOptions, resolveClusterOptions } from './cluster-options.js
 import type { ClusterStatus } from './cluster-status.js';
 import type { ClusterEngine } from './engine/cluster-engine.js';
 import { readKey, resumedKey, writeKey } from './election/cluster-key.js';
-import type { OwnerChanged } from './owner-changed.js';
+import type { OwnerChanged } from '../protocol/event.js';
 import { type Replica, startReplica } from './replica.js';
 import { subjectsOf } from './subjects.js';
 

@@ -1,4 +1,4 @@
-import { merge, Observable, Subscription } from 'rxjs';
+import { merge, Observable, Subscription, take } from 'rxjs';
 import type { FeedEvent } from '../protocol/event.js';
 import { createTradeFeedError } from '../protocol/failures/classify.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
@@ -7,9 +7,17 @@ import { clampMs } from '../protocol/rules.js';
 import { type ClusterSettings, replicaId } from './cluster-options.js';
 import { type ClusterStatus, isChanged, statusOf } from './cluster-status.js';
 import { readKey, writeKey } from './election/cluster-key.js';
-import { type CallResult, createElection, type Effect, type Input, nextTick } from './election/election.js';
+import {
+  type CallResult,
+  createElection,
+  type Effect,
+  type ElectionSettings,
+  type Input,
+  nextTick,
+} from './election/election.js';
 import { isServing, step } from './election/step.js';
 import { reportOf } from './election/turn.js';
+import type { ClusterEngine } from './engine/cluster-engine.js';
 import { createFeedRun } from './feed-run.js';
 import { createFollower } from './follower/follower.js';
 import {
@@ -25,7 +33,7 @@ import { createDecoder } from './messages/decoder.js';
 import type { FeedMessage } from './messages/feed-message.js';
 import { createPublisher } from './messages/publisher.js';
 import { createOutbox } from './outbox.js';
-import type { OwnerChanged } from './owner-changed.js';
+import type { OwnerChanged } from '../protocol/event.js';
 import { subjectsOf } from './subjects.js';
 
 /** What a replica reports. */
@@ -64,7 +72,7 @@ export const startReplica = (
   const outbox = createOutbox((bytes) => publish(subjects.feed, bytes), batchBytes);
   const running = new Subscription();
   const inputs: Input[] = [];
-  let state = createElection({ ...settings, replica: id, since: Date.now(), feed }, false);
+  let state = createElection(electionSettings(settings, feed, id), isConnectedNow(engine));
   let isBusy = false;
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
@@ -131,7 +139,8 @@ export const startReplica = (
   const reportStatus = (): void => {
     const now = statusOf(state);
     if (status !== undefined && !isChanged(status, now)) return;
-    const since = status?.owner === now.owner && status.generation === now.generation ? status.since : Date.now();
+    const isSameOwner = status !== undefined && status.owner === now.owner && status.generation === now.generation;
+    const since = isSameOwner ? (status as ClusterStatus).since : Date.now();
     status = { ...now, since };
     if (!isClosed) handlers.status(status);
   };
@@ -303,6 +312,19 @@ export const startReplica = (
       else input({ type: 'hand-over' });
     },
   };
+};
+
+const electionSettings = (settings: ClusterSettings, feed: Feed, replica: string): ElectionSettings => {
+  const { canOwn, leaseMs, renewMs, marginMs, suspectMs, handOverMs } = settings;
+  return { replica, since: Date.now(), feed, canOwn, leaseMs, renewMs, marginMs, suspectMs, handOverMs };
+};
+
+const isConnectedNow = ({ connected$ }: ClusterEngine): boolean => {
+  let isConnected = false;
+  connected$.pipe(take(1)).subscribe((now) => {
+    isConnected = now;
+  });
+  return isConnected;
 };
 
 const replacedByOther = (): TradeFeedError =>

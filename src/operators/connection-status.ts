@@ -122,6 +122,7 @@ const afterLifecycle = (known: Known, event: LifecycleEvent): Known => {
         status: { state: 'stopped', since: event.failure.endedAt, failure: event.failure },
       };
     case 'gap':
+    case 'owner-changed':
     case 'watermark':
       return { ...known, outages };
   }

@@ -99,16 +99,30 @@ export interface Watermark {
   readonly at: number;
 }
 
-/** Every event except frames. */
-export type LifecycleEvent =
+/** Another replica of a cluster owns the connection now. `opened` and a `gap` with the code `owner-changed` follow. Only a cluster emits it. */
+export interface OwnerChanged {
+  readonly type: 'owner-changed';
+  /** When its first message was sent, in epoch ms by the clock of the owner. */
+  readonly at: number;
+  /** The id of the replica. */
+  readonly owner: string;
+  /** The number of the ownership. It grows with each change. */
+  readonly generation: number;
+}
+
+/** Every event of a feed except frames. */
+export type FeedLifecycleEvent =
   TicketRequested | TicketIssued | Opened | Disconnected | Reconnecting | Gap | Stopped | Watermark;
+
+/** Every event except frames, also of a cluster. */
+export type LifecycleEvent = FeedLifecycleEvent | OwnerChanged;
 
 /**
  * The frames and lifecycle events that `tradeFeedEvents$` emits, in order. Their `type` distinguishes them.
  *
  * A failure that stops the feed is the Observable's error, after the event `stopped`. No event contains a secret.
  */
-export type FeedEvent = LifecycleEvent | Frame;
+export type FeedEvent = FeedLifecycleEvent | Frame;
 
 /** An event of any source. The payload of a frame from a relay is a `Uint8Array`. */
-export type RelayedEvent = LifecycleEvent | AnyFrame;
+export type RelayedEvent = FeedLifecycleEvent | AnyFrame;

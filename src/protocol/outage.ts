@@ -86,6 +86,7 @@ const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, newest
   switch (event.type) {
     case 'ticket-issued':
     case 'reconnecting':
+    case 'owner-changed':
       return unchanged;
     case 'ticket-requested':
       return { ...unchanged, current: current ?? subscribedAgainAfter(before, newestAt) };

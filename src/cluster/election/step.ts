@@ -269,6 +269,8 @@ const failed = (turn: Turn, isReplaced: boolean): void => {
 
 const startLeaving = (turn: Turn): void => {
   const { state, clock } = turn;
+  // Without the engine no other replica can learn of it.
+  if (!state.isConnected) return leave(turn);
   change(turn, { isLeaving: true });
   setTimers(turn, { leave: clock.now + state.settings.handOverMs, claim: undefined, presence: undefined });
   if (state.own) return handOver(turn);

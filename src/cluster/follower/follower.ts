@@ -5,7 +5,7 @@ import type { Feed } from '../../protocol/feed.js';
 import type { Frame } from '../../protocol/frame.js';
 import { gapOfMissed } from '../../protocol/gap.js';
 import type { FeedMessage } from '../messages/feed-message.js';
-import type { OwnerChanged } from '../owner-changed.js';
+import type { OwnerChanged } from '../../protocol/event.js';
 
 /** Emits the frames and events of the current owner, in order and once, with a `gap` in place of those that did not arrive. */
 export interface Follower {

@@ -35,6 +35,7 @@ export const isLifecycle = <E>(value: E): value is E & LifecycleEvent => {
     case 'opened':
     case 'reconnecting':
     case 'watermark':
+    case 'owner-changed':
       return typeof at === 'number';
     case 'disconnected':
     case 'stopped':

@@ -1,5 +1,5 @@
 import type { FeedEvent } from '../../../src/protocol/event.js';
-import type { OwnerChanged } from '../../../src/cluster/owner-changed.js';
+import type { OwnerChanged } from '../../../src/protocol/event.js';
 
 /** Knows what was really sent, and compares it with what each replica emits. */
 export interface Observer {

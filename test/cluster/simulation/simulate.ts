@@ -16,6 +16,8 @@ export interface Run {
   readonly isStopped: boolean;
   readonly foreign: Foreign;
   readonly frames: number;
+  /** How often a replica replaced the connection of another one. */
+  readonly takeovers: number;
   readonly timeline: readonly string[];
 }
 
@@ -138,6 +140,7 @@ export const simulate = (seed: number, options: RunOptions = {}): Run => {
   return {
     ...{ seed, violations: observer.violations, faults: counts, isStopped, foreign: foreignKind, timeline },
     frames: observer.framesChecked(),
+    takeovers: service.evictions.filter(({ client, by }) => client !== foreign && by !== foreign).length,
   };
 
   function checkEnd(): void {

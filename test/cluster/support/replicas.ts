@@ -2,7 +2,7 @@ import type { Subscription } from 'rxjs';
 import { type ClusterOptions, createFeedCluster, type FeedCluster } from '../../../src/cluster/index.js';
 import type { ClusterEngine } from '../../../src/cluster/engine/cluster-engine.js';
 import type { FeedEvent, TradeFeedError } from '../../../src/index.js';
-import type { OwnerChanged } from '../../../src/cluster/owner-changed.js';
+import type { OwnerChanged } from '../../../src/protocol/event.js';
 import { startTradeFeedService, type TradeFeedService } from '../../../src/testing/index.js';
 import { waitFor } from '../../support/wait-for.js';
 import { type CutEngine, cutEngine } from './cut-engine.js';
