@@ -26,6 +26,15 @@ const rows = {
   'index.ts': [
     ...['protocol/', 'reconnect/', 'operators/', 'operators/node/', 'transport/', 'options.ts', 'trade-feed.ts'],
   ],
+  'cluster/': [
+    ...['protocol/', 'accounts/', 'options.ts', 'trade-feed.ts'],
+    ...['cluster/election/', 'cluster/follower/', 'cluster/messages/', 'rxjs', 'node:'],
+  ],
+  // Pure: the simulation runs it in virtual time.
+  'cluster/election/': ['protocol/', 'io-ts', 'fp-ts'],
+  // The type of a phase.
+  'cluster/messages/': ['protocol/', 'cluster/election/', 'io-ts', 'fp-ts'],
+  'cluster/follower/': ['protocol/', 'cluster/messages/'],
   'testing/': ['protocol/', 'ws', 'io-ts', 'fp-ts', 'rxjs', 'node:'],
   'cli/': [
     ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'testing/'],
@@ -56,7 +65,7 @@ const pathsOf = (name) => {
 
 // A worker thread loads its file by URL; no file imports it.
 const entryPoints =
-  '^src/(index|(operators|testing|relay|browser|angular|nestjs)/index|cli/main|worker/inside/feed-worker)\\.ts$';
+  '^src/(index|(operators|testing|relay|browser|angular|nestjs|cluster)/index|cli/main|worker/inside/feed-worker)\\.ts$';
 
 const rulesOf = ([row, names]) => {
   const from = pathsOf(row);
