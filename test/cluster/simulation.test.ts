@@ -2,6 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { cases } from '../support/cases.js';
+import { explore, type ExploreOptions } from './simulation/explore.js';
 import { faults } from './simulation/faults.js';
 import { type Run, type RunOptions, simulate } from './simulation/simulate.js';
 
@@ -18,6 +20,29 @@ const simulated = (from: number, count: number, options: RunOptions = {}): reado
 
 // A slow machine with the coverage needs much longer than the 5 s of a fast one.
 const limitMs = 300_000;
+
+describe('every order of the events of two replicas', () => {
+  it.each<[ExploreOptions['from'], number]>([
+    ['start', 1],
+    ['owner', 1],
+    ['owner', 2],
+  ])(
+    'leads from %s, with faults: %d, to no false stop, and to one owner in the end',
+    (from, faults) => {
+      const { violation, states, settled } = explore({
+        from,
+        faults,
+        depth: 200,
+        maxStates: cases(50_000),
+        settle: 20,
+      });
+      expect(violation).toBeUndefined();
+      expect(states).toBeGreaterThanOrEqual(cases(50_000));
+      expect(settled).toBe(20);
+    },
+    limitMs,
+  );
+});
 
 describe('the election in virtual time, with random faults', () => {
   it.each([1, 501, 1_001, 1_501])(

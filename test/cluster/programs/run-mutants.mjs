@@ -21,7 +21,7 @@ const isBad = (simulate, seed) => {
 
 const results = [];
 for (const mutant of mutants) {
-  const { simulate } = await bundled(mutant);
+  const { simulate } = await bundled('simulate.ts', mutant);
   let bad = 0;
   let runs = 0;
   for (let seed = from; seed < from + count && !(isFirstEnough && mutant.isCaught && bad > 0); seed += 1) {

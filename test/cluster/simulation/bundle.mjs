@@ -3,13 +3,14 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 /**
- * Bundles the simulation, and imports it.
+ * Bundles a program of this folder, and imports it.
  *
+ * @param {string} file - its name
  * @param {{ readonly file: string, readonly find: string, readonly replacement: string }} [mutant] - a change of one source file
  */
-export const bundled = async (mutant) => {
+export const bundled = async (file, mutant) => {
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL('simulate.ts', import.meta.url))],
+    entryPoints: [fileURLToPath(new URL(file, import.meta.url))],
     bundle: true,
     platform: 'node',
     format: 'esm',
