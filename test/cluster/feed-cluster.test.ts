@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { memoryEngine } from '../../src/cluster/index.js';
 import { tradeFeedEvents$ } from '../../src/index.js';
 import { waitFor } from '../support/wait-for.js';
@@ -90,5 +91,134 @@ describe('three replicas of an account', () => {
     await test.owner(again);
     test.push('again');
     await received(again, 'again');
+  });
+
+  it('carry frames that are larger than a message', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const replicas = ['a', 'b'].map((name) => test.start(name, { batchBytes: 1_024 }));
+    await test.owner(...replicas);
+    const large = 'x'.repeat(100_000);
+    test.push('1', large, '2');
+    for (const replica of replicas) {
+      await received(replica, '2');
+      expect(replica.texts()).toEqual(['1', large, '2']);
+    }
+  });
+
+  it('have a new owner when the old one gives the ownership away by unsubscribing', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const replicas = ['a', 'b'].map((name) => test.start(name));
+    const first = await test.owner(...replicas);
+    const second = replicas.find((replica) => replica !== first)!;
+    test.push('before');
+    for (const replica of replicas) await received(replica, 'before');
+    first.unsubscribe();
+    expect(first.cluster.status.role).toBe('left');
+    await waitFor(() => codesOf(second).includes('owner-changed'));
+    test.push('after');
+    await received(second, 'after');
+    expect(second.texts()).toEqual(['before', 'after']);
+  });
+
+  it('keep the owner while the engine is away: it receives frames, and the others report the gap', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const replicas = ['a', 'b', 'c'].map((name) => test.start(name));
+    const owner = await test.owner(...replicas);
+    const others = replicas.filter((replica) => replica !== owner);
+    test.push('before');
+    for (const replica of replicas) await received(replica, 'before');
+    for (const { engine } of replicas) engine.cut('refused');
+    test.push('1', '2', '3');
+    await received(owner, '3');
+    // The owner sends the frames of a turn at its end, which must be before the engine is back.
+    await nextTurn();
+    for (const { cluster, events } of others) {
+      expect(cluster.status.role).toBe('isolated');
+      expect(events.at(-1)).toMatchObject({ type: 'disconnected', failure: { code: 'cluster-away' } });
+    }
+    for (const { engine } of replicas) engine.restore();
+    test.push('after');
+    for (const replica of others) {
+      await received(replica, 'after');
+      expect(replica.texts()).toEqual(['before', 'after']);
+      const gap = replica.events.find(({ type }) => type === 'gap');
+      expect(gap).toMatchObject({ missed: 3, failure: { code: 'cluster-away' } });
+    }
+    expect(owner.cluster.status).toMatchObject({ role: 'owning', generation: 1 });
+    expect(owner.texts()).toEqual(['before', '1', '2', '3', 'after']);
+  });
+
+  it('replace an owner that is cut off, which follows when its engine is back', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const replicas = ['a', 'b', 'c'].map((name) => test.start(name));
+    const first = await test.owner(...replicas);
+    const others = replicas.filter((replica) => replica !== first);
+    first.engine.cut('black-hole');
+    const second = await waitFor(() => others.find(({ cluster }) => cluster.status.role === 'owning'));
+    await waitFor(() => first.cluster.status.role !== 'owning');
+    first.engine.restore();
+    await test.owner(second, ...others.filter((replica) => replica !== second));
+    await waitFor(() => codesOf(first).includes('owner-changed'));
+    test.push('after');
+    for (const replica of replicas) await received(replica, 'after');
+    expect(first.error()).toBeUndefined();
+  });
+
+  it('work with a replica whose API key is refused: it follows the others', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const wrong = test.start('wrong', { apiKey: 'not-a-key' });
+    await waitFor(() => wrong.cluster.status.role === 'owning');
+    const right = test.start('right');
+    await waitFor(() => right.cluster.status.role === 'owning');
+    await waitFor(() => wrong.events.some(({ type }) => type === 'opened'));
+    test.push('frame');
+    for (const replica of [wrong, right]) await received(replica, 'frame');
+    expect(wrong.error()).toBeUndefined();
+  });
+
+  it('report the reconnects of the owner to all, with the gap of the service', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const replicas = ['a', 'b'].map((name) => test.start(name, { backoff: { initialDelayMs: 1, maxDelayMs: 5 } }));
+    await test.owner(...replicas);
+    test.push('before');
+    for (const replica of replicas) await received(replica, 'before');
+    test.account.expireAccess();
+    for (const replica of replicas) await waitFor(() => codesOf(replica).includes('access-expired'));
+    test.push('after');
+    for (const replica of replicas) {
+      await received(replica, 'after');
+      const types = replica.events.filter(({ type }) => type !== 'watermark').map(({ type }) => type);
+      expect(types).toEqual([
+        ...['opened', 'frame', 'disconnected', 'reconnecting', 'ticket-requested', 'ticket-issued'],
+        ...['opened', 'gap', 'frame'],
+      ]);
+      expect(codesOf(replica)).toEqual(['access-expired']);
+    }
+  });
+
+  it('say what they do', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const replica = test.start('a');
+    const roles: string[] = [];
+    const statuses = replica.cluster.status$.subscribe(({ role }) => roles.push(role));
+    await test.owner(replica);
+    statuses.unsubscribe();
+    expect(roles).toEqual(['joining', 'following', 'claiming', 'owning']);
+    expect(replica.cluster.status).toMatchObject({
+      owner: replica.cluster.status.replica,
+      replica: expect.stringMatching(/^a-[0-9a-f]{12}$/),
+      generation: 1,
+      since: expect.any(Number),
+    });
+  });
+
+  it('resolve a hand-over without a subscriber, and a resume without a stop', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const replica = test.start('a');
+    await test.owner(replica);
+    await replica.cluster.resume();
+    expect(replica.cluster.status.role).toBe('owning');
+    replica.unsubscribe();
+    await replica.cluster.handOver();
   });
 });

@@ -3,7 +3,7 @@ import { type ClusterOptions, createFeedCluster, type FeedCluster } from '../../
 import type { ClusterEngine } from '../../../src/cluster/engine/cluster-engine.js';
 import type { FeedEvent, TradeFeedError } from '../../../src/index.js';
 import type { OwnerChanged } from '../../../src/protocol/event.js';
-import { startTradeFeedService, type TradeFeedService } from '../../../src/testing/index.js';
+import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
 import { waitFor } from '../../support/wait-for.js';
 import { type CutEngine, cutEngine } from './cut-engine.js';
 
@@ -23,6 +23,7 @@ export interface TestReplica {
 /** Replicas of one account, and the service. */
 export interface TestCluster extends AsyncDisposable {
   readonly service: TradeFeedService;
+  readonly account: TradeFeedAccount;
   readonly apiKey: string;
   readonly start: (name: string, options?: Partial<ClusterOptions>) => TestReplica;
   /** Waits until a replica has an open connection, and the others follow it. */
@@ -68,6 +69,7 @@ export const startTestCluster = async (engine: ClusterEngine): Promise<TestClust
 
   return {
     service,
+    account,
     apiKey,
     start,
     owner: (...expected) =>
