@@ -3,7 +3,7 @@ import type { FeedEvent } from '../protocol/event.js';
 import { createTradeFeedError } from '../protocol/failures/classify.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
-import { clampMs } from '../protocol/rules.js';
+import { anObject, clampMs } from '../protocol/rules.js';
 import { type ClusterSettings, replicaId } from './cluster-options.js';
 import { type ClusterStatus, isChanged, statusOf } from './cluster-status.js';
 import { readKey, writeKey } from './election/cluster-key.js';
@@ -160,15 +160,20 @@ export const startReplica = (
       : undefined;
   };
 
-  const call = (callId: number, result: Promise<CallResult>): void => {
-    result.then(
-      (ended) => input({ type: 'call', id: callId, result: ended }),
-      (error: unknown) => {
-        // A key of another version can never be used.
-        if (error instanceof TypeError) end(error);
-        else input({ type: 'call', id: callId, result: { type: 'unknown' } });
-      },
-    );
+  const access = async (effect: Extract<Effect, { readonly type: 'read' | 'write' }>): Promise<CallResult> => {
+    if (effect.type === 'read') {
+      const stored = await engine.read(subjects.key);
+      return { type: 'entry', key: stored && readKey(stored.value), revision: stored?.revision };
+    }
+    const revision = await engine.compareAndSet(subjects.key, writeKey(effect.key), effect.expected);
+    return revision === undefined ? { type: 'conflict' } : { type: 'written', revision };
+  };
+
+  const call = async (effect: Parameters<typeof access>[0]): Promise<void> => {
+    const result = await access(effect).catch((error: unknown) => error);
+    // This version cannot read the key, so it can never own it.
+    if (result instanceof TradeFeedError) end(result);
+    else input({ type: 'call', id: effect.id, result: isResult(result) ? result : { type: 'unknown' } });
   };
 
   const ask = async (data: Uint8Array): Promise<Extract<Input, { readonly type: 'ask' }>['result']> => {
@@ -185,21 +190,8 @@ export const startReplica = (
   const perform = (effect: Effect): void => {
     switch (effect.type) {
       case 'read':
-        return call(
-          effect.id,
-          engine.read(subjects.key).then((stored) => ({
-            type: 'entry',
-            key: stored && readKey(stored.value),
-            revision: stored?.revision,
-          })),
-        );
       case 'write':
-        return call(
-          effect.id,
-          engine
-            .compareAndSet(subjects.key, writeKey(effect.key), effect.expected)
-            .then((revision) => (revision === undefined ? { type: 'conflict' } : { type: 'written', revision })),
-        );
+        return void call(effect);
       case 'ask':
         return void ask(writeControl(effect.question)).then((result) => input({ type: 'ask', id: effect.id, result }));
       case 'answer':
@@ -326,6 +318,8 @@ const isConnectedNow = ({ connected$ }: ClusterEngine): boolean => {
   });
   return isConnected;
 };
+
+const isResult = (value: unknown): value is CallResult => !(value instanceof Error) && anObject.is(value);
 
 const replacedByOther = (): TradeFeedError =>
   createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });

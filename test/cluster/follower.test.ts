@@ -156,6 +156,23 @@ describe('a follower', () => {
     ]);
   });
 
+  it('does not hold more than 10,000 messages, or 64 MiB of frames', () => {
+    for (const [size, count] of [
+      [1, 10_001],
+      [1024 * 1024, 65],
+    ] as const) {
+      const { follower: one, events } = follower();
+      const data = Buffer.alloc(size);
+      one.receive(batch(1, 0, 'a'), 0);
+      for (let n = 0; n < count; n += 1) {
+        expect(one.nextTick).toBe(n === 0 ? undefined : 110);
+        one.receive({ ...head(2, n), kind: 'batch', batch: [new Frame('market', data, true, 1, 0)] }, 10);
+      }
+      expect(one.nextTick).toBeUndefined();
+      expect(events.filter(({ type }) => type === 'frame')).toHaveLength(count + 1);
+    }
+  });
+
   it('copies held frames, so that they do not retain their read buffer', () => {
     const { follower: one } = follower();
     one.receive(batch(1, 0, 'a'), 0);

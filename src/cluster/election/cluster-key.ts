@@ -1,6 +1,7 @@
 import { isRight } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
 import { Feed } from '../../protocol/feed.js';
+import { invalidOption } from '../../protocol/rules.js';
 
 /** The phases of an owner: it opens a connection, or has an open one. A key without an owner is `free` or `stopped`. */
 export const OwnerPhase = t.keyof({ opening: null, open: null }, 'OwnerPhase');
@@ -52,12 +53,12 @@ export const writeKey = (key: ClusterKey): string => JSON.stringify(key);
 /**
  * Reads the text of a key.
  *
- * @throws TypeError for a text that is not a key of this version
+ * @throws TradeFeedError with code `invalid-options` for a text that is not a key of this version
  */
 export const readKey = (text: string): ClusterKey => {
   const decoded = KeyCodec.decode(parsed(text));
   if (isRight(decoded)) return decoded.right;
-  throw new TypeError('The key of the account is not from this version of rx-trade-feed.');
+  throw invalidOption('account', 'the name of an account whose key this version of rx-trade-feed can read');
 };
 
 const parsed = (text: string): unknown => {

@@ -25,8 +25,9 @@ export interface Follower {
 
 /** How long the first messages of a new generation wait for the `end` of the previous one, in ms. */
 const holdMs = 100;
-/** How many messages may wait. With more, the new generation begins without the `end`. */
+/** How many messages, and how many bytes of frames, may wait. With more, the new generation begins without the `end`. */
 const maxHeld = 10_000;
+const maxHeldBytes = 64 * 1024 * 1024;
 
 /** Creates a {@link Follower}. It has no timer and no I/O. */
 export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChanged) => void): Follower => {
@@ -41,6 +42,7 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
   let isAway = false;
   let hasEnded = false;
   let held: FeedMessage[] = [];
+  let heldBytes = 0;
   let holdUntil: number | undefined;
 
   const emitGap = (to: number, missed: number | undefined, meaning: Meaning): void =>
@@ -99,7 +101,7 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
 
   const release = (): void => {
     const messages = held;
-    [held, holdUntil] = [[], undefined];
+    [held, heldBytes, holdUntil] = [[], 0, undefined];
     for (const message of messages) {
       if (message.gen > gen) begin(message);
       receiveCurrent(message);
@@ -122,8 +124,9 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
       if (newest && message.gen < newest.gen) return;
       if (newest && message.gen > newest.gen) release();
       held.push(copied(message));
+      heldBytes += bytesOf(message);
       holdUntil ??= now + holdMs;
-      if (gen === 0 || hasEnded || held.length > maxHeld) release();
+      if (gen === 0 || hasEnded || held.length > maxHeld || heldBytes > maxHeldBytes) release();
     },
     tick: (now) => {
       if (holdUntil !== undefined && now >= holdUntil) release();
@@ -139,6 +142,9 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
     },
   };
 };
+
+const bytesOf = (message: FeedMessage): number =>
+  message.kind === 'batch' ? message.batch.reduce((sum, { data }) => sum + data.byteLength, 0) : 0;
 
 // A frame that is stored beyond its event-loop turn must not retain its read buffer.
 const copied = (message: FeedMessage): FeedMessage => {

@@ -22,7 +22,11 @@ export const createPublisher = (): Publisher => {
   let frames = 0;
   let hasOpened = false;
 
-  const head = (at: number): MessageHead => ({ ...current, sequence, frames, at });
+  // A spread of `current` takes longer than the rest of the work for a frame.
+  const head = (at: number): MessageHead => {
+    const { epoch, gen, owner, phase, revision } = current;
+    return { epoch, gen, owner, phase, revision, sequence, frames, at };
+  };
 
   return {
     report: (report, epoch) => {
@@ -34,7 +38,10 @@ export const createPublisher = (): Publisher => {
       current = { ...report, epoch };
     },
     frame: (frame) => {
-      const message: FeedMessage = { ...head(frame.receivedAt), kind: 'batch', batch: [frame] };
+      const { epoch, gen, owner, phase, revision } = current;
+      const at = frame.receivedAt;
+      const batch = [frame];
+      const message: FeedMessage = { epoch, gen, owner, phase, revision, sequence, frames, at, kind: 'batch', batch };
       sequence += 1;
       frames += 1;
       return message;

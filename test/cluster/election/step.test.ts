@@ -443,7 +443,7 @@ describe('the key', () => {
   it.each(['', 'null', '{}', '{"v":2}', writeKey(keyOf()).replace('"gen":3', '"gen":-1')])(
     'is refused if it is %j',
     (text) => {
-      expect(() => readKey(text)).toThrow(TypeError);
+      expect(() => readKey(text)).toThrow(expect.objectContaining({ code: 'invalid-options', option: 'account' }));
     },
   );
 });
