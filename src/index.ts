@@ -82,9 +82,9 @@ export type {
 } from './protocol/failures/failure-code.js';
 export { type FailureFacts, type FailureFields, TradeFeedError } from './protocol/failures/trade-feed-error.js';
 export type {
+  ClusterLifecycleEvent,
   Disconnected,
   FeedEvent,
-  FeedLifecycleEvent,
   Gap,
   LifecycleEvent,
   Opened,

@@ -1,6 +1,6 @@
 import { BehaviorSubject, defer, type MonoTypeOperatorFunction, Subject, tap } from 'rxjs';
 import { connectionStatus } from '../operators/connection-status.js';
-import type { FeedEvent, FeedLifecycleEvent, Watermark } from '../protocol/event.js';
+import type { FeedEvent, LifecycleEvent, Watermark } from '../protocol/event.js';
 import { nextSnapshot, type Snapshot, snapshotSince } from '../protocol/snapshot.js';
 import { type FeedStatus, idleNow, stoppedBy } from './feed-status.js';
 
@@ -23,7 +23,7 @@ export class FeedMemory {
   track(): MonoTypeOperatorFunction<FeedEvent> {
     return (source) =>
       defer(() => {
-        const events = new Subject<FeedLifecycleEvent>();
+        const events = new Subject<LifecycleEvent>();
         events.pipe(connectionStatus()).subscribe((status) => this.status$.next(status));
         return source.pipe(
           tap({

@@ -1,5 +1,5 @@
 import { asyncScheduler, defer, filter, interval, type OperatorFunction, type SchedulerLike } from 'rxjs';
-import type { LifecycleEvent } from '../protocol/event.js';
+import type { ClusterLifecycleEvent } from '../protocol/event.js';
 import {
   aFunction,
   aScheduler,
@@ -61,7 +61,7 @@ export const conflate = <E, K>(
   key: (item: ItemOf<NotInferred<E>>) => K,
   everyMs: number,
   options: ConflateOptions = {},
-): OperatorFunction<E, Extract<NotInferred<E>, LifecycleEvent> | Conflated<ItemOf<NotInferred<E>>, K>> => {
+): OperatorFunction<E, Extract<NotInferred<E>, ClusterLifecycleEvent> | Conflated<ItemOf<NotInferred<E>>, K>> => {
   checkRequired({ key, everyMs }, { key: aFunction, everyMs: aPeriod });
   const { maxKeys, scheduler } = {
     ...defaults,
@@ -82,7 +82,7 @@ const aPeriod: Rule = {
   is: (v) => typeof v === 'number' && v > 0 && v <= MAX_TIMER_MS,
 };
 
-type Out<E, K> = Extract<E, LifecycleEvent> | Conflated<ItemOf<E>, K>;
+type Out<E, K> = Extract<E, ClusterLifecycleEvent> | Conflated<ItemOf<E>, K>;
 
 /** Collects the newest value of each key. */
 interface Newest<E, K> extends Collector<E, Out<E, K>> {
@@ -112,11 +112,11 @@ const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E,
     add: (event) => {
       if (isLifecycle(event)) {
         if (event.type === 'watermark' && waiting.size > 0) {
-          watermark = event as Extract<E, LifecycleEvent>;
+          watermark = event as Extract<E, ClusterLifecycleEvent>;
           return false;
         }
         release();
-        ready.push(event as Extract<E, LifecycleEvent>);
+        ready.push(event as Extract<E, ClusterLifecycleEvent>);
         return true;
       }
       const item = event as ItemOf<E>;

@@ -1,5 +1,5 @@
 import { distinctUntilChanged, filter, map, type Observable, scan } from 'rxjs';
-import type { LifecycleEvent } from '../protocol/event.js';
+import type { ClusterLifecycleEvent } from '../protocol/event.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { afterEvent, afterItem, noOutages, type Outages } from '../protocol/outage.js';
 import { frameOf, isLifecycle, timeOf } from './items/item.js';
@@ -97,7 +97,7 @@ const next = (known: Known, event: unknown): Known => {
   return { status, outages: afterItem(known.outages, status.since) };
 };
 
-const afterLifecycle = (known: Known, event: LifecycleEvent): Known => {
+const afterLifecycle = (known: Known, event: ClusterLifecycleEvent): Known => {
   const outages = afterEvent(known.outages, event, (event as { readonly at?: number }).at);
   const { status, failure, failedAt } = known;
   const downSince = outages.current?.from ?? failedAt;

@@ -111,18 +111,18 @@ export interface OwnerChanged {
 }
 
 /** Every event of a feed except frames. */
-export type FeedLifecycleEvent =
+export type LifecycleEvent =
   TicketRequested | TicketIssued | Opened | Disconnected | Reconnecting | Gap | Stopped | Watermark;
 
 /** Every event except frames, also of a cluster. */
-export type LifecycleEvent = FeedLifecycleEvent | OwnerChanged;
+export type ClusterLifecycleEvent = LifecycleEvent | OwnerChanged;
 
 /**
  * The frames and lifecycle events that `tradeFeedEvents$` emits, in order. Their `type` distinguishes them.
  *
  * A failure that stops the feed is the Observable's error, after the event `stopped`. No event contains a secret.
  */
-export type FeedEvent = FeedLifecycleEvent | Frame;
+export type FeedEvent = LifecycleEvent | Frame;
 
 /** An event of any source. The payload of a frame from a relay is a `Uint8Array`. */
-export type RelayedEvent = FeedLifecycleEvent | AnyFrame;
+export type RelayedEvent = LifecycleEvent | AnyFrame;

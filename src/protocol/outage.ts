@@ -1,4 +1,4 @@
-import type { Gap, LifecycleEvent, Watermark } from './event.js';
+import type { ClusterLifecycleEvent, Gap, Watermark } from './event.js';
 import type { FailureCode } from './failures/failure-code.js';
 import type { TradeFeedError } from './failures/trade-feed-error.js';
 import { subscribedAgain } from './failures/client-meanings.js';
@@ -46,7 +46,7 @@ export const noOutages: Outages = Object.freeze({
  *
  * @param newestAt - the time of the newest frame or event before this one, in epoch ms: the start of an outage without any event
  */
-export const afterEvent = (before: Outages, event: LifecycleEvent, newestAt: number | undefined): Outages => {
+export const afterEvent = (before: Outages, event: ClusterLifecycleEvent, newestAt: number | undefined): Outages => {
   // A watermark keeps `unconfirmed`: a relay may send one between an `opened` and its `gap`.
   if (event.type === 'watermark') return before.gaps.length === 0 ? before : { ...before, gaps: none };
   const after = step(before, event, newestAt);
@@ -80,7 +80,7 @@ export const stoppedAt = (from: number, failure: TradeFeedError): Outages => ({
 /** Creates the gap of an outage up to a time in epoch ms: the end of the outage, or the latest known time. */
 export const gapUntil = ({ from, failure }: Outage, to: number): Gap => createGap(from, to, failure);
 
-const step = (before: Outages, event: Exclude<LifecycleEvent, Watermark>, newestAt: number | undefined): Outages => {
+const step = (before: Outages, event: Exclude<ClusterLifecycleEvent, Watermark>, newestAt: number | undefined): Outages => {
   const { hasOpened, current } = before;
   const unchanged: Outages = { hasOpened, current, unconfirmed: undefined, gaps: none };
   switch (event.type) {

@@ -24,7 +24,6 @@ const ranks = { disconnected: 1, reconnecting: 2, 'ticket-requested': 3, 'ticket
 export const nextSnapshot = (snapshot: Snapshot, event: LoggedEvent): Snapshot => {
   switch (event.type) {
     case 'gap':
-    case 'owner-changed':
     case 'value':
     case 'watermark':
       return snapshot;

@@ -1,10 +1,10 @@
 import { defer, identity, merge, type MonoTypeOperatorFunction, type Observable, Subject, tap } from 'rxjs';
-import type { FeedLifecycleEvent } from '../protocol/event.js';
+import type { LifecycleEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Reconnect } from './policy.js';
 
 /** Emits a lifecycle event of a feed. */
-export type Emit = (event: FeedLifecycleEvent) => void;
+export type Emit = (event: LifecycleEvent) => void;
 
 /** Emits a reconnect as two events: `disconnected` with the failure, and `reconnecting` with the wait. */
 export const reconnecting =
@@ -24,10 +24,10 @@ export const reconnecting =
  */
 export const withLifecycle = <T>(
   values$: (emit: Emit) => Observable<T>,
-  events: MonoTypeOperatorFunction<FeedLifecycleEvent> = identity,
-): Observable<T | FeedLifecycleEvent> =>
+  events: MonoTypeOperatorFunction<LifecycleEvent> = identity,
+): Observable<T | LifecycleEvent> =>
   defer(() => {
-    const lifecycle = new Subject<FeedLifecycleEvent>();
+    const lifecycle = new Subject<LifecycleEvent>();
     const emit: Emit = (event) => lifecycle.next(event);
     return merge(
       lifecycle.pipe(events),

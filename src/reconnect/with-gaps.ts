@@ -1,5 +1,5 @@
 import { concatMap, type OperatorFunction, pipe, scan } from 'rxjs';
-import type { FeedLifecycleEvent } from '../protocol/event.js';
+import type { LifecycleEvent } from '../protocol/event.js';
 import { afterEvent, gapUntil, noOutages, type Outages } from '../protocol/outage.js';
 
 /**
@@ -7,7 +7,7 @@ import { afterEvent, gapUntil, noOutages, type Outages } from '../protocol/outag
  *
  * Emits all other events unchanged, in order. There is no gap after the first `opened`.
  */
-export const withGaps = (): OperatorFunction<FeedLifecycleEvent, FeedLifecycleEvent> =>
+export const withGaps = (): OperatorFunction<LifecycleEvent, LifecycleEvent> =>
   pipe(
     scan(step, { outages: noOutages, events: [] } as Step),
     concatMap(({ events }) => events),
@@ -15,10 +15,10 @@ export const withGaps = (): OperatorFunction<FeedLifecycleEvent, FeedLifecycleEv
 
 interface Step {
   readonly outages: Outages;
-  readonly events: readonly FeedLifecycleEvent[];
+  readonly events: readonly LifecycleEvent[];
 }
 
-const step = ({ outages: { current }, outages: before }: Step, event: FeedLifecycleEvent): Step => {
+const step = ({ outages: { current }, outages: before }: Step, event: LifecycleEvent): Step => {
   const outages = afterEvent(before, event, undefined);
   if (event.type !== 'opened' || current === undefined) return { outages, events: [event] };
   const gap = gapUntil(current, event.at);

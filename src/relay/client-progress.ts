@@ -1,5 +1,5 @@
 import { hasBeenOpen, relayGap, snapshotAfterGap, snapshotNotBefore, snapshotSince } from '../protocol/snapshot.js';
-import type { FeedLifecycleEvent } from '../protocol/event.js';
+import type { LifecycleEvent } from '../protocol/event.js';
 import type { Missed } from '../protocol/gap.js';
 import type { EventLog } from './event-log.js';
 import type { Position } from './log-entries.js';
@@ -23,7 +23,7 @@ export interface ClientProgress {
 /** The events to send, and the progress after them. */
 export interface Step {
   readonly progress: ClientProgress;
-  readonly events: readonly FeedLifecycleEvent[];
+  readonly events: readonly LifecycleEvent[];
 }
 
 /** Returns the first step of a client: the state of the feed, and a gap if the client has missed something. */

@@ -1,5 +1,5 @@
 import { relayGap, openedIn } from '../protocol/snapshot.js';
-import type { FeedLifecycleEvent } from '../protocol/event.js';
+import type { LifecycleEvent } from '../protocol/event.js';
 import { writeEventLine } from '../protocol/event-line.js';
 import { createFailure } from '../protocol/failures/meaning.js';
 import { relayReports } from '../protocol/failures/relay-meanings.js';
@@ -24,7 +24,7 @@ export class RelayClient {
   readonly #requestId: string | undefined;
   #progress: ClientProgress;
   /** The events of the first message; `undefined` once it is sent. */
-  #firstEvents: readonly FeedLifecycleEvent[] | undefined;
+  #firstEvents: readonly LifecycleEvent[] | undefined;
   #isBehindReported = false;
   /** The last watermark that was sent, in epoch ms. */
   #watermark = -Infinity;
@@ -143,7 +143,7 @@ export class RelayClient {
     return this.#message(isFrame ? `${gap}\n${one.lines}` : `${one.lines}\n${gap}`);
   }
 
-  #messageOf(events: readonly FeedLifecycleEvent[]): RelayMessage {
+  #messageOf(events: readonly LifecycleEvent[]): RelayMessage {
     const lines = events.map(writeEventLine).join('\n');
     this.#watermark = this.#watermarkHere();
     return this.#message(withWatermark(lines, this.#watermark));

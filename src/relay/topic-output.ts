@@ -1,7 +1,7 @@
 import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
 import type { WindowFacts } from '../operators/window/feed-window.js';
 import { type LoggedValue, notBefore } from '../protocol/snapshot.js';
-import type { Disconnected, Gap, FeedLifecycleEvent, RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
+import type { Disconnected, Gap, LifecycleEvent, RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { Frame } from '../protocol/frame.js';
 import { isRelayedValue } from '../protocol/relayed-value.js';
@@ -42,7 +42,7 @@ export class TopicOutput {
   }
 
   /** Returns the events for a lifecycle event of the feed. */
-  ofLifecycle(event: Exclude<FeedLifecycleEvent, Watermark>): readonly TopicEvent[] {
+  ofLifecycle(event: Exclude<LifecycleEvent, Watermark>): readonly TopicEvent[] {
     return this.#emit(notBefore(event, this.#emittedAt) as typeof event);
   }
 

@@ -12,7 +12,7 @@ import {
 import { type Observable, type OperatorFunction, type SchedulerLike, Subject, takeLast, takeUntil } from 'rxjs';
 import { takeWhile, tap, throwError } from 'rxjs';
 import { isLifecycle } from '../operators/items/item.js';
-import type { FeedLifecycleEvent, RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
+import type { LifecycleEvent, RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
 import { createFailure } from '../protocol/failures/meaning.js';
 import { relayReports } from '../protocol/failures/relay-meanings.js';
 import { topicInput } from './topic-input.js';
@@ -71,7 +71,7 @@ export const topicEvents$ = (
           ),
           events$.pipe(
             filter(
-              (event): event is Exclude<FeedLifecycleEvent, Watermark> => isLifecycle(event) && event.type !== 'watermark' && event.type !== 'owner-changed',
+              (event): event is Exclude<LifecycleEvent, Watermark> => isLifecycle(event) && event.type !== 'watermark' && event.type !== 'owner-changed',
             ),
             mergeMap((event) => output.ofLifecycle(event)),
           ),

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
-import type { Disconnected, FeedLifecycleEvent } from '../protocol/event.js';
+import type { Disconnected, LifecycleEvent } from '../protocol/event.js';
 import type { Verdict } from '../protocol/failures/failure-code.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Missed } from '../protocol/gap.js';
@@ -17,7 +17,7 @@ export interface MissedFrames extends Missed {
 /** An event, an event with its failure as plain data, or the error that ends the feed. */
 export type EventItem =
   /** A watermark covers the frames and events that were sent before it. */
-  | { readonly type: 'event'; readonly event: FeedLifecycleEvent }
+  | { readonly type: 'event'; readonly event: LifecycleEvent }
   | { readonly type: 'failed'; readonly event: Omit<Disconnected, 'failure'>; readonly failure: CloneableError }
   | { readonly type: 'error'; readonly error: CloneableError };
 

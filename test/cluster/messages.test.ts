@@ -4,7 +4,7 @@ import { createDecoder } from '../../src/cluster/messages/decoder.js';
 import { encode, encodeParts, headBytesOf } from '../../src/cluster/messages/encode.js';
 import type { FeedMessage, MessageHead } from '../../src/cluster/messages/feed-message.js';
 import { phases } from '../../src/cluster/messages/layout.js';
-import { createTradeFeedError, type FeedLifecycleEvent, Frame } from '../../src/index.js';
+import { createTradeFeedError, type LifecycleEvent, Frame } from '../../src/index.js';
 import { cases } from '../support/cases.js';
 
 const maxFrameBytes = 1_000_000;
@@ -28,7 +28,7 @@ const batches: fc.Arbitrary<FeedMessage> = heads.chain((head) =>
   fc.array(framesOf(head.at), { minLength: 1, maxLength: 20 }).map((batch) => ({ ...head, kind: 'batch', batch })),
 );
 const failure = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', endedAt: 5 });
-const lifecycle: readonly FeedLifecycleEvent[] = [
+const lifecycle: readonly LifecycleEvent[] = [
   { type: 'ticket-requested', at: 1, feed: 'market' },
   { type: 'ticket-issued', at: 2, feed: 'market', expiresAt: '2026-11-20T12:00:00Z' },
   { type: 'opened', at: 3, feed: 'market', connection: 1 },

@@ -1,4 +1,4 @@
-import type { Frame, FeedLifecycleEvent, Stopped, Watermark } from '../../index.js';
+import type { Frame, LifecycleEvent, Stopped, Watermark } from '../../index.js';
 import type { Interrupt } from '../context.js';
 
 /** Why a command ends. */
@@ -24,7 +24,7 @@ export interface Ended {
 }
 
 /** The lifecycle events that a command shows. */
-export type ShownLifecycle = Exclude<FeedLifecycleEvent, Stopped | Watermark>;
+export type ShownLifecycle = Exclude<LifecycleEvent, Stopped | Watermark>;
 
 /** The feed events that a command shows. */
 export type ShownEvent = ShownLifecycle | Frame;

@@ -1,4 +1,4 @@
-import type { Gap, LifecycleEvent } from '../../protocol/event.js';
+import type { ClusterLifecycleEvent, Gap } from '../../protocol/event.js';
 import type { FailureCode } from '../../protocol/failures/failure-code.js';
 import { afterEvent, afterItem, isOfRelay, noOutages, type Outages } from '../../protocol/outage.js';
 import { bytesOf, isLifecycle, timeOf } from './item.js';
@@ -100,7 +100,7 @@ export class FeedTally {
     };
   }
 
-  #follow(event: LifecycleEvent): void {
+  #follow(event: ClusterLifecycleEvent): void {
     this.#know(afterEvent(this.#outages, event, this.#newestAt));
     if (event.type === 'watermark') this.#watermark = event.at;
     else this.#newestAt = timeOf(event);

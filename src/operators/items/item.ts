@@ -1,5 +1,5 @@
 import type { Either } from 'fp-ts/lib/Either.js';
-import type { LifecycleEvent } from '../../protocol/event.js';
+import type { ClusterLifecycleEvent } from '../../protocol/event.js';
 import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { type AnyFrame, Frame } from '../../protocol/frame.js';
 import { isRelayedValue } from '../../protocol/relayed-value.js';
@@ -9,7 +9,7 @@ import { Decoded } from './decoded.js';
 import { ReplayedFrame } from './replayed.js';
 
 /** The items of a stream: its frames, or the values that operators created from them. Lifecycle events are not items. */
-export type ItemOf<E> = Exclude<E, LifecycleEvent>;
+export type ItemOf<E> = Exclude<E, ClusterLifecycleEvent>;
 
 /** The type of a stream's frames: a frame of a relay has a plain byte array. */
 export type FrameIn<E> = [Extract<E, AnyFrame>] extends [Frame] ? Frame : AnyFrame;
@@ -26,10 +26,10 @@ export interface SourceError {
 }
 
 /** Returns whether a value is a lifecycle event. */
-export const isLifecycle = <E>(value: E): value is E & LifecycleEvent => {
+export const isLifecycle = <E>(value: E): value is E & ClusterLifecycleEvent => {
   // A mapped item may have the type `opened`, too. An event also has a time.
   const { type, at, to, failure } = Object(value) as Partial<Record<'type' | 'at' | 'to' | 'failure', unknown>>;
-  switch (type as LifecycleEvent['type']) {
+  switch (type as ClusterLifecycleEvent['type']) {
     case 'ticket-requested':
     case 'ticket-issued':
     case 'opened':

@@ -1,5 +1,5 @@
 import { defer, finalize, type Observable, Subject, takeUntil, tap, throwError } from 'rxjs';
-import type { LifecycleEvent } from '../../protocol/event.js';
+import type { ClusterLifecycleEvent } from '../../protocol/event.js';
 import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { type AnyFrame, Frame } from '../../protocol/frame.js';
 import { recordingPaused } from '../../protocol/failures/client-meanings.js';
@@ -136,7 +136,7 @@ const frameIn = (event: unknown): AnyFrame | undefined => {
 };
 
 // A value of another library may have the type `gap`, too.
-const isFeedEvent = (event: unknown): event is LifecycleEvent =>
+const isFeedEvent = (event: unknown): event is ClusterLifecycleEvent =>
   isLifecycle(event) && (!('failure' in event) || event.failure instanceof TradeFeedError);
 
 /** Returns the failure of the gap between two recordings. With this gap, a window over a replay is not marked complete. */

@@ -1,4 +1,4 @@
-import type { LifecycleEvent } from '../../protocol/event.js';
+import type { ClusterLifecycleEvent } from '../../protocol/event.js';
 import { isReplayed } from '../items/item.js';
 
 /**
@@ -33,7 +33,7 @@ export class EventTime {
   /** Records an event or an item. `time` is in epoch ms. */
   receive(value: unknown, time: number): void {
     this.isRecording = isReplayed(value);
-    if ((value as LifecycleEvent).type === 'watermark') this.watermark = Math.max(this.watermark ?? -Infinity, time);
+    if ((value as ClusterLifecycleEvent).type === 'watermark') this.watermark = Math.max(this.watermark ?? -Infinity, time);
     else this.pass(time);
     if (!this.isWithoutClock) this.lead = Math.max(this.lead ?? -Infinity, time - this.clock());
   }

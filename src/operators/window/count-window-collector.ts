@@ -1,4 +1,4 @@
-import type { LifecycleEvent } from '../../protocol/event.js';
+import type { ClusterLifecycleEvent } from '../../protocol/event.js';
 import { isLifecycle, type ItemOf, timeOf } from '../items/item.js';
 import type { SourceError } from '../items/item.js';
 import { outageLog } from './outage-log.js';
@@ -56,7 +56,7 @@ export class CountWindowCollector<E, A, W> {
     }
   }
 
-  private follow(event: LifecycleEvent): boolean {
+  private follow(event: ClusterLifecycleEvent): boolean {
     // A watermark moves the time, but only an item ends a window of `n` items.
     if (event.type === 'watermark') return false;
     this.outages.event(event, -Infinity, this.isOpen ? this.now : undefined);

@@ -1,4 +1,4 @@
-import type { Gap, LifecycleEvent } from '../../protocol/event.js';
+import type { ClusterLifecycleEvent, Gap } from '../../protocol/event.js';
 import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { afterEvent, afterItem, gapUntil, noOutages, type Outages } from '../../protocol/outage.js';
 
@@ -11,7 +11,7 @@ export interface OutageLog {
    *   for the oldest open window, so that at least one window is marked incomplete.
    * @param newestAt - the time of the newest item or event before this one, in epoch ms; `undefined` before the feed opens
    */
-  readonly event: (event: LifecycleEvent, oldest: number, newestAt: number | undefined) => void;
+  readonly event: (event: ClusterLifecycleEvent, oldest: number, newestAt: number | undefined) => void;
   /** Records an item. Times are in epoch ms. */
   readonly item: (time: number, oldest: number) => void;
   /** Records the error of the feed. */

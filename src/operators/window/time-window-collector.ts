@@ -1,4 +1,4 @@
-import type { LifecycleEvent } from '../../protocol/event.js';
+import type { ClusterLifecycleEvent } from '../../protocol/event.js';
 import { isLifecycle, type ItemOf, timeOf } from '../items/item.js';
 import type { SourceError } from '../items/item.js';
 import { EventTime } from '../timing/event-time.js';
@@ -106,7 +106,7 @@ export class TimeWindowCollector<E, A, W> {
     return waitMs === Infinity ? Infinity : Math.min(everyMs, waitMs);
   }
 
-  private follow(event: LifecycleEvent): boolean {
+  private follow(event: ClusterLifecycleEvent): boolean {
     const time = timeOf(event) as number;
     // Read before `receive` moves the time: an outage without an event began at the newest time before this event.
     const newestAt = this.coveredFrom < Infinity ? this.time.newestAt : undefined;

@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import { attempts$ } from '../../attempts.js';
-import type { FeedLifecycleEvent } from '../../protocol/event.js';
+import type { LifecycleEvent } from '../../protocol/event.js';
 import { toCloneable } from '../cloneable-error.js';
 import { createHandOver } from '../hand-over.js';
 import type { EventItem, FromWorker, ToWorker, WorkerStart } from '../messages.js';
@@ -20,7 +20,7 @@ export const runFeed = (port: MessagePort, { progress, network, ...channel }: Wo
       progress,
       settings.receiveBufferBytes,
     );
-    const emit = (event: FeedLifecycleEvent) => handOver.addEvent(itemOf(event));
+    const emit = (event: LifecycleEvent) => handOver.addEvent(itemOf(event));
     const subscription = attempts$(feed, restoreSettings(settings, functions), emit).subscribe({
       next: (frame) => handOver.addFrame(frame),
       error: (error: unknown) => handOver.addEvent({ type: 'error', error: toCloneable(error, placeholders) }),
@@ -53,7 +53,7 @@ export const runFeed = (port: MessagePort, { progress, network, ...channel }: Wo
 /** Interval of the watermarks while the store is empty, in ms. They close windows on the main thread. */
 const watermarkMs = 100;
 
-const itemOf = (event: FeedLifecycleEvent): EventItem => {
+const itemOf = (event: LifecycleEvent): EventItem => {
   if (event.type !== 'disconnected') return { type: 'event', event };
   const { failure, ...others } = event;
   return { type: 'failed', event: others, failure: toCloneable(failure, placeholders) };
