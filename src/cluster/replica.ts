@@ -3,7 +3,7 @@ import type { FeedEvent } from '../protocol/event.js';
 import { createTradeFeedError } from '../protocol/failures/classify.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
-import { anObject, clampMs } from '../protocol/rules.js';
+import { clampMs } from '../protocol/rules.js';
 import { type ClusterSettings, replicaId } from './cluster-options.js';
 import { type ClusterStatus, isChanged, statusOf } from './cluster-status.js';
 import { readKey, writeKey } from './election/cluster-key.js';
@@ -170,10 +170,12 @@ export const startReplica = (
   };
 
   const call = async (effect: Parameters<typeof access>[0]): Promise<void> => {
-    const result = await access(effect).catch((error: unknown) => error);
+    const result = await access(effect).catch((error: unknown): CallResult | TradeFeedError =>
+      error instanceof TradeFeedError ? error : { type: 'unknown' },
+    );
     // This version cannot read the key, so it can never own it.
     if (result instanceof TradeFeedError) end(result);
-    else input({ type: 'call', id: effect.id, result: isResult(result) ? result : { type: 'unknown' } });
+    else input({ type: 'call', id: effect.id, result });
   };
 
   const ask = async (data: Uint8Array): Promise<Extract<Input, { readonly type: 'ask' }>['result']> => {
@@ -318,8 +320,6 @@ const isConnectedNow = ({ connected$ }: ClusterEngine): boolean => {
   });
   return isConnected;
 };
-
-const isResult = (value: unknown): value is CallResult => !(value instanceof Error) && anObject.is(value);
 
 const replacedByOther = (): TradeFeedError =>
   createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });

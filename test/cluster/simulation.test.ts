@@ -28,10 +28,10 @@ describe('every order of the events of two replicas', () => {
     ['owner', 2],
   ])(
     'leads from %s, with faults: %d, to no false stop, and to one owner in the end',
-    (from, faults) => {
+    (from, faultCount) => {
       const { violation, states, settled } = explore({
         from,
-        faults,
+        faults: faultCount,
         depth: 200,
         maxStates: cases(50_000),
         settle: 20,
@@ -82,17 +82,13 @@ describe('the election in virtual time, with random faults', () => {
 });
 
 it(
-  'detects each rule that is broken on purpose',
+  'detects rules that are broken on purpose',
   async () => {
     const program = fileURLToPath(new URL('programs/run-mutants.mjs', import.meta.url));
-    const { stdout } = await promisify(execFile)(process.execPath, [program, '1', '600', 'first']);
-    const results = JSON.parse(stdout) as readonly {
-      readonly name: string;
-      readonly isCaught: boolean;
-      readonly bad: number;
-    }[];
-    expect(results.length).toBeGreaterThan(15);
-    for (const { name, isCaught, bad } of results) expect([name, bad > 0]).toEqual([name, isCaught]);
+    const { stdout } = await promisify(execFile)(process.execPath, [program]);
+    const results = JSON.parse(stdout) as readonly { readonly name: string; readonly violations: readonly string[] }[];
+    expect(results.length).toBeGreaterThanOrEqual(5);
+    for (const { name, violations } of results) expect([name, violations.length]).not.toEqual([name, 0]);
   },
   limitMs,
 );

@@ -122,10 +122,7 @@ const perform = (place: Place, n: number, effect: Effect): Place => {
     case 'stop-notice':
       return toOther(place, n, { type: 'stop-notice' });
     case 'open':
-      return withNode(leaveService(place, n), n, {
-        feed: { number: node.feeds + 1, phase: 'ticket' },
-        feeds: node.feeds + 1,
-      });
+      return withNode(leaveService(place, n), n, nextAttempt(node));
     case 'allow': {
       const { feed } = node;
       if (feed?.phase !== 'waiting') return place;
@@ -144,6 +141,11 @@ const perform = (place: Place, n: number, effect: Effect): Place => {
       return place;
   }
 };
+
+const nextAttempt = ({ feeds }: Node): Pick<Node, 'feed' | 'feeds'> => ({
+  feed: { number: feeds + 1, phase: 'ticket' },
+  feeds: feeds + 1,
+});
 
 const asked = (place: Place, n: number, { id, question }: Extract<Effect, { readonly type: 'ask' }>): Place => {
   const other = nodeAt(place, 1 - n);
@@ -215,10 +217,7 @@ const receiveNotice = (before: Place, n: number): Place => {
     case 'replaced':
       return give(withNode(place, n, { feed: undefined }), n, { type: 'failed', isReplaced: true });
     case 'dropped':
-      return give(
-        withNode(place, n, { feed: { number: node.feeds + 1, phase: 'ticket' }, feeds: node.feeds + 1 }),
-        ...([n, { type: 'disconnected', isUnanswered: false }] as const),
-      );
+      return give(withNode(place, n, nextAttempt(node)), n, { type: 'disconnected', isUnanswered: false });
   }
 };
 

@@ -22,43 +22,44 @@ export interface FaultTargets {
 /** A fault: it begins, and ends after `durationMs`. */
 export type Fault = (targets: FaultTargets, durationMs: number) => void;
 
+type OnReplica = (replica: SimulatedReplica, targets: FaultTargets) => void;
+
 const onReplica =
-  (
-    name: string,
-    begin: (replica: SimulatedReplica, targets: FaultTargets, durationMs: number) => (() => void) | void,
-  ): Fault =>
+  (name: string, begin: OnReplica, end?: OnReplica): Fault =>
   (targets, durationMs) => {
     const replica = targets.target();
     if (replica === undefined) return;
     targets.record(`fault: ${name} of ${replica.id} for ${durationMs.toFixed(0)} ms`);
-    const end = begin(replica, targets, durationMs);
-    if (end) targets.schedule.after(durationMs, end);
+    begin(replica, targets);
+    if (end) targets.schedule.after(durationMs, () => end(replica, targets));
   };
 
 const condition = <Name extends keyof Conditions>(
   name: Name,
   value: Conditions[Name],
   normal: Conditions[Name],
-): Fault =>
-  onReplica(`${name} ${value}`, (replica, { engine }) => {
-    replica.conditions[name] = value;
-    engine.updateLink(replica);
-    return () => {
-      replica.conditions[name] = normal;
+): Fault => {
+  const set =
+    (next: Conditions[Name]): OnReplica =>
+    (replica, { engine }) => {
+      replica.conditions[name] = next;
       engine.updateLink(replica);
     };
-  });
+  return onReplica(`${name} ${value}`, set(value), set(normal));
+};
 
 /** All faults by name. */
 export const faults: Readonly<Record<string, Fault>> = {
-  pause: onReplica('pause', (replica) => {
-    replica.pause();
-    return () => replica.resume(false);
-  }),
-  suspend: onReplica('suspension', (replica) => {
-    replica.pause();
-    return () => replica.resume(true);
-  }),
+  pause: onReplica(
+    'pause',
+    (replica) => replica.pause(),
+    (replica) => replica.resume(false),
+  ),
+  suspend: onReplica(
+    'suspension',
+    (replica) => replica.pause(),
+    (replica) => replica.resume(true),
+  ),
   'late handshakes': condition('handshakeMs', 50_000, 20),
   'slow tickets': condition('ticketMs', 3_000, 20),
   'link refused': condition('link', 'refused', 'good'),

@@ -82,7 +82,7 @@ export const startTestCluster = async (engine: ClusterEngine): Promise<TestClust
             ({ cluster, events }) =>
               cluster.status.generation === generation && events.some(({ type }) => type === 'opened'),
           );
-          return isOpen && areReady && owner;
+          return isOpen && areReady ? owner : undefined;
         },
         { what: () => `an owner: ${JSON.stringify(expected.map(({ cluster }) => cluster.status))}` },
       ),
