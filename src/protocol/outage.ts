@@ -80,7 +80,11 @@ export const stoppedAt = (from: number, failure: TradeFeedError): Outages => ({
 /** Creates the gap of an outage up to a time in epoch ms: the end of the outage, or the latest known time. */
 export const gapUntil = ({ from, failure }: Outage, to: number): Gap => createGap(from, to, failure);
 
-const step = (before: Outages, event: Exclude<ClusterLifecycleEvent, Watermark>, newestAt: number | undefined): Outages => {
+const step = (
+  before: Outages,
+  event: Exclude<ClusterLifecycleEvent, Watermark>,
+  newestAt: number | undefined,
+): Outages => {
   const { hasOpened, current } = before;
   const unchanged: Outages = { hasOpened, current, unconfirmed: undefined, gaps: none };
   switch (event.type) {

@@ -33,7 +33,8 @@ export class EventTime {
   /** Records an event or an item. `time` is in epoch ms. */
   receive(value: unknown, time: number): void {
     this.isRecording = isReplayed(value);
-    if ((value as ClusterLifecycleEvent).type === 'watermark') this.watermark = Math.max(this.watermark ?? -Infinity, time);
+    if ((value as ClusterLifecycleEvent).type === 'watermark')
+      this.watermark = Math.max(this.watermark ?? -Infinity, time);
     else this.pass(time);
     if (!this.isWithoutClock) this.lead = Math.max(this.lead ?? -Infinity, time - this.clock());
   }
