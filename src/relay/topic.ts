@@ -71,8 +71,7 @@ export const topicEvents$ = (
           ),
           events$.pipe(
             filter(
-              (event): event is Exclude<LifecycleEvent, Watermark> =>
-                isLifecycle(event) && event.type !== 'watermark' && event.type !== 'owner-changed',
+              (event): event is Exclude<LifecycleEvent, Watermark> => isLifecycle(event) && event.type !== 'watermark',
             ),
             mergeMap((event) => output.ofLifecycle(event)),
           ),
