@@ -6,13 +6,13 @@ const { builtinModules } = require('node:module');
  * `node:` means all built-in modules of Node. `type x` means: x with `import type` only.
  */
 const rows = {
-  'protocol/': ['io-ts', 'fp-ts'],
+  'protocol/': ['io-ts', 'type fp-ts'],
   'reconnect/': ['protocol/', 'rxjs'],
   // The types of the codecs that a user can pass.
-  'operators/': ['protocol/', 'rxjs', 'fp-ts', 'type io-ts', 'type @standard-schema/spec'],
+  'operators/': ['protocol/', 'rxjs', 'type fp-ts', 'type io-ts', 'type @standard-schema/spec'],
   'operators/node/': ['operators/', 'protocol/', 'rxjs', 'fs-native-extensions', 'node:'],
   // The type of the Dispatcher that a user can pass.
-  'options.ts': ['protocol/', 'reconnect/', 'io-ts', 'fp-ts', 'node:', 'type undici'],
+  'options.ts': ['protocol/', 'reconnect/', 'node:', 'type undici'],
   'accounts/': ['protocol/', 'options.ts', 'node:'],
   'transport/': ['protocol/', 'options.ts', 'rxjs', 'ws', 'undici', 'node:'],
   // Both threads run the attempts: the main thread, and a worker.
@@ -31,11 +31,11 @@ const rows = {
     ...['cluster/election/', 'cluster/follower/', 'cluster/messages/', 'rxjs', 'node:'],
   ],
   // Pure: the simulation runs it in virtual time.
-  'cluster/election/': ['protocol/', 'io-ts', 'fp-ts'],
+  'cluster/election/': ['protocol/', 'io-ts'],
   // The type of a phase.
-  'cluster/messages/': ['protocol/', 'cluster/election/', 'io-ts', 'fp-ts'],
+  'cluster/messages/': ['protocol/', 'cluster/election/', 'io-ts'],
   'cluster/follower/': ['protocol/', 'cluster/messages/'],
-  'testing/': ['protocol/', 'ws', 'io-ts', 'fp-ts', 'rxjs', 'node:'],
+  'testing/': ['protocol/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
     ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'testing/'],
     ...['rxjs', 'commander', 'selfsigned', 'node:'],

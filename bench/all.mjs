@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { fill, sectionOf, summaryOf } from './lib/fill.mjs';
 import { isQuick } from './lib/options.mjs';
+import { openingText } from './lib/opening.mjs';
 import { readResult } from './lib/report.mjs';
 import { goalTable } from './lib/table.mjs';
 import { benchmarks } from './programs.mjs';
@@ -39,7 +40,11 @@ const results = all.map((name) => [name, readResult(name)]);
 const measured = results.flatMap(([, result]) => result ?? []);
 if (!isQuick) {
   const sections = Object.fromEntries(results.map(([name, result]) => [name, sectionOf(name, result)]));
-  const filled = fill(readFileSync(guide, 'utf8'), { goals: summaryOf(measured), ...sections });
+  const filled = fill(readFileSync(guide, 'utf8'), {
+    opening: openingText(Object.fromEntries(results)),
+    goals: summaryOf(measured),
+    ...sections,
+  });
   writeFileSync(guide, await format(filled, { ...(await resolveConfig(guide)), filepath: guide }));
 }
 

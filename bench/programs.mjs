@@ -1,11 +1,15 @@
 /** The benchmarks that measure something for docs/performance.md, in the order in which `all` runs them. */
 export const benchmarks = {
   replay: 'receiving frames that are replayed from memory, compared with other packages',
-  e2e: 'receiving frames over loopback, with and without TLS, compared with other packages',
+  e2e: 'receiving frames over loopback, with and without TLS and live objects, compared with other packages',
+  held: 'the same for frames that stay bytes, and for frames that are held, compared with ws',
+  node24: 'the same on Node 24, compared with ws',
+  app: 'an app that decodes, shares and windows a feed, compared with code written by hand',
   micro: 'single steps: a Frame, an operator, a decoder',
   memory: 'the memory of frames that operators hold',
   stall: 'a blocked main thread, with and without a worker',
   reconnect: 'the time from a close frame to the next frame',
+  import: 'the cost of a start: an import, and the first feed',
   growth: 'the cost of one unit as the number of units grows',
 };
 
@@ -14,6 +18,6 @@ const program = (what, file) => ({ what, node: ['--expose-gc', `bench/${file}`],
 /** All programs of `npm run bench`. */
 export const programs = {
   ...Object.fromEntries(Object.entries(benchmarks).map(([name, what]) => [name, program(what, `${name}/index.mjs`)])),
-  check: program('what CI runs: fails if receiving or decoding became slower (1 minute)', 'check/index.mjs'),
+  check: program('what CI runs: fails if receiving, decoding or an import became slower (1 minute)', 'check/index.mjs'),
   all: program('all of the above except check; then updates docs/performance.md', 'all.mjs'),
 };

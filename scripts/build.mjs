@@ -1,16 +1,106 @@
-// Builds dist with TypeScript 7, then removes the files of deleted or renamed sources. Other programs may be reading dist, so the folder
-// stays.
+// Builds dist. TypeScript 7 checks and compiles `src` into temp/rx-trade-feed. Then rolldown joins the modules, and rollup the declarations, into one
+// file for each entry point and the chunks that entry points share. So an import reads few files, and a class exists once.
+// rolldown takes a sixth of the time of rollup, but its plugin for declarations moves their comments to other places.
+// Other programs may be reading dist, so the folder stays, and old files are removed last.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { rolldown } from 'rolldown';
+import { rollup } from 'rollup';
+import { dts } from 'rollup-plugin-dts';
 
-const tsc = ['node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.build.json', '--singleThreaded'];
-const { status } = spawnSync(process.execPath, tsc, { stdio: 'inherit' });
+// A chunk of an `index.js` has the name of its folder.
+const compiled = 'temp/rx-trade-feed';
+const dist = 'dist';
 
-const entries = existsSync('dist') ? readdirSync('dist', { recursive: true, withFileTypes: true }) : [];
-for (const entry of entries) {
+const compile = () => {
+  rmSync(compiled, { recursive: true, force: true });
+  const tsc = ['node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.build.json', '--singleThreaded'];
+  const { status } = spawnSync(process.execPath, tsc, { stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
+};
+
+const { exports, bin } = JSON.parse(readFileSync('package.json', 'utf8'));
+const entryPoints = Object.values(exports).flatMap(({ types, default: file }) => (types ? [file, types] : []));
+const declarations = entryPoints.filter((file) => file.endsWith('.d.ts'));
+const programs = [
+  ...entryPoints.filter((file) => file.endsWith('.js')),
+  ...Object.values(bin),
+  // It starts the worker by its address, so neither may move.
+  './dist/worker/start-worker.js',
+];
+const worker = './dist/worker/inside/feed-worker.js';
+// A bundler would turn CommonJS into another module.
+const commonJs = ['operators/node/recording/load-native-lock.cjs'];
+
+/** Maps the name of a file in dist to the compiled file. */
+const inputOf = (files, end) =>
+  Object.fromEntries(
+    files.map((file) => {
+      const path = relative(dist, file);
+      return [path.slice(0, -end.length), join(compiled, path)];
+    }),
+  );
+
+/** Writes the files that belong to some entry points. Returns their names. A warning is an error. */
+const bundle = async (bundler, files, end, settings, outputSettings) => {
+  const built = await bundler({
+    input: inputOf(files, end),
+    external: (id) => /^[^./]/.test(id) || id.endsWith('.cjs'),
+    onwarn: ({ message }) => {
+      throw new Error(message);
+    },
+    ...settings,
+  });
+  const { output } = await built.write({
+    dir: dist,
+    entryFileNames: `[name]${end}`,
+    chunkFileNames: ({ name }) => `chunks/${name.replace(/\.d$/, '')}${end}`,
+    minifyInternalExports: false,
+    ...outputSettings,
+  });
+  await built.close();
+  return output.map(({ fileName }) => fileName);
+};
+
+const code = { platform: 'neutral', experimental: { attachDebugInfo: 'none' } };
+// The declarations have the comments, and editors read those.
+const noComments = { comments: false };
+
+const bundleCode = () => bundle(rolldown, programs, '.js', code, noComments);
+
+/**
+ * Bundles the worker with the part of RxJS that it uses: each worker loads its modules again, and RxJS has 200 files. All its values reach the
+ * main thread as messages, so the copies of classes in this file are never seen there.
+ */
+const bundleWorker = async () => {
+  const resolve = { conditionNames: ['es2015', 'default'] };
+  const external = (id) => /^(node:|ws$|undici$)/.test(id);
+  const license = 'worker/inside/rxjs-license.txt';
+  const banner = '/*! Contains RxJS, which has the Apache License 2.0: see rxjs-license.txt */';
+  const files = await bundle(rolldown, [worker], '.js', { ...code, resolve, external }, { ...noComments, banner });
+  cpSync('node_modules/rxjs/LICENSE.txt', join(dist, license));
+  return [...files, license];
+};
+
+const bundleDeclarations = () => bundle(rollup, declarations, '.d.ts', { plugins: [dts()] }, {});
+
+const copyCommonJs = () => {
+  for (const file of commonJs) {
+    mkdirSync(join(dist, dirname(file)), { recursive: true });
+    cpSync(join(compiled, file), join(dist, file));
+  }
+  return commonJs;
+};
+
+compile();
+const written = new Set([
+  ...(await bundleCode()),
+  ...(await bundleWorker()),
+  ...(await bundleDeclarations()),
+  ...copyCommonJs(),
+]);
+for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
   const file = join(entry.parentPath ?? entry.path, entry.name);
-  const source = file.replace(/^dist/, 'src').replace(/(?:\.d)?\.(c?)[jt]s(?:\.map)?$/, '.$1ts');
-  if (entry.isFile() && !existsSync(source)) rmSync(file);
+  if (entry.isFile() && !written.has(relative(dist, file))) rmSync(file);
 }
-process.exitCode = status ?? 1;

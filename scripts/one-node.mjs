@@ -22,9 +22,17 @@ export const onOneNode = {
     'test/tooling/import-rules.test.ts',
     'test/tooling/one-node.test.ts',
   ],
-  'tests the programs of the benchmarks': ['charts', 'fill', 'guards', 'measure', 'senders', 'stats', 'svg'].map(
-    (name) => `test/bench/${name}.test.ts`,
-  ),
+  'tests the programs of the benchmarks': [
+    'charts',
+    'fill',
+    'guards',
+    'measure',
+    'opening',
+    'receivers',
+    'senders',
+    'stats',
+    'svg',
+  ].map((name) => `test/bench/${name}.test.ts`),
   'tests the statistics and reports of the long checks': [
     'reliability/test/accounting.test.ts',
     'reliability/test/growth.test.ts',

@@ -1,8 +1,12 @@
-// Checks the package as npm would publish it: the files in the tarball, publint, and are-the-types-wrong. Reads dist.
+// Checks the package as npm would publish it: the files in the tarball and their size, publint, and are-the-types-wrong. Reads dist.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
+/** Limits of the tarball. */
+const maxBytes = 350_000;
+const maxFiles = 100;
 
 const { exports, bin } = JSON.parse(readFileSync('package.json', 'utf8'));
 const folder = mkdtempSync(join(tmpdir(), 'package-'));
@@ -38,14 +42,16 @@ try {
     if (!inside.includes(path.replace(/^\.\//, ''))) fail(`Missing in the package: ${path}`);
   }
   for (const path of inside) {
-    const isMeta = /^(README\.md|CHANGELOG\.md|LICENSE|package\.json)$/.test(path);
-    const source = path.replace(/^dist\//, 'src/').replace(/(?:\.d)?\.(c?)[jt]s(?:\.map)?$/, '.$1ts');
-    if (!isMeta && !(path.startsWith('dist/') && existsSync(source))) fail(`Should not be in the package: ${path}`);
+    const isDocument = /^(README\.md|CHANGELOG\.md|LICENSE|docs\/[a-z-]+\.md)$/.test(path);
+    const isBuilt = /^dist\/[\w/-]+(\.d\.ts|\.js|\.cjs|-license\.txt)$/.test(path);
+    if (!isDocument && !isBuilt && path !== 'package.json') fail(`Should not be in the package: ${path}`);
   }
+  if (size > maxBytes) fail(`The package has ${size} bytes, ${maxBytes} are allowed.`);
+  if (inside.length > maxFiles) fail(`The package has ${inside.length} files, ${maxFiles} are allowed.`);
   const tarball = join(folder, filename);
   run('node_modules/publint/src/cli.js', 'run', tarball, '--strict');
   run('node_modules/@arethetypeswrong/cli/dist/index.js', tarball, '--profile', 'esm-only', '--no-color');
-  if (!failed) console.log(`${inside.length} files, ${Math.round(size / 1024)} KiB packed`);
+  if (!failed) console.log(`${inside.length} files, ${Math.round(size / 1000)} kB packed`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

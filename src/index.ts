@@ -68,7 +68,8 @@ export type { BackoffOptions, BackoffPolicy, Reconnect } from './reconnect/polic
 
 // Values, errors and events
 export { Feed } from './protocol/feed.js';
-export { Ticket, type WireTicket } from './protocol/ticket.js';
+export { Ticket } from './protocol/ticket.js';
+export type { WireTicket } from './protocol/ticket-fields.js';
 export { Frame } from './protocol/frame.js';
 export { Secret } from './protocol/secret.js';
 export { CloseCode, CloseReason } from './protocol/close-code.js';

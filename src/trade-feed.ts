@@ -3,7 +3,7 @@ import { type AccountUser, useAccount } from './accounts/account-use.js';
 import { callPlace } from './accounts/call-place.js';
 import { attempts$ } from './attempts.js';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from './options.js';
-import { checkFeed } from './protocol/feed.js';
+import { checkFeed } from './protocol/feed-names.js';
 import type { FeedEvent } from './protocol/event.js';
 import type { Feed } from './protocol/feed.js';
 import type { Frame } from './protocol/frame.js';

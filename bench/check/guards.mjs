@@ -1,4 +1,4 @@
-// The ratios that CI checks: they fall if receiving or the compiled guard of a decoder becomes slower.
+// The ratios that CI checks: they fall if receiving, the compiled guard of a decoder, or an import becomes slower.
 
 /**
  * How far a ratio may be below its goal, as a share of the goal.
@@ -37,6 +37,20 @@ export const guards = [
     over: ['decode', 'io-ts decode'],
     under: ['decode', 'guard'],
     atLeast: 20,
+  },
+  {
+    id: 'import/ours',
+    what: 'importing the dependencies over importing this package',
+    over: ['import', 'the dependencies'],
+    under: ['import', 'ours'],
+    atLeast: 1.7,
+  },
+  {
+    id: 'import/operators',
+    what: 'importing rxjs over importing ./operators',
+    over: ['import', 'rxjs'],
+    under: ['import', './operators'],
+    atLeast: 0.9,
   },
 ];
 

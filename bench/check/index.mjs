@@ -1,4 +1,4 @@
-// Checks in CI that receiving and decoding have not become slower. It uses samples of replay and micro only, which need no network.
+// Checks in CI that receiving, decoding and an import have not become slower. It uses samples of replay, micro and import that need no network.
 //
 //   npm run bench -- check              exits with 1 if a ratio is below its goal minus the margin
 //   npm run bench -- check --plain      measures the slower receive path instead of the fast one: it must fail
@@ -14,13 +14,14 @@ const isPlain = process.argv.includes('--plain');
 const files = {
   replay: new URL('../replay/sample.mjs', import.meta.url),
   decode: new URL('../micro/decode-sample.mjs', import.meta.url),
+  import: new URL('../import/sample.mjs', import.meta.url),
 };
-const keys = { replay: 'ns', decode: 'nsPerDocument' };
+const keys = { replay: 'ns', decode: 'nsPerDocument', import: 'cpuMs' };
 
 const run = ([file, name, ...args]) => {
+  if (file !== 'replay') return sample(files[file], [name, ...args], { nodeArgs });
   const measured = isPlain && name.startsWith('ours') ? 'oursPlain' : name;
-  const rest = file === 'replay' ? [...args, 'text', 'short'] : args;
-  return sample(files[file], [measured, ...rest], { nodeArgs });
+  return sample(files[file], [measured, ...args, 'text', 'short'], { nodeArgs });
 };
 
 /**
@@ -74,5 +75,7 @@ for (const { what, ratio, ...guard } of broken) {
   );
 }
 console.log(
-  process.exitCode === 1 ? 'Receiving or decoding became slower.' : 'Receiving and decoding are fast enough.',
+  process.exitCode === 1
+    ? 'Receiving, decoding or an import became slower.'
+    : 'Receiving, decoding and an import are fast enough.',
 );

@@ -1,4 +1,4 @@
-// The cost of one unit as the number of units grows (subscribers, windows, keys, bytes of a frame, frames a second), and the cost of a start.
+// The cost of one unit as the number of units grows (subscribers, windows, keys, bytes of a frame, frames a second), and the time to the first frame.
 import { goal, interleaved, median, pairedRatio, report, ROUNDS, sample } from '../lib/bench.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
 
@@ -40,18 +40,6 @@ const RATE_BYTES = 256;
 const rates = [1_000, 10_000, 50_000, 100_000, 200_000];
 const byRate = await measured('rates', rates, [], (rate) => run('rates', rate, RATE_BYTES));
 
-const imports = [
-  'nothing',
-  'rxjs',
-  'io-ts and fp-ts',
-  'ws',
-  'undici',
-  'ours alone',
-  'all of it',
-  './operators',
-  './browser',
-];
-const started = await measured('imports', [], imports, (name) => run('start', name));
 const first = await measured('first frame', [], ['plain', 'tls'], (security) => run('first-frame', security));
 
 const middleOf = (samples, read) => median(samples.map(read));
@@ -110,14 +98,6 @@ await report({
         Math.round(middleOf(byRate[rate], (each) => each.rate)),
         figure(middleOf(byRate[rate], ({ share }) => share * 100)),
         figure(middleOf(byRate[rate], ({ ns }) => ns)),
-      ]),
-    },
-    {
-      title: 'An import in a fresh process, in ms',
-      columns: ['what', 'wall', 'CPU'],
-      rows: imports.map((name) => [
-        name,
-        ...['wallMs', 'cpuMs'].map((key) => figure(middleOf(started[name], (each) => each[key]))),
       ]),
     },
     {

@@ -15,14 +15,15 @@ export const folders = isQuick
  * @param bench - the name of the benchmark and of its files
  * @param command - the command that repeats it
  * @param goals - rows of `goal`
- * @param charts - `{ id, title, kind: 'bars' | 'columns' | 'lines', x, y, log, series: [{ name, points: [[x, y], …] }] }`
- * @param tables - `{ title, columns: ['…'], rows: [[…]] }`
+ * @param charts - `{ id, title, alt, kind: 'bars' | 'columns' | 'lines', x, y, log, series: [{ name, points: [[x, y], …] }] }`
+ * @param tables - `{ title, columns: ['…'], rows: [[…]] }`; `opens` puts a chart or a table at the beginning of performance.md
+ * @param ratios - results of `pairedRatio` by id, which have no goal
  * @param facts - `{ name: text or number }`, listed below the tables
  */
-export const report = async ({ bench, command, goals = [], charts = [], tables = [], facts = {} }) => {
+export const report = async ({ bench, command, goals = [], charts = [], tables = [], facts = {}, ratios }) => {
   const found = machine();
   const result = { bench, command, measuredAt: new Date().toISOString(), rounds: ROUNDS, machine: found };
-  const whole = { ...result, goals, tables, charts, facts };
+  const whole = { ...result, goals, tables, charts, facts, ...(ratios && { ratios }) };
   const json = await writeResult(bench, whole, folders);
 
   const parts = [

@@ -12,13 +12,14 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
  * Runs a program to its end. Resolves with its last line of output, which is JSON. Rejects with its stderr if it fails.
  *
  * @param file - a path, or a `file:` URL
- * @param nodeArgs - arguments of Node: `['--expose-gc']`
+ * @param program - what runs the file: this Node, unless it is set
+ * @param nodeArgs - arguments of the program: `['--expose-gc']`
  * @param env - additional environment variables
  */
-export const sample = (file, args = [], { nodeArgs = [], env } = {}) =>
+export const sample = (file, args = [], { program = process.execPath, nodeArgs = [], env } = {}) =>
   new Promise((resolve, reject) => {
     const path = String(file).startsWith('file:') ? fileURLToPath(file) : file;
-    const child = spawn(process.execPath, [...nodeArgs, path, ...args.map(String)], {
+    const child = spawn(program, [...nodeArgs, path, ...args.map(String)], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });

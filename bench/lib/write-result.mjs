@@ -2,6 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { folderOf, root } from './root.mjs';
 
+// The title, the alternative text and the place of a chart, without its points.
+const textOf = ({ id, title, alt, opens }) => ({ id, title, ...(alt && { alt }), ...(opens && { opens }) });
+
 /**
  * Writes `<results>/<name>.json`, and `<charts>/<id>.svg` for each chart. The JSON has the title of a chart, not its points.
  *
@@ -11,7 +14,7 @@ import { folderOf, root } from './root.mjs';
  * @returns a promise of the path of the JSON file
  */
 export const writeResult = async (name, result, { results, charts }) => {
-  const figures = { ...result, charts: result.charts.map(({ id, title }) => ({ id, title })) };
+  const figures = { ...result, charts: result.charts.map(textOf) };
   writeFileSync(new URL(`${name}.json`, folderOf(results)), `${JSON.stringify(figures, undefined, 2)}\n`);
   // Observable Plot adds about 30 MB to the process, so it is loaded after the measurement.
   const { svg } = await import('./svg.mjs');

@@ -1,12 +1,12 @@
 // Frames as a socket returns them: views of reads of 64 KiB, each in separate memory, one read in each turn of the event loop.
 import { setImmediate as turn } from 'node:timers/promises';
-import { Frame } from '../../dist/index.js';
+import { Frame as BuiltFrame } from '../../dist/index.js';
 
 const READ_BYTES = 65_536;
 const HEAD_BYTES = { small: 4, large: 10 };
 
 /** Returns a function that returns the frames of the next read. A frame across two reads has separate memory, as in `ws`. */
-export const reader = (size) => {
+export const reader = (size, Frame = BuiltFrame) => {
   const step = size + (size < 65_536 ? HEAD_BYTES.small : HEAD_BYTES.large);
   const at = Date.now();
   let rest = 0;

@@ -2,8 +2,10 @@
 //
 //   node --expose-gc bench/memory/cost.mjs <none|window|queue> <size> <keep>
 import { setImmediate as turn } from 'node:timers/promises';
-import { Holding } from '../../dist/operators/memory/holding.js';
-import { keeper } from '../../dist/operators/memory/keeper.js';
+// The bundles in dist do not export these.
+import { Holding } from '../../temp/rx-trade-feed/operators/memory/holding.js';
+import { keeper } from '../../temp/rx-trade-feed/operators/memory/keeper.js';
+import { Frame } from '../../temp/rx-trade-feed/protocol/frame.js';
 import { reader } from './chunks.mjs';
 
 const [kind, size, keep] = process.argv.slice(2);
@@ -32,7 +34,7 @@ const hold = {
   },
 }[kind]();
 
-const read = reader(Number(size));
+const read = reader(Number(size), Frame);
 const pass = async (many) => {
   let held = 0;
   for (let seen = 0; seen < many;) {

@@ -5,7 +5,8 @@ import * as t from 'io-ts';
 import { map, Subject } from 'rxjs';
 import { z } from 'zod';
 import { decodeWith, Frame } from '../../dist/index.js';
-import { compiledGuard } from '../../dist/operators/decode/io-ts-guard/compiled-guard.js';
+// The bundles in dist do not export it.
+import { compiledGuard } from '../../temp/rx-trade-feed/operators/decode/io-ts-guard/compiled-guard.js';
 
 const kinds = ['legacy', 'eip1559', 'blob'];
 

@@ -1,4 +1,4 @@
-// The built-in WebSocket of Node 22 and later.
+// The built-in WebSocket of Node 22 and later, and of Bun.
 export const open = ({ origin, path, take }) => {
   const socket = new WebSocket(origin + path);
   socket.binaryType = 'arraybuffer';

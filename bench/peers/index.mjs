@@ -1,16 +1,37 @@
 // The peers, each with its best options; `ours` alone, with operators, and over the plain path.
 //
-// A peer opens `origin + path` and calls `take` with the length of each payload: of the string (`mode` is `text`) or of the bytes
-// (`bytes`). Only `raw` does not parse frames: it calls `takeBytes`.
+// A peer opens `origin + path` and calls `take` with the length of each payload: of the string (`mode` is `text`), of the bytes
+// (`bytes`), or of the string of a frame that it held before (`held`). Only bare sockets do not parse frames: they call `takeBytes`.
+import { existsSync } from 'node:fs';
+import { bunProgram } from '../../scripts/bun.mjs';
+
 const ours = (title, args) => ({ title, file: './ours.mjs', modes: ['text', 'bytes'], args });
 
-/** Every peer by name: the file that receives, the modes that it has, and the protocol of the sender. */
+/**
+ * Every peer by name: the file that receives, the modes that it has, the protocol of the sender, and the program that runs it, if it is
+ * not this Node.
+ */
 export const peers = {
-  raw: { title: 'raw socket (the limit)', file: './raw.mjs', modes: ['bytes'] },
-  ws: { title: 'ws', file: './ws.mjs', modes: ['text', 'bytes'] },
+  raw: { title: 'bare socket', file: './raw.mjs', modes: ['bytes'] },
+  onread: { title: 'bare socket with onread', file: './raw.mjs', modes: ['bytes'], args: { isInPlace: true } },
+  ws: { title: 'ws', file: './ws.mjs', modes: ['text', 'bytes', 'held'] },
   rxjs: { title: 'rxjs/webSocket over ws', file: './rxjs.mjs', modes: ['text'] },
   undici: { title: 'undici WebSocket', file: './undici.mjs', modes: ['text'] },
-  global: { title: 'global WebSocket', file: './global.mjs', modes: ['text'], isHere: () => 'WebSocket' in globalThis },
+  global: {
+    title: 'global WebSocket',
+    file: './global.mjs',
+    modes: ['text'],
+    isHere: () => 'WebSocket' in globalThis,
+    whereElse: 'Node 22 and later have it',
+  },
+  bun: {
+    title: 'Bun (its own WebSocket)',
+    file: './global.mjs',
+    modes: ['text'],
+    program: bunProgram,
+    isHere: () => existsSync(bunProgram),
+    whereElse: '`node scripts/install-bun.mjs` installs it',
+  },
   partysocket: { title: 'partysocket over ws', file: './partysocket.mjs', modes: ['text'] },
   reconnecting: { title: 'reconnecting-websocket over ws', file: './reconnecting.mjs', modes: ['text'] },
   graphql: { title: 'graphql-ws over ws (own protocol)', file: './graphql.mjs', modes: ['text'], protocol: 'graphql' },
@@ -20,15 +41,17 @@ export const peers = {
     modes: ['text'],
     protocol: 'centrifuge',
   },
-  ours: ours('ours', {}),
+  ours: { ...ours('ours', {}), modes: ['text', 'bytes', 'held'] },
   ours3: ours('ours, 3 operators', { operators: 3 }),
   ours6: ours('ours, 6 operators', { operators: 6 }),
   oursPlain: ours('ours, plain path', { isPlain: true }),
 };
 
-/** Returns the titles of the peers that this Node version does not have. */
+/** Returns the titles of the peers that cannot be measured here, and where they are. */
 export const missingPeers = () =>
-  Object.values(peers).flatMap(({ title, isHere }) => (isHere && !isHere() ? [title] : []));
+  Object.values(peers).flatMap(({ title, isHere, whereElse }) =>
+    isHere && !isHere() ? [`${title} (${whereElse})`] : [],
+  );
 
 /** Loads a peer's file and opens it. */
 export const open = async (name, to) => {

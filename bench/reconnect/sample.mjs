@@ -3,12 +3,13 @@
 // The close frame counts as read half a round trip after it was written.
 import { nowUs } from '../support/stamp.mjs';
 import { median } from '../lib/stats.mjs';
-import { limit } from './limit.mjs';
+import { limit, limitStandby } from './limit.mjs';
 import { naive } from './naive.mjs';
 import { ours } from './ours.mjs';
 
 const clients = {
   limit,
+  limitStandby,
   naive: naive('own'),
   pooled: naive('pooled'),
   ours: ours({}),

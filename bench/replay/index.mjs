@@ -1,12 +1,12 @@
 // Replay: chunks of 64 KiB from memory, without a kernel, a sender or ports. These figures vary least.
 import { goal, interleaved, pairedRatio, report, sample } from '../lib/bench.mjs';
-import { missingPeers } from '../peers/index.mjs';
+import { missingPeers, peers } from '../peers/index.mjs';
 import { sizeLabel, sizes } from '../support/payloads.mjs';
 import {
   checkUnits,
-  contendersAt,
   growthChart,
   idOf,
+  installed,
   kindTable,
   receivingTables,
   sizeChart,
@@ -21,8 +21,19 @@ const kinds = [
   { kind: 'unicode', mode: 'text', title: 'CPU time a frame, ns: text with a letter that is not ASCII' },
   { kind: 'binary', mode: 'bytes', title: 'CPU time a frame, ns: binary frames, left as bytes' },
 ];
+const large = [4096, 65_536];
+const few = ['raw', 'onread', 'ws', 'rxjs', 'undici', 'ours', 'ours6', 'oursPlain'];
+const operators = ['ours3', 'ours6', 'oursPlain'];
+/** Every peer that runs in this Node, at the small sizes, and those of `few` at the large sizes, where copying dominates. */
+const all = installed().filter((peer) => peers[peer].program === undefined);
 const contenders = [
-  ...contendersAt({ small, large: [4096, 65_536], few: ['raw', 'ws', 'rxjs', 'undici', 'ours', 'ours6', 'oursPlain'] }),
+  ...small.flatMap((size) => all.map((peer) => ({ peer, size, mode: peers[peer].modes[0] }))),
+  ...small.flatMap((size) =>
+    all
+      .filter((peer) => peers[peer].modes.slice(1).includes('bytes') && !operators.includes(peer))
+      .map((peer) => ({ peer, size, mode: 'bytes' })),
+  ),
+  ...large.flatMap((size) => few.map((peer) => ({ peer, size, mode: peers[peer].modes[0] }))),
   ...kinds.flatMap(({ kind, mode }) => small.flatMap((size) => names.map((peer) => ({ peer, size, mode, kind })))),
 ];
 const run = ({ peer, size, mode, kind = 'text' }) => sample(file, [peer, size, mode, kind], { nodeArgs });
@@ -77,5 +88,5 @@ await report({
       title: 'Receiving frames as text, by their size, replayed from memory',
     }),
   ],
-  facts: missing.length > 0 ? { 'not on this Node': missing.join(', ') } : {},
+  facts: missing.length > 0 ? { 'not measured': missing.join(', ') } : {},
 });

@@ -1,5 +1,6 @@
 // What the benchmarks of receiving share: the contenders, the tables and the charts.
 import { median } from '../lib/bench.mjs';
+import { figure } from '../lib/table.mjs';
 import { peers } from '../peers/index.mjs';
 import { sizeLabel } from './payloads.mjs';
 
@@ -10,28 +11,23 @@ export const nodeArgs = ['--expose-gc'];
 export const idOf = ({ peer, size, mode, kind = 'text' }) =>
   [peer, size, mode, ...(kind === 'text' ? [] : [kind])].join(' ');
 
-const operators = ['ours3', 'ours6', 'oursPlain'];
+/** Bare sockets, which have no text. */
+export const bare = ['raw', 'onread'];
 
-/** Returns the contenders: every peer at the `small` sizes, and those of `few` at the `large` sizes, where copying dominates. */
-export const contendersAt = ({ small, large, few, withBytes = true }) =>
-  [...small.map((size) => [size, Object.keys(peers)]), ...large.map((size) => [size, few])].flatMap(([size, names]) =>
-    names
-      .filter((peer) => peers[peer].isHere?.() ?? true)
-      .flatMap((peer) => peers[peer].modes.map((mode) => ({ peer, size, mode })))
-      .filter(({ peer, mode }) => {
-        const isMore = withBytes && small.includes(size) && !operators.includes(peer);
-        return mode === 'text' || peer === 'raw' || isMore;
-      }),
-  );
+/** Returns the peers that can be measured here. */
+export const installed = (names = Object.keys(peers)) => names.filter((peer) => peers[peer].isHere?.() ?? true);
 
 /** Throws if a peer received less than the others. A letter of two bytes has the length 1 in a string. */
 export const checkUnits = (samples) => {
   for (const each of Object.values(samples).flat()) {
     const whole = each.kind === 'unicode' && each.mode === 'text' ? each.size - 1 : each.size;
-    if (each.peer !== 'raw' && each.unitsPerFrame !== whole)
+    if (!bare.includes(each.peer) && each.unitsPerFrame !== whole)
       throw new Error(`${idOf(each)} received ${each.unitsPerFrame} of ${whole} for each frame.`);
   }
 };
+
+/** How a receiver uses a frame. */
+export const modeTitles = { text: 'as text', bytes: 'as bytes', held: 'held, then as text' };
 
 const of = (samples, key) => (peer, size, mode) => {
   const found = samples[idOf({ peer, size, mode })];
@@ -44,7 +40,7 @@ export const receivingTables = (samples, sizes) => {
     const read = of(samples, key);
     const rows = Object.entries(peers).flatMap(([peer, { title: name, modes }]) =>
       modes.map((mode) => [
-        modes.length > 1 || mode === 'bytes' ? `${name}, ${mode === 'text' ? 'as text' : 'as bytes'}` : name,
+        modes.length > 1 || mode !== 'text' ? `${name}, ${modeTitles[mode]}` : name,
         ...sizes.map((size) => {
           const value = read(peer, size, mode);
           return value === undefined ? undefined : round(value);
@@ -72,6 +68,13 @@ export const kindTable = (samples, sizes, { title, kind, mode, names }) => ({
   ]),
 });
 
+/** Returns a bar chart of the CPU time for a frame. The alternative text lists the figures. */
+export const barChart = ({ id, title, series }) => {
+  const figures = ({ name, points }) => `${name}: ${points.map(([peer, ns]) => `${peer} ${figure(ns)}`).join(', ')}`;
+  const alt = `Bar chart: ${title}. CPU time in ns. ${series.map(figures).join('. ')}.`;
+  return { id, title, alt, kind: 'bars', x: 'receiver', y: 'ns of CPU a frame', log: false, highlight: 'ours', series };
+};
+
 /** Returns the bar chart of one size. Peers with a separate protocol are only in the table. */
 export const sizeChart = (samples, size, { id, title }) => {
   const read = of(samples, 'ns');
@@ -84,7 +87,7 @@ export const sizeChart = (samples, size, { id, title }) => {
     { name: 'read as text', points: points('text') },
     { name: 'left as bytes', points: points('bytes') },
   ];
-  return { id, title, kind: 'bars', x: 'receiver', y: 'ns of CPU a frame', log: false, highlight: 'ours', series };
+  return barChart({ id, title, series });
 };
 
 /** Returns the line chart over the sizes. */
@@ -93,5 +96,7 @@ export const growthChart = (samples, sizes, names, { id, title }) => {
   const points = (peer) =>
     sizes.flatMap((size) => [[size, read(peer, size, peers[peer].modes[0])]].filter(([, ns]) => ns));
   const series = names.map((peer) => ({ name: peers[peer].title, points: points(peer) }));
-  return { id, title, kind: 'lines', x: 'bytes of payload', y: 'ns of CPU a frame', log: true, series };
+  const last = series.map(({ name, points: all }) => `${name} ${figure(Math.round(all.at(-1)[1]))}`).join(', ');
+  const alt = `Line chart: ${title}. CPU time in ns, which grows with the size. At ${sizeLabel(sizes.at(-1))}: ${last}.`;
+  return { id, title, alt, kind: 'lines', x: 'bytes of payload', y: 'ns of CPU a frame', log: true, series };
 };

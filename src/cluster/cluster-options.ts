@@ -90,7 +90,9 @@ const rules: Readonly<Record<keyof ClusterOnly, Rule>> = {
 export const resolveClusterOptions = (options: ClusterOptions): ClusterSettings => {
   checkRequired(options, { engine: rules.engine, account: rules.account });
   const own = Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(rules, name)));
-  const rest = Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(rules, name)));
+  const rest: TradeFeedOptions & Readonly<Record<string, unknown>> = Object.fromEntries(
+    Object.entries(options).filter(([name]) => !Object.hasOwn(rules, name)),
+  );
   const unknown = Object.keys(rest).find((name) => !Object.hasOwn(feedOptionRules, name));
   if (unknown !== undefined) validated({ [unknown]: rest[unknown] }, { ...rules, ...feedOptionRules });
   const settings = { replica: defaultReplica(), ...defaults, ...validated(own as unknown as ClusterOnly, rules) };

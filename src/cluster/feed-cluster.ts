@@ -1,13 +1,13 @@
 import { BehaviorSubject, filter, Observable, share } from 'rxjs';
 import { callPlace } from '../accounts/call-place.js';
-import { checkFeed, type Feed } from '../protocol/feed.js';
-import type { FeedEvent } from '../protocol/event.js';
+import type { Feed } from '../protocol/feed.js';
+import { checkFeed } from '../protocol/feed-names.js';
+import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
 import { type ClusterOptions, resolveClusterOptions } from './cluster-options.js';
 import type { ClusterStatus } from './cluster-status.js';
 import type { ClusterEngine } from './engine/cluster-engine.js';
 import { readKey, resumedKey, writeKey } from './election/cluster-key.js';
-import type { OwnerChanged } from '../protocol/event.js';
 import { type Replica, startReplica } from './replica.js';
 import { subjectsOf } from './subjects.js';
 

@@ -65,7 +65,10 @@ export const createFeedRun = (
         if (replaced) event(createGap(replaced.endedAt, each.at, replaced));
         replaced = undefined;
         return;
-      default:
+      case 'ticket-requested':
+      case 'ticket-issued':
+      case 'reconnecting':
+      case 'gap':
         return event(each);
     }
   };

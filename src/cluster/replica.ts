@@ -1,5 +1,5 @@
 import { merge, Observable, Subscription, take } from 'rxjs';
-import type { FeedEvent } from '../protocol/event.js';
+import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
 import { createTradeFeedError } from '../protocol/failures/classify.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
@@ -33,7 +33,6 @@ import { createDecoder } from './messages/decoder.js';
 import type { FeedMessage } from './messages/feed-message.js';
 import { createPublisher } from './messages/publisher.js';
 import { createOutbox } from './outbox.js';
-import type { OwnerChanged } from '../protocol/event.js';
 import { subjectsOf } from './subjects.js';
 
 /** What a replica reports. */
@@ -85,6 +84,14 @@ export const startReplica = (
     left = resolve;
   });
 
+  const hasEnded = (): boolean => running.closed;
+
+  const takeAnswer = (): Uint8Array => {
+    const taken = answer;
+    answer = undefined;
+    return taken ?? new Uint8Array();
+  };
+
   const publish = (subject: string, bytes: Uint8Array): void => {
     if (state.isConnected) engine.publish(subject, bytes);
   };
@@ -107,7 +114,7 @@ export const startReplica = (
 
   // An effect can cause the next input before the other effects are done.
   const input = (each: Input): void => {
-    if (running.closed) return;
+    if (hasEnded()) return;
     inputs.push(each);
     if (isBusy) return;
     isBusy = true;
@@ -119,7 +126,7 @@ export const startReplica = (
       result.effects.forEach(perform);
     }
     isBusy = false;
-    if (running.closed) return;
+    if (hasEnded()) return;
     schedule();
     reportStatus();
   };
@@ -152,9 +159,8 @@ export const startReplica = (
       ? engine
           .respond(subjects.owner, (data) => {
             const question = readQuestion(data);
-            answer = undefined;
             if (question) input({ type: 'asked', question });
-            return answer ?? new Uint8Array();
+            return takeAnswer();
           })
           .subscribe()
       : undefined;

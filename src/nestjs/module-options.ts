@@ -2,7 +2,8 @@ import type { ConfigurableModuleAsyncOptions, ConfigurableModuleOptionsFactory }
 import { feedStats, type FeedStatsOptions } from '../operators/feed-stats.js';
 import { shareFeed, type ShareFeedOptions } from '../operators/share-feed.js';
 import { feedOptionRules, resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
-import { type Feed, feeds } from '../protocol/feed.js';
+import type { Feed } from '../protocol/feed.js';
+import { feeds } from '../protocol/feed-names.js';
 import { aBoolean, aFunction, anObject, oneOf, type Rule, validated } from '../protocol/rules.js';
 import { Secret } from '../protocol/secret.js';
 import { type RelayOptions, resolveRelayOptions } from '../relay/relay-options.js';

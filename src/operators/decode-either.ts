@@ -1,4 +1,5 @@
-import { type Either, isRight, left, right } from 'fp-ts/lib/Either.js';
+import type { Either } from 'fp-ts/lib/Either.js';
+import { isRight, left, right } from '../protocol/either.js';
 import { map, type Observable } from 'rxjs';
 import type { AnyFrame, Frame } from '../protocol/frame.js';
 import { aBoolean, validated } from '../protocol/rules.js';

@@ -1,4 +1,4 @@
-import { isRight } from 'fp-ts/lib/Either.js';
+import { isRight } from '../protocol/either.js';
 import { filter, map, type Observable } from 'rxjs';
 import type { AnyFrame, Frame } from '../protocol/frame.js';
 import { aBoolean, aFunction, oneOf, validated } from '../protocol/rules.js';

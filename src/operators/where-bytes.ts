@@ -1,5 +1,6 @@
 import { filter, type Observable } from 'rxjs';
 import type { Frame } from '../protocol/frame.js';
+import { payloadOf } from '../protocol/lazy-frame.js';
 import { invalidOption } from '../protocol/rules.js';
 import { isFrame } from './items/item.js';
 
@@ -46,13 +47,13 @@ const isNeedle = (needle: unknown): boolean =>
 
 const contains =
   (needle: Buffer) =>
-  ({ data }: Frame): boolean =>
-    asBuffer(data).includes(needle);
+  (frame: Frame): boolean =>
+    asBuffer(payloadOf(frame)).includes(needle);
 
 const containsAny =
   (needles: readonly Buffer[]) =>
-  ({ data }: Frame): boolean => {
-    const bytes = asBuffer(data);
+  (frame: Frame): boolean => {
+    const bytes = asBuffer(payloadOf(frame));
     return needles.some((needle) => bytes.includes(needle));
   };
 

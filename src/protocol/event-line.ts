@@ -28,12 +28,19 @@ export interface PayloadReader<Data extends Uint8Array> {
 
 /** Returns the line of a frame, without a newline. */
 export const writeFrameLine = (frame: AnyFrame, { isUtf8, toBase64 }: PayloadWriter): string => {
-  const { feed, connection, receivedAt, isBinary, data } = frame;
+  const { feed, connection, receivedAt, isBinary } = frame;
+  const text = isBinary ? undefined : exactText(frame, isUtf8);
   // This concatenation takes 3/4 of the time of a JSON.stringify of all fields.
   const head = `{"type":"frame","feed":"${feed}","connection":${connection},"receivedAt":${receivedAt},"isBinary":${isBinary},"encoding":`;
-  return isBinary || !isUtf8(data)
-    ? `${head}"base64","data":"${toBase64(data)}"}`
-    : `${head}"utf8","data":${JSON.stringify(frame.text())}}`;
+  return text === undefined
+    ? `${head}"base64","data":"${toBase64(frame.data)}"}`
+    : `${head}"utf8","data":${JSON.stringify(text)}}`;
+};
+
+// A replacement character in the text may stand for invalid bytes. Only then are the bytes needed.
+const exactText = (frame: AnyFrame, isUtf8: PayloadWriter['isUtf8']): string | undefined => {
+  const text = frame.text();
+  return text.includes('\ufffd') && !isUtf8(frame.data) ? undefined : text;
 };
 
 /** Returns the line of an event or of a value, without a newline. */

@@ -3,9 +3,14 @@ import type { Feed } from './feed.js';
 /**
  * One frame of the feed, exactly as the service pushed it (contract, section 6).
  *
- * The payload is opaque: nothing is parsed before `text()` or `json()` is called, and their results are not cached.
- * `data` is a view of the read buffer: copy it (`Buffer.from(frame.data)`) before you store frames. An operator that queues a
- * frame beyond its event-loop turn replaces `data` with a copy, unless the frame uses at least 3/4 of its read buffer.
+ * The payload is opaque: nothing is parsed before `text()` or `json()` is called. You can store a frame and read it at any time: its bytes never
+ * change.
+ *
+ * While `next` runs, a frame of the service is in the read buffer of the connection. `text()` decodes it there, and the frame keeps the text. `data`
+ * copies it at the first access. At the end of the read, the frames that were not read are copied together. `byteLength` copies nothing.
+ *
+ * `data` is not an own property of such a frame. An object spread has no `data`, `structuredClone` and `postMessage` throw a `DataCloneError`, and
+ * deep equality does not compare payloads. Use `frame.data` or `frame.text()` instead.
  *
  * @example
  * ```ts
@@ -26,25 +31,26 @@ export class Frame<Data extends Uint8Array = Buffer> {
   declare readonly receivedAt: number;
   /** The number of its connection within this subscription: 1, 2, … */
   declare readonly connection: number;
-  readonly #isAscii: boolean | undefined;
 
-  /** @param isAscii - whether all bytes of `data` are known to be ASCII, which makes `text()` faster */
-  constructor(feed: Feed, data: Data, isBinary: boolean, receivedAt: number, connection: number, isAscii?: boolean) {
-    this.#isAscii = isAscii;
+  constructor(feed: Feed, data: Data, isBinary: boolean, receivedAt: number, connection: number) {
     this.feed = feed;
-    this.data = data;
+    // A frame of the service creates its `data` when it is read.
+    if ((data as Data | undefined) !== undefined) this.data = data;
     this.isBinary = isBinary;
     this.receivedAt = receivedAt;
     this.connection = connection;
+  }
+
+  /** The size of the payload in bytes. It needs no copy of the payload. */
+  get byteLength(): number {
+    return this.data.byteLength;
   }
 
   /** Decodes the payload as UTF-8. */
   text(): string {
     const data: Uint8Array = this.data;
     // `Uint8Array.toString()` prints numbers, so decode instead.
-    return data.toString === printNumbers
-      ? decoder.decode(data)
-      : (data as Buffer).toString(this.#isAscii ? 'latin1' : 'utf8');
+    return data.toString === printNumbers ? decoder.decode(data) : (data as Buffer).toString();
   }
 
   /** Parses the payload as JSON. Throws a `SyntaxError` if it is not JSON. */

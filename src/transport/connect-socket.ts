@@ -1,10 +1,13 @@
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
 import type { TlsOptions } from '../options.js';
 import { withIdentityCheck } from './identity-check.js';
 
 /** Starts a connection to the origin of a URL. */
-export type Connect = (url: URL) => Socket;
+export type Connect<S extends Socket = Socket> = (url: URL) => S;
+
+/** Starts a connection to the origin of a URL. With `onread`, Node reads into the buffer of the caller. */
+export type ConnectWith = (url: URL, onread?: OnReadOpts) => Socket;
 
 /** Returns whether a URL is reached over TLS. */
 export const isSecure = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
@@ -27,13 +30,14 @@ export const originOf = (url: URL): string => `${isSecure(url) ? 'tls' : 'tcp'}:
  *
  * @param tls - the user's options. The server name is `servername`, or else the host, but not an IP address (RFC 6066, 3)
  */
-export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls): Socket => {
+export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls, onread?: OnReadOpts): Socket => {
   const host = hostOf(url);
   const port = portOf(url);
   const servername = isIP(host) === 0 ? host : '';
+  const reading = onread && { onread };
   const socket = isSecure(url)
-    ? connectTls({ servername, ...withIdentityCheck(tls), ...shared, host, port })
-    : connectTcp({ host, port });
+    ? connectTls({ servername, ...withIdentityCheck(tls), ...shared, ...reading, host, port })
+    : connectTcp({ ...reading, host, port });
   // Nagle's algorithm would delay a request that follows soon after the TLS handshake until the handshake is acknowledged.
   return socket.setNoDelay();
 };

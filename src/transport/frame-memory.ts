@@ -1,18 +1,33 @@
 import { markAsUntransferable } from 'node:worker_threads';
 
-/**
- * Creates a Buffer for a part of a memory block, as `Buffer.from(memory, offset, length)` does. That function first checks each
- * argument, which takes longer than the rest of the work for a small frame.
- */
-export const { [Symbol.species]: BufferView } = Buffer as unknown as {
-  readonly [Symbol.species]: new (memory: ArrayBufferLike, offset: number, length: number) => Buffer;
-};
+/** Size of a chunk of memory for payloads. A separate buffer for each payload would take longer than its copy. */
+const CHUNK_BYTES = 64 * 1024;
+
+/** Larger payloads have a separate buffer. So at most a quarter of a chunk is unused. */
+const MOST_SHARED_BYTES = CHUNK_BYTES / 4;
+
+// As the pool of Node for small Buffers. Its memory is never used again, so it is no state of a connection.
+let chunk: Buffer = Buffer.alloc(0);
+let used = 0;
 
 /**
- * Marks memory that contains frames as untransferable. All frames of one read share their memory. A transfer to another thread would
- * detach it, so that these frames would be empty, including frames that are not emitted yet.
- *
- * Since Node 21 a transfer of marked memory throws a `DataCloneError`. Node 20 copies the memory instead. A mark costs about
- * 100 ns, so it is set once for each read, not for each frame.
+ * Allocates memory for a payload, which can be a part of a chunk. It cannot be transferred to another thread: a transfer would detach the bytes
+ * of frames that other subscribers have, too. Since Node 21 it throws a `DataCloneError`. Node 20 copies the memory instead.
  */
-export const markUntransferable = (memory: ArrayBufferLike): void => markAsUntransferable(memory);
+export const allocateBytes = (bytes: number): Buffer => {
+  if (bytes > MOST_SHARED_BYTES) return allocateSeparately(bytes);
+  if (used + bytes > chunk.length) {
+    chunk = allocateSeparately(CHUNK_BYTES);
+    used = 0;
+  }
+  const start = used;
+  used += bytes;
+  return chunk.subarray(start, used);
+};
+
+/** Allocates a separate buffer, which cannot be transferred to another thread. */
+export const allocateSeparately = (bytes: number): Buffer => {
+  const memory = Buffer.allocUnsafeSlow(bytes);
+  markAsUntransferable(memory.buffer);
+  return memory;
+};

@@ -1,6 +1,5 @@
-import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { markUntransferable } from './frame-memory.js';
+import type { BufferedSocket } from './read-buffer.js';
 import { readFrames } from './read-frames.js';
 import type { FrameHandler } from './whole-frames.js';
 
@@ -14,20 +13,15 @@ const LINE_FEED = 10;
  * keep up (contract, section 7.3).
  */
 export class FrameSocket extends Duplex {
-  #read: (bytes: Buffer) => void = (bytes) => this.#passLines(bytes);
-
-  readonly #socket: Socket;
+  readonly #socket: BufferedSocket;
   readonly #isGone: Promise<void>;
 
-  constructor(socket: Socket) {
+  constructor(socket: BufferedSocket) {
     super();
     this.#socket = socket;
     this.#isGone = new Promise((resolve) => socket.once('close', () => resolve()));
+    socket.reads.onBytes = (bytes) => this.#passLines(bytes);
     socket
-      .on('data', (bytes: Buffer) => {
-        markUntransferable(bytes.buffer);
-        this.#read(bytes);
-      })
       .on('end', () => this.push(null))
       .on('error', (error) => this.destroy(error))
       .on('close', () => this.destroy());
@@ -39,33 +33,43 @@ export class FrameSocket extends Duplex {
    * @returns `false` if bytes after the handshake response already wait for `ws`, which then reads all frames
    */
   handleFrames(handler: FrameHandler): boolean {
-    const pass = (bytes: Buffer) => void this.push(bytes);
+    const { reads } = this.#socket;
+    // `ws` may store bytes, and the memory of a read is used again.
+    const pass = (bytes: Buffer): number => {
+      if (bytes.length > 0) this.push(Buffer.from(bytes));
+      return bytes.length;
+    };
     if (this.readableLength > 0) {
-      this.#read = pass;
+      reads.onBytes = pass;
       return false;
     }
     const reader = readFrames(handler, pass);
     reader.next();
-    this.#read = (bytes) => {
+    reads.onBytes = (bytes) => {
       handler.read();
-      const { done, value } = reader.next(bytes);
-      if (!done) return;
-      this.#read = pass;
-      pass(value);
+      try {
+        const { done, value } = reader.next(bytes);
+        if (done !== true) return value;
+        reads.onBytes = pass;
+        return value + pass(bytes.subarray(value));
+      } finally {
+        handler.readEnd();
+      }
     };
     return true;
   }
 
   // Passes one line at a time. The head of the response ends with a line feed, so `handleFrames` is called before a frame is passed.
-  #passLines(bytes: Buffer): void {
-    const passLines = this.#read;
-    let rest = bytes;
-    while (rest.length > 0 && this.#read === passLines) {
-      const end = rest.indexOf(LINE_FEED) + 1 || rest.length;
-      this.push(rest.subarray(0, end));
-      rest = rest.subarray(end);
+  #passLines(bytes: Buffer): number {
+    const { reads } = this.#socket;
+    const passLines = reads.onBytes;
+    for (let at = 0; at < bytes.length;) {
+      const end = bytes.indexOf(LINE_FEED, at) + 1 || bytes.length;
+      this.push(Buffer.from(bytes.subarray(at, end)));
+      at = end;
+      if (reads.onBytes !== passLines) return at + (at < bytes.length ? reads.onBytes(bytes.subarray(at)) : 0);
     }
-    if (rest.length > 0) this.#read(rest);
+    return bytes.length;
   }
 
   override _read(): void {

@@ -1,11 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { noop, Observable, type Subscriber } from 'rxjs';
-import { WebSocket } from 'ws';
+import type * as ws from 'ws';
+import type { WebSocket } from 'ws';
 import type { Settings } from '../options.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import { retryAfterMs } from '../protocol/retry-after.js';
-import { redactorOf, type Ticket } from '../protocol/ticket.js';
+import { redactorOf } from '../protocol/redactor-of.js';
+import type { Ticket } from '../protocol/ticket.js';
 import { attemptFailure, networkFailure } from './attempt-failure.js';
 import { deadline } from './deadline.js';
 import { FrameSocket } from './frame-socket.js';
@@ -47,6 +49,7 @@ export interface OpenSocket {
  * `TradeFeedError` of stage `handshake`. Unsubscribing removes all listeners and closes the connection within a second.
  */
 export const handshake$ = (
+  client: typeof ws,
   ticket: Ticket,
   sockets: AttemptSockets,
   settings: Settings,
@@ -61,7 +64,7 @@ export const handshake$ = (
   return new Observable<OpenSocket>((subscriber) => {
     const fail = (facts: FailureFacts) => subscriber.error(attemptFailure(settings, facts));
     if (leftMs <= 0) fail(late);
-    else open(connect(ticket, sockets, settings, fail), ticket, onClosing, subscriber, fail);
+    else open(connect(client, ticket, sockets, settings, fail), ticket, onClosing, subscriber, fail);
   }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), () => attemptFailure(settings, late)));
 };
 
@@ -104,13 +107,14 @@ const open = (
 };
 
 const connect = (
+  client: typeof ws,
   ticket: Ticket,
   { connectStream }: AttemptSockets,
   { tls, agent, maxFrameBytes }: Settings,
   fail: (facts: FailureFacts) => void,
 ): WebSocket | undefined => {
   try {
-    return new WebSocket(ticket.wss_url, [ticket.subprotocol], {
+    return new client.WebSocket(ticket.wss_url, [ticket.subprotocol], {
       ...withIdentityCheck(tls),
       agent,
       // With an `agent`, `ws` does not call this: the agent creates the sockets.
@@ -136,12 +140,12 @@ const connect = (
 // An open connection is closed with a closing handshake. Any other connection is destroyed.
 const release = (webSocket: WebSocket, onClosing: OnClosing): void => {
   mute(webSocket, onClosing);
-  if (webSocket.readyState === WebSocket.OPEN) webSocket.close(1000);
+  if (webSocket.readyState === webSocket.OPEN) webSocket.close(1000);
   else webSocket.terminate();
 };
 
 const mute = (webSocket: WebSocket, onClosing: OnClosing): void => {
   webSocket.removeAllListeners().on('error', noop);
-  if (webSocket.readyState !== WebSocket.CLOSED)
+  if (webSocket.readyState !== webSocket.CLOSED)
     onClosing(new Promise((resolve) => webSocket.once('close', () => resolve())));
 };

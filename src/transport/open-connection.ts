@@ -1,18 +1,21 @@
 import type { Duplex } from 'node:stream';
-import { noop, Observable, type OperatorFunction, switchMap } from 'rxjs';
-import { WebSocket } from 'ws';
+import { defer, noop, Observable, type OperatorFunction, switchMap } from 'rxjs';
+import type { WebSocket } from 'ws';
 import { resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
 import { isCloseReason } from '../protocol/close-code.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
-import { Frame } from '../protocol/frame.js';
-import { redactorOf, type Ticket } from '../protocol/ticket.js';
+import type { Frame } from '../protocol/frame.js';
+import { redactorOf } from '../protocol/redactor-of.js';
+import type { Ticket } from '../protocol/ticket.js';
 import { attemptFailure, safeCause } from './attempt-failure.js';
-import { markUntransferable } from './frame-memory.js';
 import { FrameSocket } from './frame-socket.js';
 import { handshake$, type OnClosing, type OpenSocket } from './handshake.js';
 import { stalled$ } from './liveness.js';
+import { createLease } from './lease.js';
+import { ReceivedFrame } from './received-frame.js';
 import { type AttemptSockets, freshSockets } from './reusable-sockets.js';
+import { loadWebSocketClient } from './network-clients.js';
 import type { FrameHandler } from './whole-frames.js';
 
 /** The close code for a close frame without a code (RFC 6455, 7.4.1). */
@@ -64,7 +67,8 @@ export const openConnectionOver = (
   onClosing: OnClosing = noop,
 ): OperatorFunction<Ticket, Frame> =>
   switchMap((ticket) =>
-    handshake$(ticket, sockets, settings, onClosing).pipe(
+    defer(loadWebSocketClient).pipe(
+      switchMap((client) => handshake$(client, ticket, sockets, settings, onClosing)),
       switchMap((socket) => {
         sockets.standBy();
         return frames$(socket, ticket, settings, onOpen(ticket.feed));
@@ -87,8 +91,7 @@ const frames$ = (
     let lastReadMs = openedMs;
     let readAt = Date.now();
     let framesReceived = 0;
-    // The memory that this read marked last.
-    let marked: ArrayBufferLike | undefined;
+    const lease = createLease((frame) => subscriber.next(frame));
     const end = (facts: Omit<FailureFacts, 'stage'>, endedMs = performance.now()) =>
       subscriber.error(
         attemptFailure(settings, {
@@ -102,11 +105,10 @@ const frames$ = (
     const read = () => {
       lastReadMs = performance.now();
       readAt = Date.now();
-      marked = undefined;
     };
-    const frame = (data: Buffer, isBinary: boolean, isAscii?: boolean) => {
+    const frame = (bytes: Buffer, start: number, end: number, isBinary: boolean, isAscii: boolean) => {
       framesReceived += 1;
-      subscriber.next(new Frame(feed, data, isBinary, readAt, connection, isAscii));
+      lease.emit(new ReceivedFrame(feed, bytes, start, end, isBinary, isAscii, readAt, connection, true));
     };
     const closed = (closeCode: number, bytes: Buffer) => {
       const reason = bytes.toString('utf8');
@@ -114,17 +116,16 @@ const frames$ = (
     };
     // `ws` reports a close only when the socket is closed. A server that leaves the socket open must not delay the reconnect.
     const closeFrame = (payload: Buffer) => {
-      if (subscriber.closed || webSocket.readyState !== WebSocket.CLOSING) return;
+      if (subscriber.closed || webSocket.readyState !== webSocket.CLOSING) return;
       leave();
       if (payload.length === 0) closed(NO_STATUS, payload);
       else closed(payload.readUInt16BE(0), payload.subarray(2));
     };
 
-    // A message of `ws` is a view of a read buffer, which several messages can share, or of a buffer in which `ws` joined fragments.
+    // A message of `ws` is a view of a read, or of a buffer in which `ws` joined fragments.
     const message = (data: Buffer, isBinary: boolean) => {
-      if (data.buffer !== marked) markUntransferable(data.buffer);
-      marked = data.buffer;
-      frame(data, isBinary);
+      frame(data, 0, data.length, isBinary, false);
+      lease.end();
     };
 
     webSocket
@@ -140,6 +141,7 @@ const frames$ = (
     const handler = {
       read,
       frame,
+      readEnd: lease.end,
       close: closeFrame,
       framesReceived: () => framesReceived,
       isClosed: () => subscriber.closed,
@@ -161,7 +163,7 @@ const frames$ = (
 // is closed, so the socket is destroyed.
 const watchReads = (socket: Duplex, webSocket: WebSocket, { read, isClosed }: FrameHandler): (() => void) => {
   const onParsed = () => {
-    if (!isClosed() && webSocket.readyState === WebSocket.CLOSING) setImmediate(() => webSocket.terminate());
+    if (!isClosed() && webSocket.readyState === webSocket.CLOSING) setImmediate(() => webSocket.terminate());
   };
   socket.prependListener('data', read).on('data', onParsed);
   return () => socket.off('data', read).off('data', onParsed);

@@ -9,12 +9,15 @@ import {
   throwError,
   using,
 } from 'rxjs';
-import { type Dispatcher, request } from 'undici';
+import type * as undici from 'undici';
+import type { Dispatcher } from 'undici';
 import type { AttemptSockets } from './reusable-sockets.js';
 import { createTicketClient, type TicketClient } from './ticket-client.js';
 
 /** A POST request. */
 export interface Post {
+  /** The HTTP client. */
+  readonly client: typeof undici;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -34,7 +37,7 @@ type Read<T> = (response: Dispatcher.ResponseData) => ObservableInput<T>;
  * close an idle connection at any time (RFC 9112, 9.3.1).
  */
 export const post$ = <T>(post: Post, read: Read<T>): Observable<T> => {
-  const { url, dispatcher, sockets } = post;
+  const { client: http, url, dispatcher, sockets } = post;
   if (dispatcher) return sent$(post, { dispatcher: neverRedirected(dispatcher), release: noop }, read);
 
   const over$ = (client: TicketClient) => {
@@ -45,14 +48,14 @@ export const post$ = <T>(post: Post, read: Read<T>): Observable<T> => {
 
   return defer(() => {
     const stored = sockets.takeClient();
-    if (stored === undefined) return over$(createTicketClient(url, sockets.connectTicket));
+    if (stored === undefined) return over$(createTicketClient(http, url, sockets.connectTicket));
 
     const socket = stored.socket();
     const bytesBefore = socket?.bytesRead;
     const wasUnanswered = () => stored.socket() === socket && socket?.bytesRead === bytesBefore;
     return over$(stored).pipe(
       catchError((error: unknown) =>
-        wasUnanswered() ? over$(createTicketClient(url, sockets.connectTicket)) : throwError(() => error),
+        wasUnanswered() ? over$(createTicketClient(http, url, sockets.connectTicket)) : throwError(() => error),
       ),
     );
   });
@@ -75,9 +78,9 @@ interface Started {
   readonly unsubscribe: () => void;
 }
 
-const start = ({ url, headers, body }: Post, { dispatcher, release }: Connection): Started => {
+const start = ({ client, url, headers, body }: Post, { dispatcher, release }: Connection): Started => {
   const aborter = new AbortController();
-  const response = request(url, {
+  const response = client.request(url, {
     method: 'POST',
     headers,
     body,

@@ -13,17 +13,21 @@ import {
   takeUntil,
   timer,
 } from 'rxjs';
+import type * as undici from 'undici';
 import type { Dispatcher } from 'undici';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from '../options.js';
-import { checkFeed } from '../protocol/feed.js';
+import { checkFeed } from '../protocol/feed-names.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
 import { redactor, type Secret } from '../protocol/secret.js';
-import { parseTicket, parseTimestamp, type Ticket } from '../protocol/ticket.js';
+import { parseTicket } from '../protocol/parse-ticket.js';
+import type { Ticket } from '../protocol/ticket.js';
+import { parseTimestamp } from '../protocol/timestamp.js';
 import { apiKey$ } from './api-key.js';
 import { attemptFailure, networkFailure } from './attempt-failure.js';
 import { deadline } from './deadline.js';
+import { loadHttpClient } from './network-clients.js';
 import { post$ } from './post.js';
 import { type AttemptSockets, freshSockets } from './reusable-sockets.js';
 
@@ -63,12 +67,21 @@ export const requestTicketOver = (sockets: AttemptSockets, settings: TicketSetti
   concatMap((feed) => {
     checkFeed(feed);
     sockets.openSpare();
-    return apiKey$(settings).pipe(concatMap((key) => ticket$(sockets, settings, feed, key)));
+    return apiKey$(settings).pipe(
+      concatMap(async (key) => ({ key, client: await loadHttpClient() })),
+      concatMap(({ key, client }) => ticket$(client, sockets, settings, feed, key)),
+    );
   });
 
 type Answer = { readonly ticket: Ticket } | { readonly refusal: FailureFacts };
 
-const ticket$ = (sockets: AttemptSockets, settings: TicketSettings, feed: Feed, key: Secret): Observable<Ticket> => {
+const ticket$ = (
+  client: typeof undici,
+  sockets: AttemptSockets,
+  settings: TicketSettings,
+  feed: Feed,
+  key: Secret,
+): Observable<Ticket> => {
   const { baseUrl, ticketTimeoutMs, dispatcher } = settings;
   const url = new URL(`${baseUrl.replace(/\/+$/, '')}/v1/wss/tickets`);
   const headers = {
@@ -80,7 +93,7 @@ const ticket$ = (sockets: AttemptSockets, settings: TicketSettings, feed: Feed, 
   };
   const body = JSON.stringify({ feed });
   const sentMs = performance.now();
-  return post$({ url, headers, body, dispatcher, sockets }, (response) => answer$(response, sentMs)).pipe(
+  return post$({ client, url, headers, body, dispatcher, sockets }, (response) => answer$(response, sentMs)).pipe(
     deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
     catchError((error: unknown) => of({ refusal: networkFailure('ticket', error, redactor(key)) })),
     last(),

@@ -2,7 +2,8 @@ import { noop, type Observable, Subject } from 'rxjs';
 import type { Settings } from '../options.js';
 import { thrownByOption } from '../protocol/failures/thrown-by-option.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { type Connect, connectSocket } from './connect-socket.js';
+import { type Connect, type ConnectWith, connectSocket } from './connect-socket.js';
+import { type BufferedSocket, readIntoBuffer } from './read-buffer.js';
 import { resumingConnect } from './resuming-connect.js';
 import { spareSocket } from './spare-socket.js';
 import type { TicketClient } from './ticket-client.js';
@@ -10,7 +11,7 @@ import type { TicketClient } from './ticket-client.js';
 /** Functions that an attempt uses to connect. They never store a ticket. */
 export interface AttemptSockets {
   /** Connects for a handshake. */
-  readonly connectStream: Connect;
+  readonly connectStream: Connect<BufferedSocket>;
   /** Connects for a ticket request. */
   readonly connectTicket: Connect;
   /** Removes and returns the client of the last ticket request, if it is stored and not destroyed. */
@@ -43,7 +44,7 @@ export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSo
   const connect = resumingConnect(tls);
   const errors$ = new Subject<never>();
   const onError = (thrown: unknown) => errors$.error(thrownByOption('backoff', thrown));
-  const spare = spareSocket(connect, backoff, onError);
+  const spare = spareSocket(readIntoBuffer(connect), backoff, onError);
   const spareForTicket = spareSocket(connect, backoff, onError);
   let client: TicketClient | undefined;
   let lastFailure: TradeFeedError | undefined;
@@ -91,9 +92,9 @@ export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSo
 
 /** Creates the sockets of an operator that is used without the feed: each attempt opens new connections, and none is stored. */
 export const freshSockets = ({ tls }: Pick<Settings, 'tls'>): AttemptSockets => {
-  const connect: Connect = (url) => connectSocket(url, tls);
+  const connect: ConnectWith = (url, onread) => connectSocket(url, tls, undefined, onread);
   return {
-    connectStream: connect,
+    connectStream: readIntoBuffer(connect),
     connectTicket: connect,
     takeClient: () => undefined,
     storeClient: (client) => client.destroy(),

@@ -10,7 +10,7 @@ const MAX_CONNECTING_MS = 1_000;
 const STANDBY_DELAY_MS = 100;
 
 /** At most one unused connection, to the origin of the last connection. */
-export interface SpareSocket {
+export interface SpareSocket<S extends Socket> {
   /** Opens the spare connection, unless it exists or there is no last origin. It is dropped if it fails, or if the server closes it or sends data. */
   readonly open: () => void;
   /**
@@ -19,13 +19,13 @@ export interface SpareSocket {
    */
   readonly standBy: (current?: Socket) => void;
   /** Returns a connection to the origin of a URL: the spare connection if it has this origin and is usable, otherwise a new one. */
-  readonly take: Connect;
+  readonly take: Connect<S>;
   /** Destroys the spare connection and forgets the origin: no spare is opened until `take` is called again. */
   readonly drop: () => void;
 }
 
-interface Spare {
-  readonly socket: Socket;
+interface Spare<S> {
+  readonly socket: S;
   readonly sinceMs: number;
 }
 
@@ -35,17 +35,17 @@ interface Spare {
  * @param onError - receives an exception of the user's functions in `timing`. No spare connection is opened again by `standBy` after it
  * @param now - a monotonic clock, in ms
  */
-export const spareSocket = (
-  connect: Connect,
+export const spareSocket = <S extends Socket>(
+  connect: Connect<S>,
   timing: RenewTiming,
   onError: (thrown: unknown) => void,
   now = () => performance.now(),
-): SpareSocket => {
+): SpareSocket<S> => {
   let last: URL | undefined;
-  let spare: Spare | undefined;
+  let spare: Spare<S> | undefined;
   let opening = Subscription.EMPTY;
 
-  const isUsable = ({ socket, sinceMs }: Spare): boolean =>
+  const isUsable = ({ socket, sinceMs }: Spare<S>): boolean =>
     !socket.destroyed && now() - sinceMs < (isReady(socket) ? MAX_IDLE_MS : MAX_CONNECTING_MS);
 
   // Completes when the connection is closed. Unsubscribing destroys the connection, unless it was taken.
@@ -94,7 +94,7 @@ export const spareSocket = (
 const closed$ = (socket: Socket | undefined): Observable<unknown> =>
   defer(() => (socket === undefined || socket.destroyed ? EMPTY : fromEvent(socket, 'close').pipe(take(1))));
 
-const tryToConnect = (connect: Connect, url: URL): Socket | undefined => {
+const tryToConnect = <S extends Socket>(connect: Connect<S>, url: URL): S | undefined => {
   try {
     return connect(url);
   } catch {

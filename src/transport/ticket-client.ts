@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { noop } from 'rxjs';
-import { Client } from 'undici';
+import type * as undici from 'undici';
+import type { Client } from 'undici';
 import { type Connect, whenReady } from './connect-socket.js';
 import { MAX_IDLE_MS } from './renew-idle.js';
 
@@ -14,9 +15,9 @@ export interface TicketClient {
 }
 
 /** Creates a Client for the origin of a URL. It connects at the first request. */
-export const createTicketClient = (url: URL, connect: Connect): TicketClient => {
+export const createTicketClient = (http: typeof undici, url: URL, connect: Connect): TicketClient => {
   let socket: Socket | undefined;
-  const dispatcher = new Client(url.origin, {
+  const dispatcher = new http.Client(url.origin, {
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: MAX_IDLE_MS,

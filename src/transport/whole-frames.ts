@@ -1,13 +1,17 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { Opcode } from './frame-head.js';
-import { BufferView } from './frame-memory.js';
 
 /** Handles the frames of an open connection. */
 export interface FrameHandler {
   /** Is called for each read, before the frames that it contains. */
   readonly read: () => void;
-  /** Is called for each complete data frame. `isAscii` is `true` only if a text frame contains only ASCII characters. */
-  readonly frame: (data: Buffer, isBinary: boolean, isAscii: boolean) => void;
+  /**
+   * Is called for each complete data frame. Its payload is in `bytes` from `start` to `end`, until `readEnd` is called. `isAscii` is `true`
+   * only if a text frame contains only ASCII characters.
+   */
+  readonly frame: (bytes: Buffer, start: number, end: number, isBinary: boolean, isAscii: boolean) => void;
+  /** Is called at the end of each read, before its memory is used again. */
+  readonly readEnd: () => void;
   /** Is called after `ws` has received a close frame with this payload. */
   readonly close: (payload: Buffer) => void;
   /** Returns how many frames were received, by this handler and from `ws`. */
@@ -37,10 +41,9 @@ export const emitWholeFrames = (bytes: Buffer, at: number, handler: FrameHandler
     const start = heads[i] as number;
     const next = heads[i + 1] ?? end;
     if (handler.isClosed()) return heads[i - 1] as number;
-    const data = new BufferView(bytes.buffer, bytes.byteOffset + start, next - start);
-    const own = kind === 'invalid' ? textKind(data) : kind;
+    const own = kind === 'invalid' ? textKind(bytes.subarray(start, next)) : kind;
     if (own === 'invalid') return heads[i - 1] as number;
-    handler.frame(data, own === 'binary', own === 'ascii');
+    handler.frame(bytes, start, next, own === 'binary', own === 'ascii');
   }
   return end;
 };

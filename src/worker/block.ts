@@ -1,14 +1,15 @@
+import { markAsUntransferable } from 'node:worker_threads';
 import type { Subscriber } from 'rxjs';
 import type { Feed } from '../protocol/feed.js';
-import { Frame } from '../protocol/frame.js';
-import { BufferView, markUntransferable } from '../transport/frame-memory.js';
+import type { Frame } from '../protocol/frame.js';
+import { ReceivedFrame } from '../transport/received-frame.js';
 
 /**
  * Frames of one connection in one buffer, which is transferred to another thread without a copy. It contains a row for each frame, then
- * the payloads. The heads of frames may be between the payloads.
+ * the payloads in the same order.
  *
- * A row has 16 bytes: the offset of the payload from the first payload (Uint32), twice its length, plus 1 if it is binary (Uint32), and
- * when its bytes were read, in epoch ms (Float64).
+ * A row has 16 bytes: the kind of the payload (Uint32, see {@link PayloadKind}), its length (Uint32), and when its bytes were read, in
+ * epoch ms (Float64).
  */
 export interface Block {
   readonly type: 'frames';
@@ -20,6 +21,9 @@ export interface Block {
   readonly from: number;
   readonly to: number;
 }
+
+/** What a payload contains. A text that may contain other characters than ASCII is `Utf8`. */
+export const PayloadKind = { Utf8: 0, Ascii: 1, Binary: 2 } as const;
 
 /** Size of a row in bytes. */
 export const rowBytes = 16;
@@ -37,17 +41,22 @@ export const rowsOf = (bytes: ArrayBuffer, count: number): Rows => ({
 });
 
 /**
- * Emits the frames of a block, in order, until the subscription ends. Their payloads are views of the block, so the block is marked as
- * untransferable.
+ * Emits the frames of a block, in order, until the subscription ends. The memory of a block is not used again, so its frames copy nothing. It
+ * is marked as untransferable, because a transfer would detach the bytes of all of them.
  */
 export const emitFrames = (block: Block, connection: number, subscriber: Subscriber<Frame>): void => {
   const { feed, count, bytes } = block;
   const { words, times } = rowsOf(bytes, count);
-  const first = count * rowBytes;
-  markUntransferable(bytes);
+  markAsUntransferable(bytes);
+  const memory = Buffer.from(bytes);
+  let start = count * rowBytes;
   for (let n = 0; n < count && !subscriber.closed; n += 1) {
-    const word = words[n * 4 + 1] as number;
-    const data = new BufferView(bytes, first + (words[n * 4] as number), word >>> 1);
-    subscriber.next(new Frame(feed, data, (word & 1) === 1, times[n * 2 + 1] as number, connection));
+    const kind = words[n * 4];
+    const end = start + (words[n * 4 + 1] as number);
+    const isBinary = kind === PayloadKind.Binary;
+    const isAscii = kind === PayloadKind.Ascii;
+    const receivedAt = times[n * 2 + 1] as number;
+    subscriber.next(new ReceivedFrame(feed, memory, start, end, isBinary, isAscii, receivedAt, connection, false));
+    start = end;
   }
 };

@@ -1,72 +1,63 @@
 import type { Frame } from '../protocol/frame.js';
-import { type Block, type Rows, rowBytes, rowsOf } from './block.js';
+import { ReceivedFrame } from '../transport/received-frame.js';
+import { type Block, PayloadKind, type Rows, rowBytes, rowsOf } from './block.js';
 
-/** Collects frames for a block. Until the block is sealed, the frames stay in the memory of their reads. */
+/** Collects frames for a block. It copies their payloads at once, because the memory of a read is used again. Do not use a frame afterwards. */
 export interface OpenBlock {
   /**
-   * Adds a frame. All frames of a block must be from one connection. If the block uses enough memory and this frame is in another read
-   * buffer, first seals and returns the block without this frame.
+   * Adds a frame. All frames of a block must be from one connection. If the block contains enough bytes, first seals and returns the block
+   * without this frame.
    */
   add(frame: Frame): Block | undefined;
-  /** Copies the frames into a block and starts an empty one. Returns `undefined` if there are no frames. */
+  /** Creates a block of the frames and starts an empty one. Returns `undefined` if there are no frames. */
   seal(): Block | undefined;
-  /** The size of all read buffers that contain its frames. */
+  /** The size of its payloads. */
   readonly usedBytes: number;
   readonly isEmpty: boolean;
 }
 
-/** Largest distance between two payloads that are copied together: the head of a WebSocket frame (RFC 6455, 5.2). */
-const headBytes = 14;
 const firstRows = 256;
-
-/** Consecutive payloads of one read buffer. They are copied together, with the heads between them. */
-interface Run {
-  readonly buffer: ArrayBufferLike;
-  readonly start: number;
-  end: number;
-}
+const firstBytes = 64 * 1024;
 
 /**
  * Creates an {@link OpenBlock}.
  *
- * @param enoughBytes - how much memory a block must use before it is sealed
+ * @param enoughBytes - the size at which a block is sealed
  */
 export const createOpenBlock = (enoughBytes: number): OpenBlock => {
   let rows = rowsOf(new ArrayBuffer(firstRows * rowBytes), firstRows);
-  let runs: Run[] = [];
-  let run: Run | undefined;
+  let payloads = Buffer.allocUnsafeSlow(firstBytes);
   let count = 0;
   let payloadBytes = 0;
-  let usedBytes = 0;
   let first: Frame | undefined;
+
+  const sizeBytes = (): number => count * rowBytes + payloadBytes;
 
   const seal = (): Block | undefined => {
     if (first === undefined) return undefined;
     const { feed, connection, receivedAt: from } = first;
     const to = rows.times[count * 2 - 1] as number;
-    const bytes = written(rows, count, runs, payloadBytes);
-    const block: Block = { type: 'frames', feed, connection, count, bytes, from, to };
-    [runs, run, first] = [[], undefined, undefined];
-    [count, payloadBytes, usedBytes] = [0, 0, 0];
-    return block;
+    // Every byte is overwritten below.
+    const block = Buffer.allocUnsafeSlow(sizeBytes());
+    block.set(new Uint8Array(rows.times.buffer, 0, count * rowBytes));
+    payloads.copy(block, count * rowBytes, 0, payloadBytes);
+    const sealed: Block = { type: 'frames', feed, connection, count, bytes: block.buffer, from, to };
+    first = undefined;
+    [count, payloadBytes] = [0, 0];
+    return sealed;
   };
 
   return {
     add: (frame) => {
-      const { data, isBinary, receivedAt } = frame;
-      const { buffer, byteOffset, length } = data;
-      const isElsewhere = run?.buffer !== buffer;
-      const full = isElsewhere && usedBytes >= enoughBytes ? seal() : undefined;
-      if (isElsewhere) usedBytes += buffer.byteLength;
-
-      const between = isElsewhere || run === undefined ? -1 : byteOffset - run.end;
-      if (run !== undefined && between >= 0 && between <= headBytes) payloadBytes += between;
-      else runs.push((run = { buffer, start: byteOffset, end: byteOffset }));
-      run.end = byteOffset + length;
+      const { byteLength: length, receivedAt } = frame;
+      const full = sizeBytes() >= enoughBytes ? seal() : undefined;
+      if (payloadBytes + length > payloads.length) payloads = enlarged(payloads, payloadBytes, length);
+      if (frame instanceof ReceivedFrame) frame.moveTo(payloads, payloadBytes);
+      else payloads.set(frame.data, payloadBytes);
 
       if (count * 4 === rows.words.length) rows = doubled(rows);
-      rows.words[count * 4] = payloadBytes;
-      rows.words[count * 4 + 1] = length * 2 + Number(isBinary);
+      rows.words[count * 4] = kindOf(frame);
+      rows.words[count * 4 + 1] = length;
       rows.times[count * 2 + 1] = receivedAt;
       payloadBytes += length;
       count += 1;
@@ -75,12 +66,17 @@ export const createOpenBlock = (enoughBytes: number): OpenBlock => {
     },
     seal,
     get usedBytes() {
-      return usedBytes;
+      return payloadBytes;
     },
     get isEmpty() {
       return count === 0;
     },
   };
+};
+
+const kindOf = (frame: Frame): number => {
+  if (frame.isBinary) return PayloadKind.Binary;
+  return frame instanceof ReceivedFrame && frame.isAscii ? PayloadKind.Ascii : PayloadKind.Utf8;
 };
 
 const doubled = ({ times }: Rows): Rows => {
@@ -89,14 +85,8 @@ const doubled = ({ times }: Rows): Rows => {
   return rowsOf(bytes, times.length);
 };
 
-const written = (rows: Rows, count: number, runs: readonly Run[], payloadBytes: number): ArrayBuffer => {
-  // Every byte is overwritten below.
-  const target = Buffer.allocUnsafeSlow(count * rowBytes + payloadBytes);
-  target.set(new Uint8Array(rows.times.buffer, 0, count * rowBytes));
-  let at = count * rowBytes;
-  for (const { buffer, start, end } of runs) {
-    target.set(new Uint8Array(buffer, start, end - start), at);
-    at += end - start;
-  }
-  return target.buffer;
+const enlarged = (payloads: Buffer, used: number, more: number): Buffer<ArrayBuffer> => {
+  const larger = Buffer.allocUnsafeSlow(Math.max(used + more, payloads.length * 2));
+  payloads.copy(larger, 0, 0, used);
+  return larger;
 };

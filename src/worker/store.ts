@@ -35,7 +35,7 @@ interface Section {
 /**
  * Creates the store of a worker.
  *
- * @param capacityBytes - capacity for blocks, including those that were taken but not released yet, and for the read buffers of new frames
+ * @param capacityBytes - capacity for blocks, including those that were taken but not released yet, and for the payloads of new frames
  */
 export const createStore = (capacityBytes: number): Store => {
   const sections: Section[] = [];

@@ -7,7 +7,12 @@ interface Result {
   readonly rounds: number;
   readonly machine: object;
   readonly goals: readonly Goal[];
-  readonly charts: readonly { readonly id: string; readonly title: string }[];
+  readonly charts: readonly {
+    readonly id: string;
+    readonly title: string;
+    readonly alt?: string;
+    readonly opens?: true;
+  }[];
   readonly tables: readonly object[];
   readonly facts: Readonly<Record<string, string>>;
 }
@@ -51,7 +56,7 @@ describe('the guide', () => {
   it('has a section for each benchmark', async () => {
     const { benchmarks } = (await benchModule('programs.mjs')) as { benchmarks: object };
     const places = [...read('docs/performance.md').matchAll(/<!-- bench:(\w+) -->/g)].map(([, name]) => name);
-    expect([...places].sort()).toEqual(['goals', ...Object.keys(benchmarks)].sort());
+    expect([...places].sort()).toEqual(['goals', 'opening', ...Object.keys(benchmarks)].sort());
   });
 });
 
@@ -68,6 +73,22 @@ describe('a section', () => {
       expect(section).toMatch(part);
   });
 
+  it('has the alternative text of a chart, and not what the guide opens with', () => {
+    const all = result(goalOf('ws over ours', 3));
+    const [table = {}] = all.tables;
+    const section = fill.sectionOf('x', {
+      ...all,
+      charts: [
+        { id: 'first', title: 'First', opens: true },
+        { id: 'later', title: 'Later', alt: 'Bars: 3 and 4' },
+      ],
+      tables: [{ ...table, title: 'First table', opens: true }, table],
+    });
+    expect(section).toContain('![Bars: 3 and 4](performance/later.svg)');
+    expect(section).toContain('A table:');
+    expect(section).not.toMatch(/First/);
+  });
+
   it('of a benchmark that has not run says so', () => {
     expect(fill.sectionOf('x')).toBe('Not measured yet: `npm run bench -- x`.');
   });
@@ -79,6 +100,13 @@ describe('the summary', () => {
     expect(text).toContain('1 of 2 goals are met.');
     expect(text).toMatch(/two .* \*\*missed by 25 %\*\*/);
     expect(text).not.toMatch(/\| one /);
+  });
+
+  it('lists the reasons of the missed goals only', () => {
+    const noted = (what: string, ratio: number) => ({ ...goalOf(what, ratio), note: `why ${what}` });
+    const text = fill.summaryOf([result(noted('one', 3), noted('two', 1.5))]);
+    expect(text).toMatch(/\n\n- two: why two$/);
+    expect(text).not.toContain('why one');
   });
 
   it('reports that all goals are met, or that nothing was measured', () => {

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 
 describe('the check of the benchmarks', () => {
-  it('checks the goals of receiving and of the compiled guard', () => {
+  it('checks the goals of receiving, of the compiled guard and of an import', () => {
     expect(check.guards.map(({ id, atLeast }) => [id, atLeast])).toEqual([
       ['rxjs/ours/200', 3],
       ['rxjs/ours/1024', 2.3],
@@ -32,6 +32,8 @@ describe('the check of the benchmarks', () => {
       ['ws/ours6/1024', 1.3],
       ['parse/guard', 20],
       ['decode/guard', 20],
+      ['import/ours', 1.7],
+      ['import/operators', 0.9],
     ]);
   });
 

@@ -2,14 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { type ClusterOptions, createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { resolveClusterOptions } from '../../src/cluster/cluster-options.js';
 
-const options = (fields: Readonly<Record<string, unknown>> = {}): ClusterOptions =>
-  ({
-    engine: memoryEngine(),
-    account: 'main',
-    baseUrl: 'https://feed.example',
-    apiKey: 'key',
-    ...fields,
-  }) as ClusterOptions;
+const options = (fields: Readonly<Record<string, unknown>> = {}): ClusterOptions => ({
+  engine: memoryEngine(),
+  account: 'main',
+  baseUrl: 'https://feed.example',
+  apiKey: 'key',
+  ...fields,
+});
 
 describe('the options of a cluster', () => {
   it('have defaults', () => {

@@ -13,18 +13,11 @@ const follower = (): {
 };
 
 const word = (event: FeedEvent | OwnerChanged): string => {
-  switch (event.type) {
-    case 'frame':
-      return `${event.text()}/${event.connection}`;
-    case 'gap':
-      return `gap ${event.failure.code} ${event.missed ?? '?'}`;
-    case 'owner-changed':
-      return `owner ${event.owner} ${event.generation}`;
-    case 'opened':
-      return `opened ${event.connection}`;
-    default:
-      return event.type;
-  }
+  if (event.type === 'frame') return `${event.text()}/${event.connection}`;
+  if (event.type === 'gap') return `gap ${event.failure.code} ${event.missed ?? '?'}`;
+  if (event.type === 'owner-changed') return `owner ${event.owner} ${event.generation}`;
+  if (event.type === 'opened') return `opened ${event.connection}`;
+  return event.type;
 };
 
 const head = (gen: number, sequence: number, fields: Partial<MessageHead> = {}): MessageHead => ({

@@ -96,10 +96,11 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     closing.push(() => clearInterval(pump));
     const path = folder.path(`stopped-${hop.replaceAll(' ', '-')}`);
     const events: RelayedEvent[] = [];
-    const done = new Subject<void>();
+    const [done, replaced] = [new Subject<void>(), new Subject<void>()];
     let isReplaced = false;
+    let reopenedAt = Infinity;
     const other$ = tradeFeed$('market', { ...options, apiKey: account.createApiKey() });
-    const replace = () => other$.pipe(takeUntil(timer(200))).subscribe();
+    const replace = () => other$.pipe(takeUntil(replaced)).subscribe();
     const feed$ = feedAfter(hop, options).pipe(
       tap((event) => {
         events.push(event);
@@ -107,16 +108,24 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
           isReplaced = true;
           replace();
         }
-        if (event.type === 'opened' && isReplaced) setTimeout(() => done.next(), 350);
+        if (event.type === 'stopped') replaced.next();
+        if (event.type === 'opened' && isReplaced) reopenedAt = event.at;
       }),
       retry({ delay: () => timer(450) }),
       shareFeed({ lingerMs: 0 }),
       takeUntil(done),
     );
     const all = <T>(seen$: Observable<T>) => lastValueFrom(seen$.pipe(toArray()));
+    // The feed ends when both kinds of windows are complete again.
+    const isComplete = { tumbling: false, sliding: false };
+    const completes = (kind: keyof typeof isComplete) =>
+      tap<FeedWindow<unknown>>(({ complete, start }) => {
+        isComplete[kind] ||= complete && start >= reopenedAt;
+        if (isComplete.tumbling && isComplete.sliding) queueMicrotask(() => done.next());
+      });
     const [tumbling, sliding, counted, stats, statuses, seenGaps] = await Promise.all([
-      all(feed$.pipe(tumblingWindow<RelayedEvent>({ lengthMs: 100 }))),
-      all(feed$.pipe(slidingWindow<RelayedEvent>({ lengthMs: 200, everyMs: 100 }))),
+      all(feed$.pipe(tumblingWindow<RelayedEvent>({ lengthMs: 100 }), completes('tumbling'))),
+      all(feed$.pipe(slidingWindow<RelayedEvent>({ lengthMs: 200, everyMs: 100 }), completes('sliding'))),
       all(feed$.pipe(countWindow<RelayedEvent>(10))),
       all(feed$.pipe(feedStats({ everyMs: 100 }))),
       all(feed$.pipe(connectionStatus())),

@@ -4,6 +4,7 @@ import { from, lastValueFrom, of, toArray } from 'rxjs';
 import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { whereBytes } from '../../src/operators/where-bytes.js';
+import { ReceivedFrame } from '../../src/transport/received-frame.js';
 import { binaryFrame, disconnected, frameOf, gapOf, marbles, opened } from './stream.js';
 
 describe('whereBytes', () => {
@@ -102,5 +103,18 @@ describe('whereBytes', () => {
     expect(call).toThrow(
       expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('`needles`') }),
     );
+  });
+
+  it('searches a received frame where it is, and creates no `data`', () => {
+    const memory = Buffer.from('before{"to":"0xb2"}behind');
+    const received = (end: number) => new ReceivedFrame('raw', memory, 6, end, false, true, 1, 1, true);
+    const all = [received(19), received(9)];
+    const matches: unknown[] = [];
+    from(all)
+      .pipe(whereBytes('"0xb2"', 'behind'))
+      .subscribe((each) => matches.push(each));
+    expect(matches).toEqual([all[0]]);
+    expect(matches[0]).toBe(all[0]);
+    expect(all.map(({ stored }) => stored)).toEqual([undefined, undefined]);
   });
 });

@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
-import { checkFeed, Feed, feeds } from '../../src/protocol/feed.js';
+import { Feed } from '../../src/protocol/feed.js';
+import { feeds, isFeed } from '../../src/protocol/feed-names.js';
 
 describe('Feed', () => {
   it('lists the two feeds of the contract, the default first', () => {
     expect(feeds).toEqual(['market', 'raw']);
+    expect(Object.keys(Feed.keys)).toEqual(feeds);
   });
 
   it('has a name for reports of a wrong body', () => {
@@ -14,6 +15,7 @@ describe('Feed', () => {
 
   it.each(['market', 'raw'])('accepts %s', (feed) => {
     expect(Feed.is(feed)).toBe(true);
+    expect(isFeed(feed)).toBe(true);
     expect(Feed.decode(feed)).toEqual({ _tag: 'Right', right: feed });
     expect(Feed.encode(feed as Feed)).toBe(feed);
   });
@@ -32,6 +34,7 @@ describe('Feed', () => {
     { market: null },
   ])('rejects %j', (value) => {
     expect(Feed.is(value)).toBe(false);
+    expect(isFeed(value)).toBe(false);
     expect(Feed.decode(value)._tag).toBe('Left');
   });
 
@@ -39,28 +42,8 @@ describe('Feed', () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
         expect(Feed.is(value)).toBe(value === 'market' || value === 'raw');
+        expect(isFeed(value)).toBe(Feed.is(value));
       }),
     );
-  });
-});
-
-describe('checkFeed', () => {
-  it.each(feeds)('accepts %s', (feed) => {
-    expect(() => checkFeed(feed)).not.toThrow();
-  });
-
-  it.each([null, '', 'Market', 'toString', '__proto__', 0, ['raw'], { raw: 'raw' }])('throws for %p', (feed) => {
-    const check = () => checkFeed(feed);
-    expect(check).toThrow(TradeFeedError);
-    expect(check).toThrow(
-      expect.objectContaining({
-        code: 'invalid-options',
-        message: expect.stringContaining("`feed` must be 'market' or 'raw'"),
-      }),
-    );
-  });
-
-  it('never shows the wrong value, which may be a key', () => {
-    expect(() => checkFeed('secret-6')).not.toThrow('secret-6');
   });
 });

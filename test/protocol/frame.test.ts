@@ -31,12 +31,6 @@ describe('Frame', () => {
     expect(frameOf(Buffer.from([0xff, 0x41]), true).text()).toBe('\ufffdA');
   });
 
-  it('decodes bytes that are known to be ASCII as one character each', () => {
-    expect(new Frame('raw', Buffer.from('{"n":1}'), false, 0, 1, true).text()).toBe('{"n":1}');
-    // These bytes are not ASCII, so the result shows which decoder was used.
-    expect(new Frame('raw', Buffer.from([0xe9]), false, 0, 1, true).text()).toBe('é');
-  });
-
   it('decodes the plain bytes of a relay like a Buffer', () => {
     for (const text of ['{"n":"€ 漢 🙂"}', '', '\ufeffwith a byte order mark']) {
       const buffer = Buffer.from(text);

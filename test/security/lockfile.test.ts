@@ -80,11 +80,11 @@ describe('the installation of a user', () => {
 
   it('runs no install script: neither of this package nor of a dependency', () => {
     expect(installed.filter(([, { hasInstallScript }]) => hasInstallScript)).toEqual([]);
-    const hooks = ['preinstall', 'install', 'postinstall'];
+    const hooks = ['preinstall', 'install', 'postinstall', 'prepare'];
     expect(Object.keys(manifest.scripts).filter((name) => hooks.includes(name))).toEqual([]);
   });
 
-  it('has the built files and four documents, each named in the list', () => {
-    expect(manifest.files).toEqual(['dist', 'README.md', 'CHANGELOG.md', 'LICENSE']);
+  it('has the built files, the guides and three documents, each named in the list', () => {
+    expect(manifest.files).toEqual(['dist', 'docs/*.md', 'README.md', 'CHANGELOG.md', 'LICENSE']);
   });
 });

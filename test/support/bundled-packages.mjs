@@ -26,6 +26,8 @@ const bundled = (name, contents = `module.exports = require('${name}');`) => {
     target: 'node20',
     minifyWhitespace: true,
     minifySyntax: true,
+    // When an assertion fails, Node searches the line of its source for its text. In one long line that takes seconds.
+    lineLimit: 200,
     write: false,
     logLevel: 'error',
   });

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createHash } from 'node:crypto';
-import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { FrameSocket } from '../../src/transport/frame-socket.js';
+import { type BufferedSocket, ReadBuffer } from '../../src/transport/read-buffer.js';
+import { readInto } from '../support/read-into.js';
 import { cuts, frameOf, serverBytes } from '../support/server-bytes.js';
 import { cases } from '../support/cases.js';
 
@@ -17,11 +18,24 @@ const limits = { maxPendingAutoPongs: 100_000 };
 class FakeSocket extends Duplex {
   request = '';
   readonly sent: Buffer[] = [];
+  /** Reads in place, as a socket with the option `onread` does. Otherwise the socket emits `data` events. */
+  readonly reads: ReadBuffer | undefined;
+
+  constructor(isBuffered = false) {
+    super();
+    if (isBuffered) this.reads = new ReadBuffer((bytes) => bytes.length);
+  }
 
   /** Sends bytes to the client, and waits until they are read. */
   async receives(bytes: Buffer): Promise<void> {
-    this.push(bytes);
+    if (this.reads) readInto(this.reads, bytes);
+    else this.push(bytes);
     await turn();
+  }
+  /** Ends the stream of bytes, as Node does at the end of a connection. */
+  ends(): void {
+    this.push(null);
+    if (this.reads) this.read(0);
   }
   override _read(): void {
     // The bytes are pushed by `receives`.
@@ -33,7 +47,7 @@ class FakeSocket extends Duplex {
   }
   override _final(done: () => void): void {
     done();
-    this.push(null);
+    this.ends();
   }
 }
 
@@ -57,8 +71,8 @@ interface Seen {
 
 /** Returns what a client emits and answers for these bytes after its handshake. `isFrameSocket`: over a FrameSocket, otherwise over ws alone. */
 const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSocket: boolean): Promise<Seen> => {
-  const fake = new FakeSocket();
-  const socket = isFrameSocket ? new FrameSocket(fake as unknown as Socket) : fake;
+  const fake = new FakeSocket(isFrameSocket);
+  const socket = isFrameSocket ? new FrameSocket(fake as unknown as BufferedSocket) : fake;
   const seen: Seen = { events: [], direct: 0, closed: undefined };
   const { events } = seen;
   let received = 0;
@@ -68,7 +82,7 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSo
   };
   const webSocket = new WebSocket('ws://service.example/', {
     ...limits,
-    createConnection: () => socket as unknown as Socket,
+    createConnection: () => socket as never,
     perMessageDeflate: false,
     maxPayload: maxFrameBytes,
     generateMask: (mask) => void mask.fill(0),
@@ -78,8 +92,10 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSo
       if (!isFrameSocket) return;
       const isOn = (socket as FrameSocket).handleFrames({
         read: () => events.push('read'),
-        frame: (data, isBinary, isAscii) => {
+        readEnd: () => undefined,
+        frame: (bytes, start, end, isBinary, isAscii) => {
           seen.direct += 1;
+          const data = bytes.subarray(start, end);
           // A text that is checked together with others may not be reported as ASCII.
           if (isAscii) expect([isBinary, data.every((byte) => byte < 128)]).toEqual([false, true]);
           frame(data, isBinary);
@@ -108,7 +124,7 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSo
     events.push('chunk');
     await fake.receives(piece);
   }
-  fake.push(null);
+  fake.ends();
   await isGone;
   events.push(['sent', Buffer.concat(fake.sent).toString('base64')]);
   return seen;
@@ -147,13 +163,14 @@ describe('a FrameSocket', () => {
 
 describe('the FrameSocket as a socket', () => {
   const pair = () => {
-    const fake = new FakeSocket();
-    const socket = new FrameSocket(fake as unknown as Socket);
+    const fake = new FakeSocket(true);
+    const socket = new FrameSocket(fake as unknown as BufferedSocket);
     const passed: Buffer[] = [];
     return { fake, socket, read: () => socket.on('data', (bytes: Buffer) => passed.push(bytes)), passed };
   };
   const handler = (isClosed: () => boolean) => ({
     read: () => undefined,
+    readEnd: () => undefined,
     frame: () => undefined,
     close: () => undefined,
     framesReceived: () => 0,

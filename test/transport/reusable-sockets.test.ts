@@ -100,7 +100,7 @@ describe('freshSockets', () => {
     sockets.storeClient(client);
     expect([client.isDestroyed, sockets.takeClient(), sockets.lastFailure()]).toEqual([true, undefined, undefined]);
     const url = new URL(`ws://127.0.0.1:${gate.port}`);
-    const opened = [sockets.connectStream(url)];
+    const opened: Socket[] = [sockets.connectStream(url)];
     sockets.openSpare();
     sockets.standBy();
     opened.push(sockets.connectTicket(url));

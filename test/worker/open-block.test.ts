@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { isUtf8 } from 'node:buffer';
 import { Observable, take } from 'rxjs';
 import { Frame } from '../../src/protocol/frame.js';
 import { type Block, emitFrames, rowBytes } from '../../src/worker/block.js';
+import { ReceivedFrame } from '../../src/transport/received-frame.js';
 import { createOpenBlock } from '../../src/worker/open-block.js';
 import { cases } from '../support/cases.js';
 
@@ -33,17 +35,15 @@ const framesIn = ({
   readonly bytes: Uint8Array;
   readonly cuts: readonly [number, number, boolean, number][];
 }) =>
-  cuts.map(([start, length, isBinary, at]) =>
-    frame(
-      Buffer.from(
-        bytes.buffer,
-        bytes.byteOffset + Math.min(start, bytes.length),
-        Math.min(length, Math.max(0, bytes.length - start)),
-      ),
-      isBinary,
-      at,
-    ),
-  );
+  cuts.map(([start, length, isBinary, at]) => {
+    const data = Buffer.from(
+      bytes.buffer,
+      bytes.byteOffset + Math.min(start, bytes.length),
+      Math.min(length, Math.max(0, bytes.length - start)),
+    );
+    // A connection emits only valid UTF-8 as text.
+    return frame(data, isBinary || !isUtf8(data), at);
+  });
 
 describe('a block', () => {
   it('contains the frames that were added, whatever their memory, and does not share memory with them', () => {
@@ -74,7 +74,7 @@ describe('a block', () => {
     );
   });
 
-  it('contains a row and a payload for each frame, and the few bytes between payloads of one read', () => {
+  it('contains a row and a payload for each frame, and no other bytes', () => {
     const read = Buffer.from('..aaaa..bbbb....................cc');
     const open = createOpenBlock(Infinity);
     for (const [start, end] of [
@@ -84,7 +84,7 @@ describe('a block', () => {
     ])
       open.add(frame(read.subarray(start, end)));
     const { bytes } = open.seal() as Block;
-    expect(Buffer.from(bytes, 3 * rowBytes).toString()).toBe('aaaa..bbbbcc');
+    expect(Buffer.from(bytes, 3 * rowBytes).toString()).toBe('aaaabbbbcc');
   });
 
   it('accepts any number of frames', () => {
@@ -96,18 +96,63 @@ describe('a block', () => {
     );
   });
 
-  it('is sealed when it uses enough memory and the next frame is of another read; an empty one is not sealed', () => {
+  it('is sealed when it contains enough bytes and a frame follows; an empty one is not sealed', () => {
     const open = createOpenBlock(100);
     const [first, second] = [Buffer.alloc(100), Buffer.alloc(100)];
     expect(open.seal()).toBeUndefined();
     expect(open.add(frame(first.subarray(0, 1)))).toBeUndefined();
-    expect(open.usedBytes).toBe(first.buffer.byteLength);
-    expect(open.add(frame(first.subarray(1, 3)))).toBeUndefined();
+    expect(open.usedBytes).toBe(1);
+    expect(open.add(frame(first))).toBeUndefined();
     expect(open.add(frame(second))?.count).toBe(2);
     expect(open.isEmpty).toBe(false);
     expect(open.seal()?.count).toBe(1);
     open.add(frame(Buffer.from(new ArrayBuffer(0))));
     expect(open).toMatchObject({ isEmpty: false, usedBytes: 0 });
+  });
+
+  it('is sealed for its rows, too: frames without a payload need memory', () => {
+    const open = createOpenBlock(100);
+    const sealed = Array.from({ length: 8 }, () => open.add(frame(Buffer.alloc(0))));
+    expect(sealed.map((block) => block?.count)).toEqual([...Array<undefined>(7).fill(undefined), 7]);
+  });
+
+  it('contains frames that are larger than all before them', () => {
+    const open = createOpenBlock(Infinity);
+    const large = [70_000, 10, 300_000].map((size) => Buffer.alloc(size, String(size)));
+    for (const data of large) open.add(frame(data));
+    expect(framesOf(open.seal()).map(({ data }) => data)).toEqual(large);
+  });
+
+  it('copies a received frame out of the read buffer', () => {
+    const read = Buffer.from('..read in place..');
+    const open = createOpenBlock(Infinity);
+    open.add(new ReceivedFrame('raw', read, 2, 15, false, true, 1, 3, true));
+    read.fill('x');
+    expect(framesOf(open.seal()).map((each) => each.text())).toEqual(['read in place']);
+  });
+
+  it('knows which texts are ASCII, and which frames are binary', () => {
+    const open = createOpenBlock(Infinity);
+    // These bytes are not ASCII, so the text shows which decoder was used.
+    const bytes = Buffer.from('\u00e9\u00e9');
+    for (const [isBinary, isAscii] of [
+      [false, true],
+      [false, false],
+      [true, false],
+    ] as const)
+      open.add(new ReceivedFrame('raw', bytes, 0, bytes.length, isBinary, isAscii, 1, 3, true));
+    const frames = framesOf(open.seal());
+    expect(frames.map((each) => each.isBinary)).toEqual([false, false, true]);
+    expect(frames.map((each) => each.text())).toEqual([bytes.toString('latin1'), '\u00e9\u00e9', '\u00e9\u00e9']);
+  });
+
+  it('is the memory of its frames, which copy nothing', () => {
+    const open = createOpenBlock(Infinity);
+    for (const word of ['a', 'b']) open.add(frame(Buffer.from(word)));
+    const block = open.seal() as Block;
+    const frames = framesOf(block);
+    expect(frames.map(({ data }) => data.buffer === block.bytes)).toEqual([true, true]);
+    expect(frames.map(({ data }) => String(data))).toEqual(['a', 'b']);
   });
 
   it('emits nothing more after the subscriber unsubscribed', () => {

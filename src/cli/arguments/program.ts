@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { noop } from 'rxjs';
 import { commandNames, commands, type CommandSpec } from './commands.js';
 import type { ParsedCommand } from './parsed-command.js';
@@ -42,11 +42,9 @@ export const createProgram = (onCommand: (command: ParsedCommand) => void, print
   );
 };
 
-const version = (): string => {
-  // package.json is at the same distance from the source file and from the built file.
-  const file = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(file) as { version: string }).version;
-};
+// By the name of the package: the path from the built file differs from that of the source.
+const version = (): string =>
+  (createRequire(import.meta.url)('rx-trade-feed/package.json') as { version: string }).version;
 
 const helpWidth = 80;
 

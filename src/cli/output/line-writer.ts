@@ -1,5 +1,16 @@
 import type { Writable } from 'node:stream';
-import { firstValueFrom, fromEvent, merge, NEVER, type Observable, of, Subject, switchMap, timer } from 'rxjs';
+import {
+  firstValueFrom,
+  fromEvent,
+  merge,
+  NEVER,
+  type Observable,
+  type ObservableInput,
+  of,
+  Subject,
+  switchMap,
+  timer,
+} from 'rxjs';
 
 /** Writes lines to a stream that may be slow. */
 export interface LineWriter {
@@ -35,6 +46,8 @@ export interface LineWriterOptions {
 export const lineWriter = (stream: Writable, { maxBytes, onDropping, onDropped }: LineWriterOptions): LineWriter => {
   const queue = lineQueue();
   const emptied = new Subject<void>();
+  // A reader can exit while lines are queued. Then there is neither `drain` nor another `error`.
+  const broken = firstValueFrom(brokenOf(stream), { defaultValue: undefined });
   let dropped = 0;
   let droppedHere = 0;
 
@@ -72,7 +85,7 @@ export const lineWriter = (stream: Writable, { maxBytes, onDropping, onDropped }
       return dropped;
     },
     flush: async (withinMs) => {
-      await written(stream, queue.length === 0 ? of(undefined) : emptied, withinMs);
+      await written(stream, queue.length === 0 ? of(undefined) : emptied, withinMs, broken);
       stream.off('drain', drain);
       while (queue.shift() !== undefined) drop();
       reportDropped();
@@ -85,12 +98,20 @@ export const lineWriter = (stream: Writable, { maxBytes, onDropping, onDropped }
  *
  * @param complete$ - emits when the last data was passed to the stream
  * @param withinMs - how long to wait @defaultValue without limit
+ * @param broken$ - emits when the stream is broken, or was before
  */
-export const written = async (stream: Writable, complete$: Observable<unknown>, withinMs?: number): Promise<void> => {
+export const written = async (
+  stream: Writable,
+  complete$: Observable<unknown>,
+  withinMs?: number,
+  broken$: ObservableInput<unknown> = brokenOf(stream),
+): Promise<void> => {
   const written$ = complete$.pipe(switchMap(() => new Promise<void>((done) => stream.write('', () => done()))));
-  const broken$ = stream.destroyed ? of(undefined) : merge(fromEvent(stream, 'error'), fromEvent(stream, 'close'));
   await firstValueFrom(merge(broken$, written$, withinMs === undefined ? NEVER : timer(withinMs)));
 };
+
+const brokenOf = (stream: Writable): Observable<unknown> =>
+  stream.destroyed ? of(undefined) : merge(fromEvent(stream, 'error'), fromEvent(stream, 'close'));
 
 /** A queue of lines that knows its size in bytes. */
 export interface LineQueue {

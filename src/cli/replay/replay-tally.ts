@@ -38,7 +38,7 @@ export const replayTallied = (tally: ReplayTally, event: Replayed): ReplayTally 
   return {
     ...tally,
     frames: tally.frames + (isFrame ? 1 : 0),
-    bytes: tally.bytes + (isFrame ? event.data.length : 0),
+    bytes: tally.bytes + (isFrame ? event.byteLength : 0),
     gaps: tally.gaps + (isFrame ? 0 : 1),
     from: tally.from ?? to,
     to,

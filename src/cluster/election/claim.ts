@@ -53,7 +53,7 @@ const claim = (turn: Turn, { key, revision, displaced }: Claimable): void => {
   const claimed: ClusterKey = {
     v: 1,
     feed: settings.feed,
-    epoch: state.epoch || key?.epoch || newEpoch(clock.random),
+    epoch: state.epoch === 0 ? (key?.epoch ?? newEpoch(clock.random)) : state.epoch,
     gen: state.gen + 1,
     owner: settings.replica,
     phase: 'opening',

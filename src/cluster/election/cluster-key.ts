@@ -1,5 +1,5 @@
-import { isRight } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
+import { isRight } from '../../protocol/either.js';
 import { Feed } from '../../protocol/feed.js';
 import { invalidOption } from '../../protocol/rules.js';
 

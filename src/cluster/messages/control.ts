@@ -1,5 +1,5 @@
-import { isRight } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
+import { isRight } from '../../protocol/either.js';
 import type { Offer, Presence, Question, Report } from '../election/election.js';
 import { type ClusterKey, KeyCodec, KeyPhase } from '../election/cluster-key.js';
 

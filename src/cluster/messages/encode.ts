@@ -1,7 +1,7 @@
 import type { LifecycleEvent } from '../../protocol/event.js';
 import type { Frame } from '../../protocol/frame.js';
 import { writeEventLine } from '../../protocol/event-line.js';
-import { type FeedMessage, type MessageHead } from './feed-message.js';
+import type { FeedMessage, MessageHead } from './feed-message.js';
 import { flag, frameHeadBytes, headBytes, kinds, partHeadBytes, phases, version } from './layout.js';
 
 /** Returns the bytes of a message. A batch must fit into one message: see {@link encodeParts}. */

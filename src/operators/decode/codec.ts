@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { type Either, isRight, left } from 'fp-ts/lib/Either.js';
+import type { Either } from 'fp-ts/lib/Either.js';
+import { isRight, left } from '../../protocol/either.js';
 import type * as t from 'io-ts';
 import type { Frame } from '../../protocol/frame.js';
 import { aFunction, invalidOption } from '../../protocol/rules.js';

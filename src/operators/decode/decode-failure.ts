@@ -68,7 +68,7 @@ export const decodeFailure = (frame: Frame, issues: readonly DecodeIssue[]): Dec
   feed: frame.feed,
   connection: frame.connection,
   receivedAt: frame.receivedAt,
-  bytes: frame.data.byteLength,
+  bytes: frame.byteLength,
   // A path contains keys of the payload, so it can be as long as the payload.
   issues: issues
     .slice(0, maxIssues)

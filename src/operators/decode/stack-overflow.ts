@@ -1,4 +1,4 @@
-import { isRight, left } from 'fp-ts/lib/Either.js';
+import { isRight, left } from '../../protocol/either.js';
 import type { Check, DecodeIssue } from './decode-failure.js';
 
 /** A document up to this depth and this number of values does not cause a stack overflow. */

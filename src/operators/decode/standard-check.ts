@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { left, right } from 'fp-ts/lib/Either.js';
+import { left, right } from '../../protocol/either.js';
 import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { aFunction, invalidOption } from '../../protocol/rules.js';
 import { type Check, type DecodeIssue, jsonPointer } from './decode-failure.js';

@@ -64,7 +64,7 @@ export const timeOf = (value: unknown): number | undefined => {
 /** Returns the size of a value in bytes: of its frame, of a byte array, of a text in UTF-16; 0 for any other value. */
 export const bytesOf = (value: unknown): number => {
   const frame = frameOf(value);
-  if (frame !== undefined) return frame.data.byteLength;
+  if (frame !== undefined) return frame.byteLength;
   if (typeof value === 'string') return value.length * 2;
   return value instanceof Uint8Array ? value.byteLength : 0;
 };

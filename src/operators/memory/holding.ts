@@ -1,3 +1,5 @@
+import { LazyFrame } from '../../protocol/lazy-frame.js';
+import { frameOf } from '../items/item.js';
 import { isSparse, slackOf, viewOf, withOwnBytes } from './own-bytes.js';
 
 /** A value in a {@link Holding}. */
@@ -22,8 +24,10 @@ const { setImmediate: afterTurn = queueMicrotask } = globalThis as { setImmediat
 /**
  * Holds values that are released one by one, in any order. They keep at most 4/3 of their bytes alive.
  *
- * A frame is a view of the buffer that it was read into, and keeps all of that buffer alive. A frame that is still held after its event-loop
- * turn is copied into a buffer of exactly its size. A frame that uses at least 3/4 of its read buffer is not copied.
+ * A frame of the service that was not read gets its payload in separate memory at once, see {@link LazyFrame.own}.
+ *
+ * Any other frame, and a frame whose `data` was read, is a view of a buffer, and keeps all of that buffer alive. If it is still held after its
+ * event-loop turn, it is copied into a buffer of exactly its size. A frame that uses at least 3/4 of its buffer is not copied.
  * Each copy has a separate buffer, so another
  * operator that holds the same frame changes nothing. A frame that is released within its turn is not copied.
  */
@@ -43,9 +47,10 @@ export class Holding<T> {
   /** Holds a value. */
   hold(value: T): Held<T> {
     const held = { value, slack: 0, isFresh: false };
+    const frame = frameOf(value);
+    if (frame instanceof LazyFrame) frame.own();
     const view = viewOf(value);
-    if (view === undefined) return held;
-    if (isSparse(view)) this.#holdFresh(held, view.buffer);
+    if (view !== undefined && isSparse(view)) this.#holdFresh(held, view.buffer);
     else this.#count(held);
     return held;
   }

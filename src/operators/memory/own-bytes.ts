@@ -1,14 +1,20 @@
+import { LazyFrame } from '../../protocol/lazy-frame.js';
 import { frameOf } from '../items/item.js';
 
-/** Returns the buffer view of a value: the data of its frame, or the byte array itself. */
-export const viewOf = (value: unknown): Uint8Array | undefined =>
-  frameOf(value)?.data ?? (value instanceof Uint8Array ? value : undefined);
+/** Returns the buffer view of a value: the data of its frame, or the byte array itself. A {@link LazyFrame} may have no `data` yet. */
+export const viewOf = (value: unknown): Uint8Array | undefined => {
+  const frame = frameOf(value);
+  if (frame instanceof LazyFrame) return frame.stored;
+  return frame?.data ?? (value instanceof Uint8Array ? value : undefined);
+};
 
 /** Returns whether a view uses less than 3/4 of its buffer. Such a view keeps more than 4/3 of its bytes alive. */
 export const isSparse = ({ byteLength, buffer }: Uint8Array): boolean => byteLength * 4 < buffer.byteLength * 3;
 
 /** Returns how many bytes a value keeps alive in addition to its own. */
 export const slackOf = (value: unknown): number => {
+  const frame = frameOf(value);
+  if (frame instanceof LazyFrame) return frame.retainedBytes - frame.byteLength;
   const view = viewOf(value);
   return view === undefined ? 0 : view.buffer.byteLength - view.byteLength;
 };

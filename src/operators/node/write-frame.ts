@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { type PayloadWriter, writeFrameLine } from '../../protocol/event-line.js';
-import { feeds } from '../../protocol/feed.js';
+import { feeds } from '../../protocol/feed-names.js';
 import type { AnyFrame } from '../../protocol/frame.js';
 
 /**

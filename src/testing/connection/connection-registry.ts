@@ -1,4 +1,5 @@
-import { type Feed, feeds } from '../../protocol/feed.js';
+import type { Feed } from '../../protocol/feed.js';
+import { feeds } from '../../protocol/feed-names.js';
 import type { Connection } from './connection.js';
 
 /** The open connections: at most one per account, for all keys of the account and both feeds (contract, section 8). */

@@ -1,5 +1,5 @@
 import { asyncScheduler, isObservable, type SchedulerLike } from 'rxjs';
-import { feeds } from '../../protocol/feed.js';
+import { feeds } from '../../protocol/feed-names.js';
 import { isLoopback } from '../../protocol/loopback.js';
 import { defaultErrorBody } from '../http/refusal.js';
 import {

@@ -1,5 +1,5 @@
 import { Subject } from 'rxjs';
-import { feeds } from '../../protocol/feed.js';
+import { feeds } from '../../protocol/feed-names.js';
 import { createConnectionRegistry } from '../connection/connection-registry.js';
 import { encodeFrame } from '../connection/encode-frame.js';
 import { createUpgrades } from '../connection/upgrade.js';

@@ -1,5 +1,5 @@
 import { from, map, Subscription } from 'rxjs';
-import { feeds } from '../../protocol/feed.js';
+import { feeds } from '../../protocol/feed-names.js';
 import type { Feed } from '../../protocol/feed.js';
 import type { ServiceSources } from '../options/service-options.js';
 import type { Payload } from '../connection/encode-frame.js';

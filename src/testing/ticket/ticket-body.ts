@@ -1,5 +1,7 @@
-import { type Either, left, right } from 'fp-ts/lib/Either.js';
-import { Feed } from '../../protocol/feed.js';
+import type { Either } from 'fp-ts/lib/Either.js';
+import { left, right } from '../../protocol/either.js';
+import type { Feed } from '../../protocol/feed.js';
+import { isFeed } from '../../protocol/feed-names.js';
 
 /** Why a body is refused with 422. */
 export type BodyFault = 'invalid-body' | 'unknown-feed';
@@ -15,7 +17,7 @@ export const readTicketBody = (body: Uint8Array): Either<BodyFault, Feed> => {
   const json = parseJson(body);
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return left('invalid-body');
   const feed = 'feed' in json ? json.feed : 'market';
-  return Feed.is(feed) ? right(feed) : left('unknown-feed');
+  return isFeed(feed) ? right(feed) : left('unknown-feed');
 };
 
 /** Returns whether a body is sent as `application/json`, as section 4.1 requires. */

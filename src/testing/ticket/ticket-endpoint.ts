@@ -1,6 +1,6 @@
 import type { Right } from 'fp-ts/lib/Either.js';
 import type { Feed } from '../../protocol/feed.js';
-import type { WireTicket } from '../../protocol/ticket.js';
+import type { WireTicket } from '../../protocol/ticket-fields.js';
 import { type Answer, jsonAnswer, refusalAnswer } from '../http/http-answer.js';
 import { firstRefusal, type Refusal } from '../http/refusal.js';
 import type { AccountRecord } from '../service/account.js';

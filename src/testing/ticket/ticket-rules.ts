@@ -1,4 +1,5 @@
-import { type Either, isLeft } from 'fp-ts/lib/Either.js';
+import type { Either } from 'fp-ts/lib/Either.js';
+import { isRight } from '../../protocol/either.js';
 import type { Feed } from '../../protocol/feed.js';
 import type { RefusalRule } from '../http/refusal.js';
 import type { BodyFault } from './ticket-body.js';
@@ -13,7 +14,7 @@ export interface TicketFacts {
   readonly body: Either<BodyFault, Feed>;
 }
 
-const isFault = ({ body }: TicketFacts, fault: BodyFault): boolean => isLeft(body) && body.left === fault;
+const isFault = ({ body }: TicketFacts, fault: BodyFault): boolean => !isRight(body) && body.left === fault;
 
 /**
  * The refusals of the ticket endpoint (contract, section 7.1), in the order of the checks.

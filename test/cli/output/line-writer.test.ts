@@ -51,6 +51,17 @@ describe('lineWriter', () => {
     expect(reports).toStrictEqual([]);
   });
 
+  it('does not wait for a reader that exited while lines were stored', async () => {
+    const { output, writer } = slowWriter();
+    output.on('error', () => undefined);
+    output.block();
+    for (const n of upTo(20)) writer.write(line(n));
+    // Node does not destroy stdout after an error, so there is neither `drain` nor `close`.
+    output.emit('error', Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+    await writer.flush();
+    expect(output.destroyed).toBe(false);
+  });
+
   it('writes as much as the reader accepts, and stores the rest', async () => {
     const { output, writer } = slowWriter(undefined, 10_000);
     output.block();

@@ -42,21 +42,15 @@ export const driveElection = (settings: Partial<ElectionSettings> = {}, store = 
   let mode: 'good' | 'away' | 'lost' = 'good';
 
   const perform = (effect: Effect): readonly Effect[] => {
-    switch (effect.type) {
-      case 'read':
-        return mode === 'good' ? give({ type: 'call', id: effect.id, result: store.read() }) : [];
-      case 'write': {
-        const { id, key, expected } = effect;
-        writes.push(`${key.phase} ${key.gen}`);
-        if (mode === 'away') return [];
-        const result = store.write(key, expected);
-        return mode === 'good' ? give({ type: 'call', id, result }) : [];
-      }
-      case 'ask':
-        return give({ type: 'ask', id: effect.id, result: { type: 'no-responders' } });
-      default:
-        return [effect];
-    }
+    if (effect.type === 'read')
+      return mode === 'good' ? give({ type: 'call', id: effect.id, result: store.read() }) : [];
+    if (effect.type === 'ask') return give({ type: 'ask', id: effect.id, result: { type: 'no-responders' } });
+    if (effect.type !== 'write') return [effect];
+    const { id, key, expected } = effect;
+    writes.push(`${key.phase} ${key.gen}`);
+    if (mode === 'away') return [];
+    const result = store.write(key, expected);
+    return mode === 'good' ? give({ type: 'call', id, result }) : [];
   };
 
   const give = (input: Input): readonly Effect[] => {

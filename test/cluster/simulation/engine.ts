@@ -4,8 +4,8 @@ import type { CallResult } from '../../../src/cluster/election/election.js';
 import type { FeedMessage } from '../../../src/cluster/messages/feed-message.js';
 import type { Chance } from './chance.js';
 import { delayUpTo } from './network.js';
-import type { SimulatedReplica } from './replica.js';
 import type { Schedule } from './schedule.js';
+import type { SimulatedReplica } from './simulated-replica.js';
 import type { Store } from './store.js';
 
 interface Hooks {

@@ -1,9 +1,9 @@
 import type { Chance } from './chance.js';
 import type { SimulatedEngine } from './engine.js';
 import type { Conditions } from './network.js';
-import type { SimulatedReplica } from './replica.js';
 import type { Schedule } from './schedule.js';
 import type { SimulatedService } from './service.js';
+import type { SimulatedReplica } from './simulated-replica.js';
 import type { Store } from './store.js';
 
 /** What a fault can change. */

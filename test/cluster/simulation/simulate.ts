@@ -2,9 +2,10 @@ import { createChance } from './chance.js';
 import { createEngine } from './engine.js';
 import { faults } from './faults.js';
 import { createObserver } from './observer.js';
-import { type SimulatedReplica, startReplica, type World } from './replica.js';
 import { createSchedule } from './schedule.js';
 import { type Client, createService } from './service.js';
+import type { SimulatedReplica } from './simulated-replica.js';
+import { startReplica, type World } from './start-replica.js';
 import { createStore } from './store.js';
 
 /** The result of a run. */

@@ -20,6 +20,8 @@ const heap = async () => {
 
 const warnings = [];
 process.on('warning', (warning) => warnings.push(String(warning)));
+// The first connection loads undici, which opens an output of this process.
+await import('undici');
 const before = resources();
 const backoff = { initialDelayMs: 1, maxDelayMs: 1 };
 const opened$ = tradeFeedEvents$('market', { backoff }).pipe(

@@ -5,6 +5,7 @@ import { Conflated } from '../../../src/operators/items/conflated.js';
 import { Decoded } from '../../../src/operators/items/decoded.js';
 import { isSparse, slackOf, viewOf, withOwnBytes } from '../../../src/operators/memory/own-bytes.js';
 import { ReplayedFrame } from '../../../src/operators/items/replayed.js';
+import { ReceivedFrame } from '../../../src/transport/received-frame.js';
 import { bufferSizes, chunk, fullChunk } from './views.js';
 
 describe('viewOf', () => {
@@ -40,6 +41,28 @@ describe('slackOf', () => {
   });
 });
 
+describe('viewOf and slackOf a frame of the service', () => {
+  const received = (payload: string) => {
+    const memory = Buffer.alloc(1_000, payload);
+    return new ReceivedFrame('raw', memory, 0, Buffer.byteLength(payload), false, false, 3, 4, true);
+  };
+  const reads: readonly (readonly [string, string, (frame: ReceivedFrame) => unknown, number, number | undefined])[] = [
+    ['has no view and no slack before it is read', 'ascii', () => undefined, 0, undefined],
+    ['has no view and no slack as an ASCII text', 'ascii', (frame) => frame.text(), 0, undefined],
+    ['counts two bytes for a character of other texts', 'a\u{1f642}bcde', (frame) => frame.text(), 5, undefined],
+    ['counts the rest of the buffer of its data', 'ascii', (frame) => frame.data, 65_536 - 5, 5],
+    ['counts a text and data', 'ascii', (frame) => [frame.text(), frame.data], 65_536, 5],
+    ['counts the block that it shares', 'ascii', (frame) => frame.moveTo(Buffer.alloc(700), 9), 695, undefined],
+    ['has a view of the block', 'ascii', (frame) => [frame.moveTo(Buffer.alloc(700), 9), frame.data], 695, 5],
+    ['has no slack as a Buffer of exactly its size', 'x'.repeat(5_000), (frame) => frame.own(), 0, 5_000],
+  ];
+  it.each(reads)('%s', (_, payload, read, slack, viewBytes) => {
+    const frame = received(payload);
+    read(frame);
+    expect([slackOf(right(frame)), viewOf(frame)?.byteLength]).toEqual([slack, viewBytes]);
+  });
+});
+
 describe('withOwnBytes', () => {
   it('copies a frame into a buffer of exactly its size', () => {
     const frames = chunk(65_536, [100, 300], [500, 500]);
@@ -65,7 +88,8 @@ describe('withOwnBytes', () => {
   it('changes no other field of a frame', () => {
     const read = Buffer.alloc(1_000, 'ä');
     const replayed = new ReplayedFrame('raw', read.subarray(0, 2), false, 3, 4, 5);
-    const ascii = new Frame('raw', Buffer.alloc(1_000, 'a').subarray(0, 2), false, 3, 4, true);
+    const ascii = new ReceivedFrame('raw', Buffer.alloc(1_000, 'a'), 0, 2, false, true, 3, 4, false);
+    expect(ascii.data.buffer.byteLength).toBe(1_000);
     expect(withOwnBytes(replayed)).toMatchObject({
       feed: 'raw',
       isBinary: false,

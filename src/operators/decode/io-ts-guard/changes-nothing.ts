@@ -1,4 +1,5 @@
-import { type Either, isRight } from 'fp-ts/lib/Either.js';
+import type { Either } from 'fp-ts/lib/Either.js';
+import { isRight } from '../../../protocol/either.js';
 import { isScalar, mayAcceptUndefined, scalars, type Tagged } from './tagged.js';
 import { unionTags } from './union-tags.js';
 

@@ -1,4 +1,4 @@
-import { isRight, left, right } from 'fp-ts/lib/Either.js';
+import { isRight, left, right } from '../../../protocol/either.js';
 import type * as t from 'io-ts';
 import { type Check, type DecodeIssue, jsonPointer } from '../decode-failure.js';
 import { changesNothing } from './changes-nothing.js';

@@ -8,7 +8,7 @@ import {
   readGap,
   writeEventLine,
 } from '../../../protocol/event-line.js';
-import { feeds } from '../../../protocol/feed.js';
+import { feeds } from '../../../protocol/feed-names.js';
 import type { AnyFrame } from '../../../protocol/frame.js';
 import { isNumber } from '../../../protocol/type-guards.js';
 import { type Replayed, ReplayedFrame, type ReplayedGap } from '../../items/replayed.js';

@@ -5,8 +5,6 @@ import {
   type Election,
   type Input,
   nextTick,
-  type Offer,
-  type Presence,
   type Report,
 } from '../../../src/cluster/election/election.js';
 import { isServing, step } from '../../../src/cluster/election/step.js';
@@ -21,6 +19,7 @@ import { delayUpTo, goodConditions } from './network.js';
 import type { Observer } from './observer.js';
 import type { Schedule } from './schedule.js';
 import type { Client, SimulatedService } from './service.js';
+import type { SimulatedReplica } from './simulated-replica.js';
 
 /** What all replicas of a run share. */
 export interface World {
@@ -31,26 +30,6 @@ export interface World {
   readonly observer: Observer;
   readonly record: (text: string) => void;
   readonly onFailed: (replica: SimulatedReplica, isReplaced: boolean) => void;
-}
-
-/** A replica of the simulation: the real election and follower, with a simulated feed. */
-export interface SimulatedReplica {
-  readonly id: string;
-  readonly state: () => Election;
-  readonly conditions: ReturnType<typeof goodConditions>;
-  readonly isAlive: () => boolean;
-  readonly isPaused: () => boolean;
-  readonly hasConnection: () => boolean;
-  readonly generation: () => number;
-  readonly input: (input: Input) => void;
-  readonly receive: (message: FeedMessage) => void;
-  readonly pause: () => void;
-  /** Continues. A suspended machine has a monotonic clock that stood still. */
-  readonly resume: (wasSuspended: boolean) => void;
-  readonly kill: () => void;
-  readonly jumpClock: (ms: number) => void;
-  /** Runs an action in this replica: at once, or when it continues. */
-  readonly run: (action: () => void) => void;
 }
 
 interface Attempt extends Client {
@@ -346,6 +325,3 @@ const copyOf = (message: FeedMessage): FeedMessage =>
         batch: message.batch.map((each) => new Frame(each.feed, each.data, each.isBinary, each.receivedAt, 0)),
       }
     : message;
-
-/** The payloads of the messages between replicas. */
-export type ControlMessage = FeedMessage | Presence | Offer | number | undefined;

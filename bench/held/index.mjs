@@ -1,0 +1,14 @@
+// Frames that stay bytes, and frames that are held before they are read: this library and `ws`.
+import { report } from '../lib/bench.mjs';
+import { startLoopback } from '../support/loopback.mjs';
+import { bothOf, neverBelow } from '../support/never-below.mjs';
+
+const modes = ['bytes', 'held'];
+const loopback = await startLoopback();
+const samplesOf = await loopback.measure({ title: 'held', receivers: bothOf(modes) });
+await loopback.stop();
+await report({
+  bench: 'held',
+  command: 'npm run bench -- held',
+  ...neverBelow({ bench: 'held', modes, samplesOf }),
+});

@@ -1,0 +1,72 @@
+// One sample: the CPU time and the duration of an import, of opening a feed after the import, or of a worker that only imports packages.
+// `node bench/import/sample.mjs <name>`
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+
+const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
+const built = (file) => pathToFileURL(join(dist, file)).href;
+const codecs = ['io-ts', 'fp-ts/lib/Either.js'];
+const packages = ['rxjs', ...codecs, 'ws', 'undici'];
+
+const load = async (modules) => {
+  for (const each of modules) await import(each);
+};
+
+/** For each name: the modules that are imported before the clock starts, and those that are measured. */
+const imports = {
+  nothing: [[], []],
+  rxjs: [[], ['rxjs']],
+  'io-ts and fp-ts': [[], codecs],
+  ws: [[], ['ws']],
+  undici: [[], ['undici']],
+  'the dependencies': [[], packages],
+  'ours alone': [packages, [built('index.js')]],
+  ours: [[], [built('index.js')]],
+  './operators': [[], [built('operators/index.js')]],
+  './browser': [[], [built('browser/index.js')]],
+  './relay': [[], [built('relay/index.js')]],
+  './testing': [[], [built('testing/index.js')]],
+};
+
+const workers = { 'a worker': [], 'a worker with ws and undici': ['ws', 'undici'] };
+
+/** Opens a feed of a service in another process, until its first frame. */
+const opening = async (receiveIn) => {
+  const { firstValueFrom } = await import('rxjs');
+  const { tradeFeed$ } = await import(built('index.js'));
+  const { startSender } = await import('../support/start.mjs');
+  const settings = { framesPerSecond: 1_000, frameBytes: 256, tls: false, tickMs: 1 };
+  const { baseUrl, stop } = await startSender('paced-sender', [JSON.stringify(settings)]);
+  const feed$ = tradeFeed$('market', { baseUrl, apiKey: 'bench', receiveIn });
+  return { measured: () => firstValueFrom(feed$), stop };
+};
+
+/** Starts a worker, until it has imported some modules. */
+const starting = (modules) => {
+  const code = modules.map((each) => `import ${JSON.stringify(import.meta.resolve(each))};`);
+  const source = `${code.join('')} import { parentPort } from 'node:worker_threads'; parentPort.postMessage('ready');`;
+  const start = () => new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
+  return { measured: () => once(start(), 'message'), stop: () => {} };
+};
+
+const importing = async ([before, counted]) => {
+  await load(before);
+  return { measured: () => load(counted), stop: () => {} };
+};
+
+const name = process.argv[2];
+const thread = { 'a feed': 'main', 'a feed in a worker': 'worker' }[name];
+const { measured, stop } = await (thread
+  ? opening(thread)
+  : name in workers
+    ? starting(workers[name])
+    : importing(imports[name]));
+const from = { cpu: process.cpuUsage(), wall: performance.now() };
+await measured();
+const { user, system } = process.cpuUsage(from.cpu);
+const wallMs = performance.now() - from.wall;
+await stop();
+console.log(JSON.stringify({ wallMs, cpuMs: (user + system) / 1e3 }));
+process.exit();

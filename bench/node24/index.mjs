@@ -1,0 +1,18 @@
+// Receiving on Node 24: this library and `ws`. Installs that Node from npm, unless it is there.
+import { join } from 'node:path';
+import { installNode, nodeVersions } from '../../scripts/node-matrix.mjs';
+import { report } from '../lib/bench.mjs';
+import { startLoopback } from '../support/loopback.mjs';
+import { bothOf, neverBelow } from '../support/never-below.mjs';
+
+const version = nodeVersions.find((each) => each.startsWith('24.'));
+const node = join(installNode(version), 'node');
+const modes = ['text'];
+const loopback = await startLoopback();
+const samplesOf = await loopback.measure({ title: 'node24', receivers: bothOf(modes), node });
+await loopback.stop();
+await report({
+  bench: 'node24',
+  command: 'npm run bench -- node24',
+  ...neverBelow({ bench: 'node24', modes, samplesOf, where: `, Node ${version}` }),
+});

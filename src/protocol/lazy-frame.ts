@@ -1,0 +1,16 @@
+import { type AnyFrame, Frame } from './frame.js';
+
+/** A frame that creates its `data` when it is read. Its payload can be in memory that other frames use, too. */
+export abstract class LazyFrame extends Frame {
+  /** The payload without a copy. Do not store it: its memory may be used again. */
+  abstract get view(): Buffer;
+  /** The `data` of the frame; `undefined` if it was not created. */
+  abstract get stored(): Buffer | undefined;
+  /** How many bytes of memory the payload keeps alive. */
+  abstract get retainedBytes(): number;
+  /** Moves the payload to memory that no other frame uses. */
+  abstract own(): void;
+}
+
+/** Returns the payload of a frame without a copy. Do not store it. */
+export const payloadOf = (frame: AnyFrame): Uint8Array => (frame instanceof LazyFrame ? frame.view : frame.data);

@@ -1,0 +1,11 @@
+import type { ReadBuffer } from '../../src/transport/read-buffer.js';
+
+/** Delivers bytes to a buffer as Node does: in reads that are not larger than the space in the buffer. */
+export const readInto = ({ onread }: ReadBuffer, bytes: Buffer): void => {
+  for (let at = 0; at < bytes.length;) {
+    const space = (onread.buffer as () => Buffer)();
+    const length = bytes.copy(space, 0, at);
+    at += length;
+    onread.callback(length, space);
+  }
+};
