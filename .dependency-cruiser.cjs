@@ -45,7 +45,7 @@ const rows = {
   'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],
   'nestjs/': [
     ...['index.ts', 'options.ts', 'trade-feed.ts', 'accounts/', 'protocol/', 'reconnect/', 'operators/'],
-    ...['operators/node/', 'relay/', 'testing/', '@nestjs/common', 'rxjs', 'node:'],
+    ...['operators/node/', 'relay/', 'cluster/', 'testing/', '@nestjs/common', 'rxjs', 'node:'],
   ],
 };
 

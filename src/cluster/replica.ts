@@ -2,6 +2,7 @@ import { merge, Observable, Subscription, take } from 'rxjs';
 import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
 import { createTradeFeedError } from '../protocol/failures/classify.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import type { PositionedFeed } from '../protocol/feed-position.js';
 import type { Feed } from '../protocol/feed.js';
 import { clampMs } from '../protocol/rules.js';
 import { type ClusterSettings, replicaId } from './cluster-options.js';
@@ -43,7 +44,7 @@ export interface ReplicaHandlers {
 }
 
 /** A replica that runs: the election with its clock, the engine and the feed. */
-export interface Replica {
+export interface Replica extends PositionedFeed {
   /** Gives the ownership away. Resolves when another replica has it, or when there is none. Frames continue to arrive. */
   handOver(): Promise<void>;
   /** Ends the replica. It gives the ownership away in the background. */
@@ -302,6 +303,9 @@ export const startReplica = (
   );
 
   return {
+    get position() {
+      return follower.position;
+    },
     handOver: () => {
       input({ type: 'hand-over' });
       return hasLeft;

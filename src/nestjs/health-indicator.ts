@@ -1,3 +1,4 @@
+import type { ClusterStatus } from '../cluster/index.js';
 import type { FailureCode } from '../protocol/failures/failure-code.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { durationMs, validated } from '../protocol/rules.js';
@@ -7,7 +8,7 @@ import type { TradeFeed } from './trade-feed.js';
 /** The options of {@link TradeFeedHealthIndicator.isHealthy}. */
 export interface HealthOptions {
   /** The feed. @defaultValue the feed of the module that provides the indicator */
-  readonly feed?: Pick<TradeFeed, 'status'> | undefined;
+  readonly feed?: FeedWithHealth | undefined;
   /**
    * How long an outage may last, in ms, before the result is `down`. Most connections are open again after a second or two.
    *
@@ -16,7 +17,7 @@ export interface HealthOptions {
   readonly maxOutageMs?: number | undefined;
 }
 
-/** The health of a feed. It contains fixed texts only, so it is safe to publish. */
+/** The health of a feed. It contains fixed texts only, and in a cluster the names of replicas, so it is safe to publish. */
 export interface FeedHealth {
   readonly status: 'up' | 'down';
   readonly state: FeedStatus['state'];
@@ -30,7 +31,16 @@ export interface FeedHealth {
   readonly reason?: string;
   /** When reconnecting: the start of the next attempt. Missing during an attempt. */
   readonly nextAttemptAt?: string;
+  /** In a cluster: what this replica does, for example `owning` or `following`. */
+  readonly role?: ClusterStatus['role'];
+  /** In a cluster: the id of this replica. */
+  readonly replica?: string;
+  /** In a cluster: the id of the owner of the connection. Missing if there is none, or if it is not known. */
+  readonly owner?: string;
 }
+
+/** What the health of a feed depends on. */
+export type FeedWithHealth = Pick<TradeFeed, 'status'> & Partial<Pick<TradeFeed, 'cluster'>>;
 
 /** The result of a health indicator of `@nestjs/terminus`. */
 export type TradeFeedHealthResult<Key extends string = string> = Readonly<Record<Key, FeedHealth>>;
@@ -63,10 +73,10 @@ export type TradeFeedHealthResult<Key extends string = string> = Readonly<Record
  * ```
  */
 export class TradeFeedHealthIndicator {
-  readonly #feed: Pick<TradeFeed, 'status'>;
+  readonly #feed: FeedWithHealth;
 
   /** @param feed - the default feed of `isHealthy` */
-  constructor(feed: Pick<TradeFeed, 'status'>) {
+  constructor(feed: FeedWithHealth) {
     this.#feed = feed;
   }
 
@@ -82,7 +92,8 @@ export class TradeFeedHealthIndicator {
     options: HealthOptions = {},
   ): TradeFeedHealthResult<Key> {
     const { feed = this.#feed, maxOutageMs = 5_000 } = validated(options, rules);
-    return { [key]: healthOf(feed.status, maxOutageMs) } as Record<Key, FeedHealth>;
+    const health = { ...healthOf(feed.status, maxOutageMs), ...(feed.cluster && membership(feed.cluster.status)) };
+    return { [key]: health } as Record<Key, FeedHealth>;
   }
 }
 
@@ -106,6 +117,11 @@ const healthOf = (status: FeedStatus, maxOutageMs: number): FeedHealth => {
       return { status: 'down', ...base, ...reasonOf(status.failure) };
   }
 };
+
+const membership = ({ role, replica, owner }: ClusterStatus): Pick<FeedHealth, 'role' | 'replica' | 'owner'> => ({
+  ...{ role, replica },
+  ...(owner === undefined ? {} : { owner }),
+});
 
 const reasonOf = (failure: TradeFeedError | undefined): Pick<FeedHealth, 'code' | 'reason'> =>
   failure ? { code: failure.code, reason: failure.toPublic().message } : {};
