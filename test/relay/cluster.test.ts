@@ -1,39 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { Subject } from 'rxjs';
-import { createFollower } from '../../src/cluster/follower/follower.js';
 import type { FeedMessage } from '../../src/cluster/messages/feed-message.js';
-import { createPublisher } from '../../src/cluster/messages/publisher.js';
-import type { FeedEvent, OwnerChanged } from '../../src/protocol/event.js';
-import { createRelay, type RelayOptions } from '../../src/relay/index.js';
+import type { RelayOptions } from '../../src/relay/index.js';
 import { cases } from '../support/cases.js';
-import { Client, Clock, frame, range, type WireEvent } from './support.js';
+import { Owners, Replica } from './cluster-support.js';
+import { Client, Clock, range, type WireEvent } from './support.js';
 
 const begin = 1_000_000;
-
-/** A replica of a cluster, with its relay. */
-class Replica {
-  readonly #follower;
-  readonly relay;
-
-  constructor(clock: Clock, options: RelayOptions = {}) {
-    const events = new Subject<FeedEvent | OwnerChanged>();
-    this.#follower = createFollower('market', (event) => events.next(event));
-    this.relay = createRelay(events, { scheduler: clock.scheduler, batchMs: 0, cluster: this.#follower, ...options });
-    this.relay.hold();
-  }
-
-  receive(messages: readonly FeedMessage[]): void {
-    for (const message of messages) {
-      this.#follower.receive(message, message.at);
-      this.#follower.tick(message.at + 200);
-    }
-  }
-
-  away(at: number): void {
-    this.#follower.away(at);
-  }
-}
 
 /** A page that connects to one replica after another. */
 class Page {
@@ -80,47 +53,10 @@ class Page {
   }
 }
 
-/** The owners of a cluster, which number their frames. */
-class Owners {
-  readonly #publisher = createPublisher();
-  #generation = 0;
-  #frames = 0;
-
-  readonly clock;
-
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
-
-  /** The messages of a new owner. */
-  next(owner = `replica-${'0123456789ab'.slice(this.#generation % 10)}xyzxyzxyzxyz`): readonly FeedMessage[] {
-    this.#generation += 1;
-    this.clock.pass(1);
-    this.#publisher.report({ gen: this.#generation, owner, phase: 'open', revision: this.#generation }, 5);
-    return this.event({ type: 'opened', at: this.clock.now, feed: 'market', connection: 1 });
-  }
-
-  event(event: Parameters<ReturnType<typeof createPublisher>['event']>[0]): readonly FeedMessage[] {
-    const message = this.#publisher.event(event);
-    return message ? [message] : [];
-  }
-
-  frames(count = 1): readonly FeedMessage[] {
-    return range(1, count).map(() => {
-      this.#frames += 1;
-      return this.#publisher.frame(frame(this.#frames, this.clock.now));
-    });
-  }
-
-  beat(): readonly FeedMessage[] {
-    return [this.#publisher.beat(this.clock.now)];
-  }
-}
-
 const cluster = (options?: RelayOptions) => {
   const clock = new Clock(begin);
   const owners = new Owners(clock);
-  const [one, other] = [new Replica(clock, options), new Replica(clock, options)];
+  const [one, other] = [new Replica(clock.scheduler, options), new Replica(clock.scheduler, options)];
   const both = (messages: readonly FeedMessage[]): void => {
     for (const replica of [one, other]) replica.receive(messages);
     clock.pass(1);
@@ -196,7 +132,7 @@ describe('the relays of replicas', () => {
     clock.pass(1);
     const [reached, ahead] = [page().join(one), page().join(one)];
     const missing = owners.frames(3);
-    const late = new Replica(clock);
+    const late = new Replica(clock.scheduler);
     reached.leave();
     one.receive(missing);
     clock.pass(1);
@@ -244,7 +180,7 @@ describe('the relays of replicas', () => {
   it('send a page with the position of another owner of the same number a gap', () => {
     const { clock, owners, one, page } = cluster();
     const [other] = [new Owners(clock)];
-    const restored = new Replica(clock);
+    const restored = new Replica(clock.scheduler);
     one.receive([...owners.next('replica-000000000000'), ...owners.frames(4)]);
     restored.receive([...other.next('replica-111111111111'), ...other.frames(2)]);
     clock.pass(1);
@@ -317,7 +253,7 @@ describe('a page that moves between replicas at random', () => {
       fc.property(actions, (list) => {
         const clock = new Clock(begin);
         const owners = new Owners(clock);
-        const replicas = range(1, 3).map(() => new Replica(clock));
+        const replicas = range(1, 3).map(() => new Replica(clock.scheduler));
         const delayed = replicas.map((): FeedMessage[] => []);
         const send = (messages: readonly FeedMessage[], lostBy?: number): void => {
           for (const [index, queue] of delayed.entries()) if (index !== lostBy) queue.push(...messages);

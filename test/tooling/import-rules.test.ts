@@ -73,7 +73,7 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   nestjs: {
     may: [
       ...['index', 'options', 'trade-feed', 'protocol', 'reconnect', ...operators, 'relay', 'testing'],
-      ...['accounts', '@nestjs/common', 'rxjs', 'node:fs'],
+      ...['accounts', 'cluster', '@nestjs/common', 'rxjs', 'node:fs'],
     ],
   },
   test: { may: targets },
