@@ -28,14 +28,18 @@ const rows = {
   ],
   'cluster/': [
     ...['protocol/', 'accounts/', 'options.ts', 'trade-feed.ts'],
-    ...['cluster/election/', 'cluster/follower/', 'cluster/messages/', 'rxjs', 'node:'],
+    ...['cluster/election/', 'cluster/engine/', 'cluster/follower/', 'cluster/messages/', 'rxjs', 'node:'],
   ],
   // Pure: the simulation runs it in virtual time.
   'cluster/election/': ['protocol/', 'io-ts'],
   // The type of a phase.
   'cluster/messages/': ['protocol/', 'cluster/election/', 'io-ts'],
   'cluster/follower/': ['protocol/', 'cluster/messages/'],
-  'testing/': ['protocol/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
+  'cluster/engine/': ['rxjs'],
+  'nats/': ['cluster/engine/', '@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'rxjs'],
+  'redis/': ['cluster/engine/', 'type ioredis', 'rxjs', 'node:'],
+  // The tests of an engine.
+  'testing/': ['protocol/', 'cluster/engine/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
     ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'testing/'],
     ...['rxjs', 'commander', 'selfsigned', 'node:'],
@@ -65,7 +69,7 @@ const pathsOf = (name) => {
 
 // A worker thread loads its file by URL; no file imports it.
 const entryPoints =
-  '^src/(index|(operators|testing|relay|browser|angular|nestjs|cluster)/index|cli/main|worker/inside/feed-worker)\\.ts$';
+  '^src/(index|(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis)/index|cli/main|worker/inside/feed-worker)\\.ts$';
 
 const rulesOf = ([row, names]) => {
   const from = pathsOf(row);

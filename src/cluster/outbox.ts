@@ -1,9 +1,10 @@
-import type { Frame } from '../protocol/frame.js';
-import { encode, encodeParts, frameBytes, headBytesOf } from './messages/encode.js';
+import { encode, encodeParts } from './messages/encode.js';
 import type { FeedMessage } from './messages/feed-message.js';
+import { createOpenBatch } from './messages/open-batch.js';
 
 /** Sends the messages of an owner: the frames of one turn of the event loop together. */
 export interface Outbox {
+  /** Adds a message. The payloads of frames are copied at once. */
   add(message: FeedMessage): void;
   /** Sends what has been added. */
   flush(): void;
@@ -16,16 +17,13 @@ export interface Outbox {
  * @param maxBytes - size limit of a message
  */
 export const createOutbox = (send: (bytes: Uint8Array) => void, maxBytes: number): Outbox => {
-  let first: Extract<FeedMessage, { readonly kind: 'batch' }> | undefined;
-  let batch: Frame[] = [];
-  let size = 0;
+  const batch = createOpenBatch(maxBytes);
+  let gen: number | undefined;
   let isDue = false;
 
   const flush = (): void => {
-    if (first === undefined) return;
-    const message = { ...first, batch };
-    [first, batch, size] = [undefined, [], 0];
-    send(encode(message));
+    const message = batch.seal();
+    if (message) send(message);
   };
 
   const flushAfterTurn = (): void => {
@@ -43,16 +41,13 @@ export const createOutbox = (send: (bytes: Uint8Array) => void, maxBytes: number
         flush();
         return send(encode(message));
       }
+      if (message.gen !== gen) flush();
+      ({ gen } = message);
       for (const frame of message.batch) {
-        const bytes = frameBytes(frame);
-        if (size + bytes > maxBytes || first?.gen !== message.gen) flush();
-        if (headBytesOf(message) + bytes > maxBytes) {
-          for (const part of encodeParts(message, frame, maxBytes)) send(part);
-          continue;
-        }
-        if (first === undefined) [first, size] = [message, headBytesOf(message)];
-        batch.push(frame);
-        size += bytes;
+        if (batch.add(message, frame)) continue;
+        flush();
+        if (batch.add(message, frame)) continue;
+        for (const part of encodeParts(message, frame, maxBytes)) send(part);
       }
       flushAfterTurn();
     },

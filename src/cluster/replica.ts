@@ -64,7 +64,7 @@ export const startReplica = (
   const { engine, account, batchBytes } = settings;
   const id = replicaId(settings.replica);
   const subjects = subjectsOf(account);
-  const decoder = createDecoder(feed, settings.feed.maxFrameBytes);
+  const decoder = createDecoder(feed, settings.feed.maxFrameBytes, id);
   const publisher = createPublisher();
   const follower = createFollower(feed, (event) => {
     if (!isClosed) handlers.event(event);
@@ -258,8 +258,7 @@ export const startReplica = (
 
   const receive = (bytes: Uint8Array): void => {
     const message = decoder.decode(bytes);
-    // The owner has handled its own messages.
-    if (message === undefined || message.owner === id) return;
+    if (message === undefined) return;
     if (message.phase !== 'free') follower.receive(message, performance.now());
     if (message.kind === 'beat') input({ type: 'heard', report: message });
     else if (follower.nextTick !== undefined) schedule();

@@ -4,6 +4,8 @@ import { type AnyFrame, Frame } from './frame.js';
 export abstract class LazyFrame extends Frame {
   /** The payload without a copy. Do not store it: its memory may be used again. */
   abstract get view(): Buffer;
+  /** Copies the payload to another buffer. It does not decode, and creates no `data`. */
+  abstract copyTo(target: Buffer, at: number): void;
   /** The `data` of the frame; `undefined` if it was not created. */
   abstract get stored(): Buffer | undefined;
   /** How many bytes of memory the payload keeps alive. */
@@ -14,3 +16,9 @@ export abstract class LazyFrame extends Frame {
 
 /** Returns the payload of a frame without a copy. Do not store it. */
 export const payloadOf = (frame: AnyFrame): Uint8Array => (frame instanceof LazyFrame ? frame.view : frame.data);
+
+/** Copies the payload of a frame to a buffer. */
+export const copyPayload = (frame: AnyFrame, target: Buffer, at: number): void => {
+  if (frame instanceof LazyFrame) frame.copyTo(target, at);
+  else target.set(frame.data, at);
+};

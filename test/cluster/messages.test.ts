@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { createDecoder } from '../../src/cluster/messages/decoder.js';
 import { encode, encodeParts, headBytesOf } from '../../src/cluster/messages/encode.js';
 import type { FeedMessage, MessageHead } from '../../src/cluster/messages/feed-message.js';
+import { createOpenBatch } from '../../src/cluster/messages/open-batch.js';
 import { phases } from '../../src/cluster/messages/layout.js';
 import { createTradeFeedError, type LifecycleEvent, Frame } from '../../src/index.js';
 import { cases } from '../support/cases.js';
@@ -48,11 +49,18 @@ const plain = (message: FeedMessage | undefined): unknown =>
     ? { ...message, batch: message.batch.map(({ data, isBinary, receivedAt }) => ({ data, isBinary, receivedAt })) }
     : message;
 
+const bytesOf = (message: FeedMessage): Buffer => {
+  if (message.kind !== 'batch') return encode(message);
+  const open = createOpenBatch(Infinity);
+  for (const frame of message.batch) open.add(message, frame);
+  return open.seal()!;
+};
+
 describe('the messages of an owner', () => {
   it('are read as they were written', () => {
     fc.assert(
       fc.property(fc.oneof(batches, others), (message) => {
-        const read = createDecoder('market', maxFrameBytes).decode(encode(message));
+        const read = createDecoder('market', maxFrameBytes, 'self').decode(bytesOf(message));
         if (message.kind === 'event' && 'failure' in message.event) {
           expect(read).toMatchObject({
             kind: 'event',
@@ -87,7 +95,7 @@ describe('the messages of an owner', () => {
           const frame = new Frame('market', Buffer.alloc(size, 'x'), true, head.at, 0);
           const parts = encodeParts(head, frame, limit);
           expect(Math.max(...parts.map((part) => part.byteLength))).toBeLessThanOrEqual(limit);
-          const decoder = createDecoder('market', maxFrameBytes);
+          const decoder = createDecoder('market', maxFrameBytes, 'self');
           const read = parts.map((part) => decoder.decode(part));
           expect(read.slice(0, -1).every((each) => each === undefined)).toBe(true);
           expect(plain(read.at(-1))).toEqual(plain({ ...head, kind: 'batch', batch: [frame] }));
@@ -103,7 +111,7 @@ describe('the messages of an owner', () => {
     const parts = encodeParts(head, frame, 1_024);
     const next = encodeParts({ ...head, sequence: 8, frames: 8 }, frame, 1_024);
     for (const missing of parts.keys()) {
-      const decoder = createDecoder('market', maxFrameBytes);
+      const decoder = createDecoder('market', maxFrameBytes, 'self');
       const read = [...parts.filter((_, n) => n !== missing), ...next].map((part) => decoder.decode(part));
       expect(read.filter((each) => each !== undefined)).toMatchObject([{ sequence: 8 }]);
     }
@@ -112,7 +120,7 @@ describe('the messages of an owner', () => {
   it('larger than the limit for frames are dropped', () => {
     const head = { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence: 7, frames: 7, at: 1 } as const;
     const parts = encodeParts(head, new Frame('market', Buffer.alloc(5_000), false, 1, 0), 1_024);
-    const decoder = createDecoder('market', 4_999);
+    const decoder = createDecoder('market', 4_999, 'self');
     expect(parts.map((part) => decoder.decode(part)).every((each) => each === undefined)).toBe(true);
   });
 
@@ -124,8 +132,8 @@ describe('the messages of an owner', () => {
         fc.nat(),
         fc.uint8Array({ maxLength: 200 }),
         (message, changes, cut, random) => {
-          const decoder = createDecoder('market', maxFrameBytes);
-          const bytes = encode(message);
+          const decoder = createDecoder('market', maxFrameBytes, 'self');
+          const bytes = bytesOf(message);
           for (const [at, byte] of changes) bytes[at % bytes.length] = byte;
           for (const hostile of [bytes, bytes.subarray(0, cut % (bytes.length + 1)), random]) {
             const read = decoder.decode(hostile);
@@ -139,10 +147,14 @@ describe('the messages of an owner', () => {
     );
   });
 
+  it('of the reader itself are dropped', () => {
+    expect(createDecoder('market', maxFrameBytes, 'a').decode(encode({ ...head0, kind: 'beat' }))).toBeUndefined();
+  });
+
   it('of another version are dropped', () => {
     const bytes = encode({ ...head0, kind: 'beat' });
     bytes[0] = 2;
-    expect(createDecoder('market', maxFrameBytes).decode(bytes)).toBeUndefined();
+    expect(createDecoder('market', maxFrameBytes, 'self').decode(bytes)).toBeUndefined();
   });
 
   it('have the size that is announced', () => {

@@ -21,8 +21,11 @@ const files: Readonly<Record<string, string>> = {
   index: 'src/index.ts',
   cluster: 'src/cluster/leaf.ts',
   election: 'src/cluster/election/leaf.ts',
+  'cluster-engine': 'src/cluster/engine/leaf.ts',
   'cluster-messages': 'src/cluster/messages/leaf.ts',
   follower: 'src/cluster/follower/leaf.ts',
+  nats: 'src/nats/leaf.ts',
+  redis: 'src/redis/leaf.ts',
   testing: 'src/testing/leaf.ts',
   cli: 'src/cli/leaf.ts',
   relay: 'src/relay/leaf.ts',
@@ -35,6 +38,7 @@ const codecs = ['io-ts', 'fp-ts', '@standard-schema/spec'];
 const packages = [
   ...[...codecs, 'rxjs', 'ws', 'undici', 'selfsigned', 'commander', 'fs-native-extensions'],
   ...['@angular/core', '@nestjs/common'],
+  ...['@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'ioredis'],
 ];
 const others = [...packages, 'lodash', 'node:fs'];
 const targets = [...Object.keys(files), ...others];
@@ -58,14 +62,17 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   index: { may: ['protocol', 'reconnect', ...operators, 'transport', 'options', 'trade-feed'] },
   cluster: {
     may: [
-      ...['protocol', 'accounts', 'options', 'trade-feed', 'election', 'cluster-messages', 'follower'],
-      ...['rxjs', 'node:fs'],
+      ...['protocol', 'accounts', 'options', 'trade-feed', 'election', 'cluster-engine'],
+      ...['cluster-messages', 'follower', 'rxjs', 'node:fs'],
     ],
   },
   election: { may: ['protocol', 'io-ts'] },
   'cluster-messages': { may: ['protocol', 'election', 'io-ts'] },
   follower: { may: ['protocol', 'cluster-messages'] },
-  testing: { may: ['protocol', 'ws', 'rxjs', 'node:fs'], mayAsType: ['fp-ts'] },
+  'cluster-engine': { may: ['rxjs'] },
+  nats: { may: ['cluster-engine', '@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'rxjs'] },
+  redis: { may: ['cluster-engine', 'rxjs', 'node:fs'], mayAsType: ['ioredis'] },
+  testing: { may: ['protocol', 'cluster-engine', 'ws', 'rxjs', 'node:fs'], mayAsType: ['fp-ts'] },
   cli: { may: ['index', 'testing', 'rxjs', 'commander', 'selfsigned', 'node:fs'] },
   relay: { may: ['protocol', ...operators, 'rxjs', 'node:fs'] },
   browser: { may: ['protocol', 'reconnect', 'operators', 'rxjs'] },

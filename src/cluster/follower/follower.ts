@@ -5,6 +5,7 @@ import { type FeedPosition, type PositionedFeed, runOf } from '../../protocol/fe
 import type { Feed } from '../../protocol/feed.js';
 import type { Frame } from '../../protocol/frame.js';
 import { gapOfMissed } from '../../protocol/gap.js';
+import { LazyFrame } from '../../protocol/lazy-frame.js';
 import type { FeedMessage } from '../messages/feed-message.js';
 import type { OwnerChanged } from '../../protocol/event.js';
 
@@ -161,11 +162,15 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
 };
 
 const bytesOf = (message: FeedMessage): number =>
-  message.kind === 'batch' ? message.batch.reduce((sum, { data }) => sum + data.byteLength, 0) : 0;
+  message.kind === 'batch' ? message.batch.reduce((sum, { byteLength }) => sum + byteLength, 0) : 0;
 
 // A frame that is stored beyond its event-loop turn must not retain its read buffer.
 const copied = (message: FeedMessage): FeedMessage => {
-  if (message.kind !== 'batch') return message;
-  for (const frame of message.batch) (frame as { data: Frame['data'] }).data = Buffer.from(frame.data);
+  if (message.kind === 'batch') message.batch.forEach(own);
   return message;
+};
+
+const own = (frame: Frame): void => {
+  if (frame instanceof LazyFrame) frame.own();
+  else (frame as { data: Frame['data'] }).data = Buffer.from(frame.data);
 };

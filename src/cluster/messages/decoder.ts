@@ -7,7 +7,7 @@ import { flag, frameHeadBytes, headBytes, kinds, partHeadBytes, phases, version 
 
 /** Reads the messages of owners. */
 export interface Decoder {
-  /** Returns a message; `undefined` for bytes that are not a message, and for a part whose frame is not complete yet. */
+  /** Returns a message; `undefined` for bytes that are not a message of another replica, and for a part whose frame is not complete yet. */
   decode(bytes: Uint8Array): FeedMessage | undefined;
 }
 
@@ -22,8 +22,9 @@ interface Incomplete {
  * Creates a {@link Decoder}. The payloads of frames are views of the bytes of the message. It holds the parts of one frame at most.
  *
  * @param maxFrameBytes - size limit of a frame that arrives in parts
+ * @param self - the id of this replica, whose messages it does not read
  */
-export const createDecoder = (feed: Feed, maxFrameBytes: number): Decoder => {
+export const createDecoder = (feed: Feed, maxFrameBytes: number, self: string): Decoder => {
   let incomplete: Incomplete | undefined;
 
   const readPart = (head: MessageHead, body: Buffer): FeedMessage | undefined => {
@@ -44,14 +45,14 @@ export const createDecoder = (feed: Feed, maxFrameBytes: number): Decoder => {
     incomplete.received += part.byteLength;
     if (incomplete.received < length) return undefined;
     incomplete = undefined;
-    return { ...head, kind: 'batch', batch: [frameOf(feed, head, body, data)] };
+    return { ...head, kind: 'batch', batch: [frameOf(feed, head, body, 0, data)] };
   };
 
   return {
     decode: (bytes) => {
       const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       const read = readHead(message);
-      if (read === undefined) return undefined;
+      if (read === undefined || read.head.owner === self) return undefined;
       const { head, kind, count, body } = read;
       switch (kind) {
         case kinds.batch: {
@@ -116,14 +117,15 @@ const readBatch = (feed: Feed, head: MessageHead, count: number, body: Buffer): 
     if (dataAt > body.byteLength) return undefined;
     const end = dataAt + body.readUInt32BE(at + 5);
     if (end > body.byteLength) return undefined;
-    batch.push(frameOf(feed, head, body.subarray(at), body.subarray(dataAt, end)));
+    batch.push(frameOf(feed, head, body, at, body.subarray(dataAt, end)));
     at = end;
   }
   return at === body.byteLength ? batch : undefined;
 };
 
-const frameOf = (feed: Feed, { at }: MessageHead, frameHead: Buffer, data: Buffer): Frame =>
-  new Frame(feed, data, (frameHead.readUInt8(0) & flag.binary) !== 0, at + frameHead.readInt32BE(1), 0);
+/** Creates a frame from its head at a position of the body. */
+const frameOf = (feed: Feed, { at }: MessageHead, body: Buffer, position: number, data: Buffer): Frame =>
+  new Frame(feed, data, (body.readUInt8(position) & flag.binary) !== 0, at + body.readInt32BE(position + 1), 0);
 
 const readEvent = (body: Buffer): LifecycleEvent | undefined => {
   try {

@@ -1,7 +1,10 @@
+import { describe, it } from '@jest/globals';
 import { memoryEngine } from '../../../src/cluster/index.js';
-import { engineSuite } from '../engine-suite.js';
+import { clusterEngineTests } from '../../../src/testing/index.js';
 
-engineSuite('in memory', () => {
+describe('the engine in memory', () => {
   const engine = memoryEngine();
-  return [engine, engine];
+  it.each(clusterEngineTests(() => [engine, engine]).map(({ name, run }) => [name, run] as const))('%s', (_, run) =>
+    run(),
+  );
 });
