@@ -7,10 +7,8 @@ import type { FeedPosition, PositionedFeed } from '../protocol/feed-position.js'
 import type { Frame } from '../protocol/frame.js';
 import { type ClusterOptions, resolveClusterOptions } from './cluster-options.js';
 import type { ClusterStatus } from './cluster-status.js';
-import type { ClusterEngine } from './engine/cluster-engine.js';
-import { readKey, resumedKey, writeKey } from './election/cluster-key.js';
+import { resumeCluster } from './operate.js';
 import { type Replica, startReplica } from './replica.js';
-import { subjectsOf } from './subjects.js';
 
 /** A feed that any number of processes share, although the account has one connection. */
 export interface FeedCluster extends PositionedFeed {
@@ -90,16 +88,8 @@ export const createFeedCluster = (feed: Feed, options: ClusterOptions): FeedClus
       return replica?.position;
     },
     handOver: async () => replica?.handOver(),
-    resume: () => resume(settings.engine, subjectsOf(settings.account).key),
+    resume: async () => {
+      await resumeCluster(settings.engine, settings.account);
+    },
   };
-};
-
-const resume = async (engine: ClusterEngine, name: string): Promise<void> => {
-  for (;;) {
-    const stored = await engine.read(name);
-    if (stored === undefined) return;
-    const key = readKey(stored.value);
-    if (key.phase !== 'stopped') return;
-    if ((await engine.compareAndSet(name, writeKey(resumedKey(key)), stored.revision)) !== undefined) return;
-  }
 };

@@ -62,9 +62,9 @@ export const startReplica = (
   handlers: ReplicaHandlers,
 ): Replica => {
   const { engine, account, batchBytes } = settings;
-  const id = replicaId(settings.replica);
+  let id = replicaId(settings.replica);
   const subjects = subjectsOf(account);
-  const decoder = createDecoder(feed, settings.feed.maxFrameBytes, id);
+  let decoder = createDecoder(feed, settings.feed.maxFrameBytes, id);
   const publisher = createPublisher();
   const follower = createFollower(feed, (event) => {
     if (!isClosed) handlers.event(event);
@@ -80,6 +80,8 @@ export const startReplica = (
   let answer: Uint8Array | undefined;
   let failure: unknown;
   let status: ClusterStatus | undefined;
+  let isRejoining = false;
+  let offers: Subscription | undefined;
   let left: () => void;
   const hasLeft = new Promise<void>((resolve) => {
     left = resolve;
@@ -156,15 +158,22 @@ export const startReplica = (
   const serve = (): void => {
     if (isServing(state) === (serving !== undefined)) return;
     serving?.unsubscribe();
-    serving = isServing(state)
-      ? engine
-          .respond(subjects.owner, (data) => {
-            const question = readQuestion(data);
-            if (question) input({ type: 'asked', question });
-            return takeAnswer();
-          })
-          .subscribe()
-      : undefined;
+    if (!isServing(state)) {
+      serving = undefined;
+      return;
+    }
+    serving = merge(
+      engine.respond(subjects.owner, (data) => {
+        const question = readQuestion(data);
+        if (question) input({ type: 'asked', question });
+        return takeAnswer();
+      }),
+      engine.respond(subjects.handOver, () => {
+        isRejoining = true;
+        setImmediate(() => input({ type: 'hand-over' }));
+        return new Uint8Array();
+      }),
+    ).subscribe();
   };
 
   const access = async (effect: Extract<Effect, { readonly type: 'read' | 'write' }>): Promise<CallResult> => {
@@ -177,12 +186,14 @@ export const startReplica = (
   };
 
   const call = async (effect: Parameters<typeof access>[0]): Promise<void> => {
+    const caller = id;
     const result = await access(effect).catch((error: unknown): CallResult | TradeFeedError =>
       error instanceof TradeFeedError ? error : { type: 'unknown' },
     );
     // This version cannot read the key, so it can never own it.
     if (result instanceof TradeFeedError) end(result);
-    else input({ type: 'call', id: effect.id, result });
+    // Of an earlier run of the election.
+    else if (caller === id) input({ type: 'call', id: effect.id, result });
   };
 
   const ask = async (data: Uint8Array): Promise<Extract<Input, { readonly type: 'ask' }>['result']> => {
@@ -196,13 +207,19 @@ export const startReplica = (
     }
   };
 
+  const askOwner = async (effect: Extract<Effect, { readonly type: 'ask' }>): Promise<void> => {
+    const caller = id;
+    const result = await ask(writeControl(effect.question));
+    if (caller === id) input({ type: 'ask', id: effect.id, result });
+  };
+
   const perform = (effect: Effect): void => {
     switch (effect.type) {
       case 'read':
       case 'write':
         return void call(effect);
       case 'ask':
-        return void ask(writeControl(effect.question)).then((result) => input({ type: 'ask', id: effect.id, result }));
+        return void askOwner(effect);
       case 'answer':
         answer = writeControl(effect.report);
         return;
@@ -240,9 +257,25 @@ export const startReplica = (
         return end(effect.isReplaced ? replacedByOther() : failure);
       case 'left':
         outbox.flush();
+        if (isRejoining && !isClosed) return rejoin();
         left();
         if (isClosed) running.unsubscribe();
     }
+  };
+
+  // A new run of the election. The follower continues, so the application notices the change of the owner only.
+  const rejoin = (): void => {
+    isRejoining = false;
+    id = replicaId(settings.replica);
+    decoder = createDecoder(feed, settings.feed.maxFrameBytes, id);
+    state = createElection(electionSettings(settings, feed, id), isConnectedNow(engine));
+    receiveOffers();
+    input({ type: 'start' });
+  };
+
+  const receiveOffers = (): void => {
+    offers?.unsubscribe();
+    offers = messages(subjects.to(id), readOffer, (offer) => ({ type: 'offer', offer })).subscribe();
   };
 
   const end = (error: unknown): void => {
@@ -275,6 +308,7 @@ export const startReplica = (
   running.add(() => {
     clearTimeout(timer);
     serving?.unsubscribe();
+    offers?.unsubscribe();
     run.close();
     inputs.length = 0;
   });
@@ -282,7 +316,6 @@ export const startReplica = (
   running.add(
     merge(
       messages(subjects.standby, readPresence, (presence) => ({ type: 'standby', presence })),
-      messages(subjects.to(id), readOffer, (offer) => ({ type: 'offer', offer })),
       messages(subjects.voided, readVoided, ({ gen }) => ({ type: 'voided', gen })),
       messages(subjects.evicted, readEvictions, ({ evictions }) => ({ type: 'evicted', evictions })),
       messages(
@@ -292,6 +325,7 @@ export const startReplica = (
       ),
     ).subscribe(),
   );
+  receiveOffers();
   input({ type: 'start' });
   running.add(
     engine.connected$.subscribe((isConnected) => {
@@ -306,11 +340,13 @@ export const startReplica = (
       return follower.position;
     },
     handOver: () => {
+      isRejoining = false;
       input({ type: 'hand-over' });
       return hasLeft;
     },
     close: () => {
       isClosed = true;
+      isRejoining = false;
       if (state.role === 'stopped' || state.role === 'left') running.unsubscribe();
       else input({ type: 'hand-over' });
     },
