@@ -41,8 +41,8 @@ const rows = {
   // The tests of an engine.
   'testing/': ['protocol/', 'cluster/engine/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
-    ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'testing/'],
-    ...['rxjs', 'commander', 'selfsigned', 'node:'],
+    ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'testing/', 'cluster/', 'nats/'],
+    ...['redis/', '@nats-io/transport-node', 'ioredis', 'rxjs', 'commander', 'selfsigned', 'node:'],
   ],
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
   'browser/': ['protocol/', 'reconnect/', 'operators/', 'rxjs'],

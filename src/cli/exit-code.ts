@@ -59,6 +59,14 @@ export const serveExitCodeMeanings: Readonly<Record<number, string>> = {
   [ExitCode.ok]: 'ended by Ctrl-C, SIGTERM or SIGHUP',
 };
 
+/** The meanings of the exit codes of `cluster`. */
+export const clusterExitCodeMeanings: Readonly<Record<number, string>> = {
+  ...anyCommand,
+  [ExitCode.ok]: 'success',
+  [ExitCode.refused]: 'there is nothing to do: no owner, no other replica, or the cluster has not stopped',
+  [ExitCode.unavailable]: 'the engine was not available',
+};
+
 /**
  * The exit code of each failure. After most failures the feed reconnects, and only `retries-exhausted` ends the command. The rows of these
  * failures apply only if the backoff policy stops at one.

@@ -10,6 +10,14 @@ export interface ConnectionArguments {
   readonly duration?: number;
 }
 
+/** The options of a replica of a cluster. */
+export interface ClusterArguments {
+  /** The address of the engine. */
+  readonly cluster?: string;
+  readonly account?: string;
+  readonly replica?: string;
+}
+
 /** The options of the output to stderr. */
 export interface StatusArguments {
   /** `false` for `--no-status`. */
@@ -25,6 +33,7 @@ export interface DemoCommand {
     readonly rate?: number;
     /** In ms. */
     readonly outageEvery?: number;
+    readonly replicas?: number;
   };
 }
 
@@ -32,7 +41,9 @@ export interface DemoCommand {
 export interface ListenCommand {
   readonly command: 'listen';
   readonly feed: Feed;
-  readonly options: ConnectionArguments & StatusArguments & { readonly count?: number; readonly json?: true };
+  readonly options: ConnectionArguments &
+    ClusterArguments &
+    StatusArguments & { readonly count?: number; readonly json?: true };
 }
 
 /** The command `record`. */
@@ -78,6 +89,13 @@ export interface ServeCommand {
   };
 }
 
+/** The command `cluster`. */
+export interface ClusterCommand {
+  readonly command: 'cluster';
+  readonly action: 'status' | 'hand-over' | 'resume';
+  readonly options: Omit<ClusterArguments, 'replica'> & { readonly json?: true };
+}
+
 /** A command with its arguments, or a text to print: a help text or the version. */
 export type ParsedCommand =
   | DemoCommand
@@ -85,4 +103,5 @@ export type ParsedCommand =
   | RecordCommand
   | ReplayCommand
   | ServeCommand
+  | ClusterCommand
   | { readonly command: 'print'; readonly text: string };

@@ -63,6 +63,7 @@ const environment: Section = [
   [
     item('TRADE_FEED_BASE_URL', 'the address of the service', 20),
     item('TRADE_FEED_API_KEY', 'the API key; a command-line argument is not accepted', 20),
+    item('TRADE_FEED_CLUSTER', 'the address of the engine of a cluster', 20),
     item('NO_COLOR', 'no colours', 20),
   ],
 ];
