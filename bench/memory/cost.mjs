@@ -1,10 +1,9 @@
 // One sample: the CPU time for each frame of copying held frames out of their read buffers.
 //
-//   node --expose-gc bench/memory/cost.mjs <none|window|queue> <size> <keep>
+//   node --expose-gc bench/memory/cost.mjs <none|stored> <size> <keep>
 import { setImmediate as turn } from 'node:timers/promises';
-// The bundles in dist do not export these.
-import { Holding } from '../../temp/rx-trade-feed/operators/memory/holding.js';
-import { keeper } from '../../temp/rx-trade-feed/operators/memory/keeper.js';
+// The bundles in dist do not export this.
+import { withOwnBytes } from '../../temp/rx-trade-feed/operators/own-bytes.js';
 import { Frame } from '../../temp/rx-trade-feed/protocol/frame.js';
 import { reader } from './chunks.mjs';
 
@@ -18,19 +17,9 @@ const hold = {
     const slots = new Array(HELD);
     return (frame, n) => (slots[n % HELD] = frame);
   },
-  window: () => {
+  stored: () => {
     const slots = new Array(HELD);
-    const held = keeper();
-    return (frame, n) => (slots[n % HELD] = held(frame));
-  },
-  queue: () => {
-    const slots = new Array(HELD);
-    const holding = new Holding();
-    return (frame, n) => {
-      const last = slots[n % HELD];
-      if (last !== undefined) holding.release(last);
-      slots[n % HELD] = holding.hold(frame);
-    };
+    return (frame, n) => (slots[n % HELD] = withOwnBytes(frame));
   },
 }[kind]();
 

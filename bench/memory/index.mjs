@@ -59,7 +59,7 @@ const costs = await interleaved({
   title: 'memory, cost',
   contenders: Object.fromEntries(
     paid.flatMap(([size, keep]) =>
-      ['none', 'window', 'queue'].map((kind) => [`${kind} ${size} ${keep}`, () => run('cost', kind, size, keep)]),
+      ['none', 'stored'].map((kind) => [`${kind} ${size} ${keep}`, () => run('cost', kind, size, keep)]),
     ),
   ),
 });
@@ -144,14 +144,11 @@ await report({
     },
     {
       title: 'CPU time for each held frame, in ns, more than in an array',
-      columns: ['', 'a window', 'a queue, in and out'],
-      rows: paid.map(([size, keep]) => [
-        `${sizeLabel(size)}, ${oneOf(keep)}`,
-        ...['window', 'queue'].map((kind) => {
-          const { median, min, max } = costOf(kind, size, keep);
-          return `${median.toFixed(0)} (${min.toFixed(0)} to ${max.toFixed(0)})`;
-        }),
-      ]),
+      columns: ['', 'ns'],
+      rows: paid.map(([size, keep]) => {
+        const { median, min, max } = costOf('stored', size, keep);
+        return [`${sizeLabel(size)}, ${oneOf(keep)}`, `${median.toFixed(0)} (${min.toFixed(0)} to ${max.toFixed(0)})`];
+      }),
     },
   ],
   charts: [

@@ -15,7 +15,7 @@ export interface FeedCluster extends PositionedFeed {
   /**
    * Emits the frames and events of the feed, whichever replica owns the connection. Hot while there is a subscriber: all subscribers share this
    * replica. Errors with a `TradeFeedError`: `connection-replaced` if a client outside the cluster replaced the connection. A subscription after
-   * that errors again until {@link FeedCluster.resume} was called.
+   * that errors again until {@link FeedCluster.resume} was called. Errors with the error of the engine if that refuses a subscription.
    */
   readonly events$: Observable<FeedEvent | OwnerChanged>;
   /** Emits the frames of `events$`. */

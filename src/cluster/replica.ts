@@ -54,6 +54,12 @@ export interface Replica extends PositionedFeed {
 /** How long a question to the owner may take, in ms. The election has a shorter limit. */
 const requestMs = 1_000;
 
+/**
+ * An owner whose messages have not come back for this many leases sends only beats. Its connection may be cut off without notice, and the client
+ * of the engine would store all frames.
+ */
+const silentLeases = 5;
+
 /** Starts a replica. */
 export const startReplica = (
   feed: Feed,
@@ -82,6 +88,9 @@ export const startReplica = (
   let status: ClusterStatus | undefined;
   let isRejoining = false;
   let offers: Subscription | undefined;
+  /** When the last message to all replicas arrived, also one of this replica. */
+  let receivedAt: number | undefined;
+  let isSilent = false;
   let left: () => void;
   const hasLeft = new Promise<void>((resolve) => {
     left = resolve;
@@ -101,7 +110,7 @@ export const startReplica = (
 
   const publishItem = (message: FeedMessage | undefined): void => {
     if (message === undefined) return;
-    outbox.add(message);
+    if (!isSilent) outbox.add(message);
     follower.receive(message, performance.now());
     if (follower.nextTick !== undefined) schedule();
   };
@@ -173,7 +182,7 @@ export const startReplica = (
         setImmediate(() => input({ type: 'hand-over' }));
         return new Uint8Array();
       }),
-    ).subscribe();
+    ).subscribe({ error: end });
   };
 
   const access = async (effect: Extract<Effect, { readonly type: 'read' | 'write' }>): Promise<CallResult> => {
@@ -225,6 +234,7 @@ export const startReplica = (
         return;
       case 'beat': {
         publisher.report(effect.report, state.epoch);
+        isSilent = receivedAt !== undefined && performance.now() - receivedAt > settings.leaseMs * silentLeases;
         const beat = publisher.beat(Date.now());
         outbox.add(beat);
         if (effect.report.phase !== 'free') follower.receive(beat, performance.now());
@@ -279,6 +289,7 @@ export const startReplica = (
   };
 
   const end = (error: unknown): void => {
+    if (hasEnded()) return;
     left();
     run.close();
     if (!isClosed) {
@@ -290,6 +301,8 @@ export const startReplica = (
   };
 
   const receive = (bytes: Uint8Array): void => {
+    receivedAt = performance.now();
+    isSilent = false;
     const message = decoder.decode(bytes);
     if (message === undefined) return;
     if (message.phase !== 'free') follower.receive(message, performance.now());
@@ -299,9 +312,12 @@ export const startReplica = (
 
   const messages = <T>(subject: string, read: (data: Uint8Array) => T | undefined, inputOf: (value: T) => Input) =>
     new Observable<never>(() =>
-      engine.subscribe(subject).subscribe((data) => {
-        const value = read(data);
-        if (value !== undefined) input(inputOf(value));
+      engine.subscribe(subject).subscribe({
+        next: (data) => {
+          const value = read(data);
+          if (value !== undefined) input(inputOf(value));
+        },
+        error: end,
       }),
     );
 
@@ -312,7 +328,7 @@ export const startReplica = (
     run.close();
     inputs.length = 0;
   });
-  running.add(engine.subscribe(subjects.feed).subscribe(receive));
+  running.add(engine.subscribe(subjects.feed).subscribe({ next: receive, error: end }));
   running.add(
     merge(
       messages(subjects.standby, readPresence, (presence) => ({ type: 'standby', presence })),

@@ -11,7 +11,7 @@ import {
 } from '../protocol/rules.js';
 import { Conflated } from './items/conflated.js';
 import { isLifecycle, type ItemOf, type NotInferred } from './items/item.js';
-import { type Held, Holding } from './memory/holding.js';
+import { withOwnBytes } from './own-bytes.js';
 import { collect$, type Collector } from './timing/collect.js';
 
 /** The options of {@link conflate}. */
@@ -91,15 +91,12 @@ interface Newest<E, K> extends Collector<E, Out<E, K>> {
 }
 
 const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E, K> => {
-  const holding = new Holding<ItemOf<E>>();
   let waiting = new Map<K, Waiting<ItemOf<E>>>();
   let ready: Out<E, K>[] = [];
   let watermark: Out<E, K> | undefined;
 
   const release = (): boolean => {
-    holding.settle();
-    for (const [itemKey, { held, count }] of waiting) ready.push(new Conflated(itemKey, held.value, count));
-    holding.clear();
+    for (const [itemKey, { value, count }] of waiting) ready.push(new Conflated(itemKey, value, count));
     waiting = new Map();
     if (watermark !== undefined) ready.push(watermark);
     watermark = undefined;
@@ -121,15 +118,14 @@ const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E,
       }
       const item = event as ItemOf<E>;
       const itemKey = key(item);
-      const held = holding.hold(item);
+      const value = withOwnBytes(item);
       const known = waiting.get(itemKey);
       if (known !== undefined) {
-        holding.release(known.held);
-        known.held = held;
+        known.value = value;
         known.count += 1;
         return false;
       }
-      waiting.set(itemKey, { held, count: 1 });
+      waiting.set(itemKey, { value, count: 1 });
       return waiting.size >= maxKeys && release();
     },
     *drain() {
@@ -142,6 +138,6 @@ const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E,
 
 /** The newest value of a key, and the number of values of the key in this period. */
 interface Waiting<T> {
-  held: Held<T>;
+  value: T;
   count: number;
 }

@@ -6,13 +6,12 @@ export abstract class LazyFrame extends Frame {
   abstract get view(): Buffer;
   /** Copies the payload to another buffer. It does not decode, and creates no `data`. */
   abstract copyTo(target: Buffer, at: number): void;
-  /** The `data` of the frame; `undefined` if it was not created. */
-  abstract get stored(): Buffer | undefined;
-  /** How many bytes of memory the payload keeps alive. */
-  abstract get retainedBytes(): number;
   /** Moves the payload to memory that no other frame uses. */
   abstract own(): void;
 }
+
+/** Returns whether bytes use less than 3/4 of their buffer. Such bytes keep more than 4/3 of their size alive. */
+export const isSparse = (bytes: number, buffer: ArrayBufferLike): boolean => bytes * 4 < buffer.byteLength * 3;
 
 /** Returns the payload of a frame without a copy. Do not store it. */
 export const payloadOf = (frame: AnyFrame): Uint8Array => (frame instanceof LazyFrame ? frame.view : frame.data);

@@ -2,11 +2,11 @@ import type { Redis } from 'ioredis';
 
 /** What listens to a channel. */
 export interface ChannelListener {
-  readonly next: (data: Uint8Array) => void;
+  next(data: Uint8Array): void;
   /** Is called if Redis refuses the subscription. */
-  readonly error: (error: unknown) => void;
+  error(error: unknown): void;
   /** Is called when messages arrive from now on: also after each reconnect. */
-  readonly ready?: () => void;
+  ready?(): void;
 }
 
 /** The subscriptions of a connection. */
@@ -24,7 +24,7 @@ export const createChannels = (subscriber: Redis): Channels => {
 
   const subscribe = (channel: string): void =>
     void subscriber.subscribe(channel).then(
-      () => forEach(channel, ({ ready }) => ready?.()),
+      () => forEach(channel, (listener) => listener.ready?.()),
       // Without a connection the next one subscribes again.
       (error: unknown) => {
         if (isRefusal(error)) forEach(channel, (listener) => listener.error(error));
@@ -32,7 +32,7 @@ export const createChannels = (subscriber: Redis): Channels => {
     );
 
   subscriber.on('messageBuffer', (channel: Buffer, data: Buffer) =>
-    forEach(channel.toString(), ({ next }) => next(data)),
+    forEach(channel.toString(), (listener) => listener.next(data)),
   );
   // The client gives up subscriptions that were not confirmed for a while.
   subscriber.on('ready', () => {

@@ -1,6 +1,6 @@
 import type { Feed } from '../protocol/feed.js';
 import { Frame } from '../protocol/frame.js';
-import { LazyFrame } from '../protocol/lazy-frame.js';
+import { isSparse, LazyFrame } from '../protocol/lazy-frame.js';
 import { allocateBytes, allocateSeparately } from './frame-memory.js';
 
 /** A frame that is smaller owns its payload as a string. A long string that survives costs more than a Buffer, because V8 copies it twice. */
@@ -68,8 +68,8 @@ export class ReceivedFrame extends LazyFrame {
 
   override text(): string {
     if (this.isBinary) return this.view.toString('utf8');
-    const memory = this.#memory;
-    if (memory === undefined) return this.#string ?? this.data.toString(this.#encoding);
+    if (this.#string !== undefined) return this.#string;
+    const memory = this.#memory as Buffer;
     // A frame that was stored must not keep it: V8 would copy the string to the memory of old objects.
     return this.#isReused ? this.#toString(memory) : this.#decode(memory);
   }
@@ -94,9 +94,12 @@ export class ReceivedFrame extends LazyFrame {
 
   override own(): void {
     const memory = this.#memory;
-    if (memory === undefined) return;
-    if (this.#length < STRING_BELOW_BYTES) this.#toString(memory);
-    else this.#data = this.#copyTo(allocateSeparately(this.#length), memory);
+    if (memory === undefined || !(this.#isReused || isSparse(this.#length, memory.buffer))) return;
+    if (this.#length >= STRING_BELOW_BYTES) this.#copyTo(allocateSeparately(this.#length), memory);
+    else {
+      this.#toString(memory);
+      this.#data = undefined;
+    }
   }
 
   /** Whether the payload is only in memory that is used again. */
@@ -111,15 +114,6 @@ export class ReceivedFrame extends LazyFrame {
 
   override get view(): Buffer {
     return this.#memory?.subarray(this.#start, this.#start + this.#length) ?? this.data;
-  }
-
-  override get stored(): Buffer | undefined {
-    return this.#data;
-  }
-
-  override get retainedBytes(): number {
-    if (this.#memory !== undefined) return this.#isReused ? this.#length : this.#memory.buffer.byteLength;
-    return bytesInMemory(this.#string, this.#length) + (this.#data?.buffer.byteLength ?? 0);
   }
 
   /** All fields, as `JSON.stringify` writes those of other frames. `data` is not an own property. */
@@ -138,34 +132,30 @@ export class ReceivedFrame extends LazyFrame {
   /** Keeps the payload as a string. */
   #toString(memory: Buffer): string {
     this.#memory = undefined;
-    return (this.#string = this.#decode(memory));
+    return (this.#string ??= this.#decode(memory));
   }
 
   #toBuffer(): Buffer {
     const memory = this.#memory;
     if (memory !== undefined)
-      return this.#isReused ? this.#copyTo(allocateBytes(this.#length), memory) : this.#part(memory);
+      return this.#isReused ? this.#copyTo(allocateBytes(this.#length), memory) : this.#adopt(this.view);
     const data = allocateBytes(this.#length);
     data.write(this.#string as string, this.#encoding);
-    return data;
+    return this.#adopt(data);
   }
 
   #copyTo(data: Buffer, memory: Buffer): Buffer {
     memory.copy(data, 0, this.#start, this.#start + this.#length);
-    this.#memory = undefined;
-    return data;
+    return this.#adopt(data);
   }
 
-  #part(memory: Buffer): Buffer {
-    this.#memory = undefined;
-    return memory.subarray(this.#start, this.#start + this.#length);
+  /** Uses a Buffer of exactly the payload from now on. */
+  #adopt(data: Buffer): Buffer {
+    this.#start = 0;
+    this.#isReused = false;
+    return (this.#memory = this.#data = data);
   }
 }
 
 // eslint-disable-next-line @typescript-eslint/unbound-method -- becomes a property of each frame
 const { text: textOf } = ReceivedFrame.prototype;
-
-// V8 stores one byte for each character of a string, or two if one character is beyond Latin-1. Only a text that is not ASCII has fewer
-// characters than bytes.
-const bytesInMemory = (string: string | undefined, byteLength: number): number =>
-  string === undefined ? 0 : string.length === byteLength ? byteLength : string.length * 2;

@@ -5,8 +5,8 @@ import type { Frame } from '../protocol/frame.js';
 import { ReceivedFrame } from '../transport/received-frame.js';
 
 /**
- * Frames of one connection in one buffer, which is transferred to another thread without a copy. It contains a row for each frame, then
- * the payloads in the same order.
+ * Frames of one connection in one buffer, which is transferred to another thread without a copy. It contains the payloads, and a row for each of
+ * them in the same order.
  *
  * A row has 16 bytes: the kind of the payload (Uint32, see {@link PayloadKind}), its length (Uint32), and when its bytes were read, in
  * epoch ms (Float64).
@@ -17,6 +17,8 @@ export interface Block {
   readonly connection: number;
   readonly count: number;
   readonly bytes: ArrayBuffer;
+  /** Where the rows begin in `bytes`. The payloads begin at 0. */
+  readonly rowsAt: number;
   /** When the first and the last frame were read, in epoch ms. */
   readonly from: number;
   readonly to: number;
@@ -28,16 +30,16 @@ export const PayloadKind = { Utf8: 0, Ascii: 1, Binary: 2 } as const;
 /** Size of a row in bytes. */
 export const rowBytes = 16;
 
-/** The rows of a block, at its beginning. */
+/** The rows of a block. */
 export interface Rows {
   readonly words: Uint32Array;
   readonly times: Float64Array;
 }
 
-/** Returns the rows at the beginning of a buffer. */
-export const rowsOf = (bytes: ArrayBuffer, count: number): Rows => ({
-  words: new Uint32Array(bytes, 0, count * 4),
-  times: new Float64Array(bytes, 0, count * 2),
+/** Returns the rows at a position of a buffer. */
+export const rowsOf = (bytes: ArrayBuffer, at: number, count: number): Rows => ({
+  words: new Uint32Array(bytes, at, count * 4),
+  times: new Float64Array(bytes, at, count * 2),
 });
 
 /**
@@ -45,11 +47,11 @@ export const rowsOf = (bytes: ArrayBuffer, count: number): Rows => ({
  * is marked as untransferable, because a transfer would detach the bytes of all of them.
  */
 export const emitFrames = (block: Block, connection: number, subscriber: Subscriber<Frame>): void => {
-  const { feed, count, bytes } = block;
-  const { words, times } = rowsOf(bytes, count);
+  const { feed, count, bytes, rowsAt } = block;
+  const { words, times } = rowsOf(bytes, rowsAt, count);
   markAsUntransferable(bytes);
   const memory = Buffer.from(bytes);
-  let start = count * rowBytes;
+  let start = 0;
   for (let n = 0; n < count && !subscriber.closed; n += 1) {
     const kind = words[n * 4];
     const end = start + (words[n * 4 + 1] as number);

@@ -1,8 +1,9 @@
 import type { Frame } from '../protocol/frame.js';
+import { isSparse } from '../protocol/lazy-frame.js';
 import { ReceivedFrame } from '../transport/received-frame.js';
 import { type Block, PayloadKind, type Rows, rowBytes, rowsOf } from './block.js';
 
-/** Collects frames for a block. It copies their payloads at once, because the memory of a read is used again. Do not use a frame afterwards. */
+/** Collects frames in the memory of a block. It copies their payloads at once, because the memory of a read is used again. Do not use a frame afterwards. */
 export interface OpenBlock {
   /**
    * Adds a frame. All frames of a block must be from one connection. If the block contains enough bytes, first seals and returns the block
@@ -16,8 +17,11 @@ export interface OpenBlock {
   readonly isEmpty: boolean;
 }
 
+/** A row contains a Float64. */
+const ROW_ALIGNMENT = 8;
 const firstRows = 256;
-const firstBytes = 64 * 1024;
+/** A block of 64 KiB and its last frame fit. */
+const firstBytes = 80 * 1024;
 
 /**
  * Creates an {@link OpenBlock}.
@@ -25,7 +29,7 @@ const firstBytes = 64 * 1024;
  * @param enoughBytes - the size at which a block is sealed
  */
 export const createOpenBlock = (enoughBytes: number): OpenBlock => {
-  let rows = rowsOf(new ArrayBuffer(firstRows * rowBytes), firstRows);
+  let rows = rowsOf(new ArrayBuffer(firstRows * rowBytes), 0, firstRows);
   let payloads = Buffer.allocUnsafeSlow(firstBytes);
   let count = 0;
   let payloadBytes = 0;
@@ -33,15 +37,26 @@ export const createOpenBlock = (enoughBytes: number): OpenBlock => {
 
   const sizeBytes = (): number => count * rowBytes + payloadBytes;
 
+  /** Returns memory of at least a size, which begins with the payloads: the memory that was filled, or a copy if little of it is used. */
+  const memoryFor = (bytes: number): Buffer<ArrayBuffer> => {
+    const filled = payloads;
+    if (bytes > filled.length || isSparse(bytes, filled.buffer)) {
+      const copy = Buffer.allocUnsafeSlow(bytes);
+      filled.copy(copy, 0, 0, payloadBytes);
+      return copy;
+    }
+    payloads = Buffer.allocUnsafeSlow(firstBytes);
+    return filled;
+  };
+
   const seal = (): Block | undefined => {
     if (first === undefined) return undefined;
     const { feed, connection, receivedAt: from } = first;
     const to = rows.times[count * 2 - 1] as number;
-    // Every byte is overwritten below.
-    const block = Buffer.allocUnsafeSlow(sizeBytes());
-    block.set(new Uint8Array(rows.times.buffer, 0, count * rowBytes));
-    payloads.copy(block, count * rowBytes, 0, payloadBytes);
-    const sealed: Block = { type: 'frames', feed, connection, count, bytes: block.buffer, from, to };
+    const rowsAt = Math.ceil(payloadBytes / ROW_ALIGNMENT) * ROW_ALIGNMENT;
+    const bytes = memoryFor(rowsAt + count * rowBytes);
+    bytes.set(new Uint8Array(rows.times.buffer, 0, count * rowBytes), rowsAt);
+    const sealed: Block = { type: 'frames', feed, connection, count, bytes: bytes.buffer, rowsAt, from, to };
     first = undefined;
     [count, payloadBytes] = [0, 0];
     return sealed;
@@ -82,7 +97,7 @@ const kindOf = (frame: Frame): number => {
 const doubled = ({ times }: Rows): Rows => {
   const bytes = new ArrayBuffer(times.byteLength * 2);
   new Float64Array(bytes).set(times);
-  return rowsOf(bytes, times.length);
+  return rowsOf(bytes, 0, times.length);
 };
 
 const enlarged = (payloads: Buffer, used: number, more: number): Buffer<ArrayBuffer> => {

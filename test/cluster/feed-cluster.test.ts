@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { memoryEngine } from '../../src/cluster/index.js';
+import { filter, throwError } from 'rxjs';
+import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
+import { kinds } from '../../src/cluster/messages/layout.js';
 import { tradeFeedEvents$ } from '../../src/index.js';
 import { waitFor } from '../support/wait-for.js';
 import { startTestCluster, type TestReplica } from './support/replicas.js';
@@ -210,6 +212,51 @@ describe('three replicas of an account', () => {
       generation: 1,
       since: expect.any(Number),
     });
+  });
+
+  it('send no frames while their messages do not come back, and send them again afterwards', async () => {
+    const memory = memoryEngine();
+    let hears = true;
+    let batches = 0;
+    const engine: ClusterEngine = {
+      ...memory,
+      subscribe: (subject) => memory.subscribe(subject).pipe(filter(() => hears)),
+      publish: (subject, data) => {
+        if (data[1] === kinds.batch) batches += 1;
+        memory.publish(subject, data);
+      },
+    };
+    await using test = await startTestCluster(memory);
+    const times = { leaseMs: 300, renewMs: 50, marginMs: 50, suspectMs: 260 };
+    const replica = test.start('a', { engine, ...times });
+    await test.owner(replica);
+    let pushed = 0;
+    const isPublished = async (): Promise<boolean> => {
+      const before = batches;
+      pushed += 1;
+      test.push(String(pushed));
+      await received(replica, String(pushed));
+      await nextTurn();
+      return batches > before;
+    };
+    expect(await isPublished()).toBe(true);
+    hears = false;
+    while (await isPublished());
+    hears = true;
+    while (!(await isPublished()));
+    expect(replica.texts()).toEqual(numbers(1, pushed));
+  });
+
+  it('end with the error of an engine that refuses a subscription', async () => {
+    const memory = memoryEngine();
+    const refused = new Error('no permission');
+    const engine: ClusterEngine = {
+      ...memory,
+      subscribe: (subject) => (subject.endsWith('.standby') ? throwError(() => refused) : memory.subscribe(subject)),
+    };
+    await using test = await startTestCluster(memory);
+    const replica = test.start('a', { engine });
+    expect(await waitFor(() => replica.error())).toBe(refused);
   });
 
   it('resolve a hand-over without a subscriber, and a resume without a stop', async () => {

@@ -19,7 +19,7 @@ const batch = (sequence: number, frame: Frame, gen = 1): FeedMessage => ({
   batch: [frame],
 });
 
-/** An outbox, and what was sent: the generation, the sequence and the texts of each message. */
+/** Creates an outbox that records its messages: the generation, the sequence and the texts of each. */
 const outboxOf = () => {
   const sent: (readonly [number, number, ...string[]])[] = [];
   const sizes: number[] = [];

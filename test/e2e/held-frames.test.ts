@@ -6,7 +6,7 @@ import { relayFeed$ } from '../../src/browser/index.js';
 import { type Frame, recordTo, replay$, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
-import { type Holder, holders } from '../operators/memory/holders.js';
+import { type Holder, holders } from '../operators/own-bytes/holders.js';
 import { Web } from '../relay/support.js';
 import { optionsFor, until } from '../support/feed.js';
 import { startWire, switching, type Wire, wsFrame } from '../support/wire.js';

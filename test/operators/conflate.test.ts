@@ -6,7 +6,7 @@ import { Conflated } from '../../src/operators/items/conflated.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { frameOf, gapOf, marbles, watermark } from './stream.js';
-import { aliveBytes, bytesOfAll, endOfTurn, fullChunk } from './memory/views.js';
+import { aliveBytes, bytesOfAll, endOfTurn, fullChunk } from './own-bytes/views.js';
 import { cases } from '../support/cases.js';
 
 // A letter with a number: a1 is the value 1 of the key a.

@@ -5,7 +5,7 @@ import { slidingWindow, type SlidingWindowOptions } from '../../src/operators/sl
 import { Frame } from '../../src/protocol/frame.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { frameOf, gapOf, marbles, opened } from './stream.js';
-import { endOfTurn } from './memory/views.js';
+import { endOfTurn } from './own-bytes/views.js';
 import { type AtTime, letters, stamped, stopped, words } from './window/window-words.js';
 
 const check = (

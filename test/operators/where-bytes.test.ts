@@ -115,6 +115,6 @@ describe('whereBytes', () => {
       .subscribe((each) => matches.push(each));
     expect(matches).toEqual([all[0]]);
     expect(matches[0]).toBe(all[0]);
-    expect(all.map(({ stored }) => stored)).toEqual([undefined, undefined]);
+    expect(all.map(({ isLeased }) => isLeased)).toEqual([true, true]);
   });
 });

@@ -173,7 +173,7 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
         expect(ours.seen).toEqual(bare);
         expect(ours.late).toEqual(bare);
       }),
-      { numRuns: cases(200) },
+      { numRuns: cases(100) },
     );
   }, 300_000);
 

@@ -97,12 +97,14 @@ describe('a received frame', () => {
       const { frame, memory, reuse } = received(Buffer.from('payload'), when === 'own');
       end(frame);
       const { data } = frame;
-      frame.own();
       reuse();
       expect(frame.data).toBe(data);
       expect(data.buffer).not.toBe(memory.buffer);
       expect([frame.text(), frame.text(), String(data)]).toEqual(['payload', 'payload', 'payload']);
       expect(frame.data).toBe(data);
+      frame.own();
+      expect([frame.text(), String(data), String(frame.data)]).toEqual(['payload', 'payload', 'payload']);
+      expect(frame.data).toBe(frame.data);
     }
   });
 
@@ -110,15 +112,16 @@ describe('a received frame', () => {
     const { frame, reuse } = received(Buffer.from('payload'));
     frame.text();
     reuse();
-    expect([frame.text(), frame.stored]).toEqual(['payload', undefined]);
+    expect(frame.text()).toBe('payload');
   });
 
   it('keeps no text that was decoded from a block: a stored frame would make it old', () => {
     const { frame } = received(Buffer.from('a text'));
-    frame.moveTo(Buffer.alloc(20_000), 50);
-    const before = frame.retainedBytes;
-    expect([frame.text(), frame.text()]).toEqual(['a text', 'a text']);
-    expect(frame.retainedBytes).toBe(before);
+    const block = Buffer.alloc(20_000);
+    frame.moveTo(block, 50);
+    expect(frame.text()).toBe('a text');
+    block.write('b', 50);
+    expect(frame.text()).toBe('b text');
   });
 
   it('is a view of a block, without a copy', () => {
@@ -144,14 +147,43 @@ describe('a received frame', () => {
     }
   });
 
-  it.each([
-    [4_095, 4_095, undefined],
-    [4_096, 4_096, 4_096],
-  ])('owns %d bytes, and keeps %d alive', (size, retained, bufferBytes) => {
-    const { frame } = received(Buffer.alloc(size, 'x'), true);
-    expect([frame.retainedBytes, frame.stored]).toEqual([size, undefined]);
+  const shared = Buffer.alloc(20_000);
+  const places: readonly (readonly [string, (frame: ReceivedFrame) => unknown])[] = [
+    ['a read buffer', () => undefined],
+    ['a block', (frame) => frame.moveTo(shared, 50)],
+    ['a chunk, after its data was read', (frame) => frame.data],
+    ['a text', (frame) => frame.text()],
+    ['a text and a chunk', (frame) => [frame.text(), frame.data]],
+  ];
+  it.each(places)('moves from %s to memory that nothing else uses', (_, place) => {
+    const bytes = Buffer.alloc(5_000, 'x');
+    const { frame, reuse } = received(bytes);
+    place(frame);
     frame.own();
-    expect([frame.retainedBytes, frame.stored?.buffer.byteLength]).toEqual([retained, bufferBytes]);
+    reuse();
+    shared.fill('y');
+    expect(frame.data).toEqual(bytes);
+    frame.own();
+    expect([frame.text(), frame.data.toString()]).toEqual([bytes.toString(), bytes.toString()]);
+    expect([5_000, 65_536]).toContain(frame.data.buffer.byteLength);
+  });
+
+  it.each([
+    [4_095, 65_536],
+    [4_096, 4_096],
+  ])('owns %d bytes, below 4 KiB as a string', (size, bufferBytes) => {
+    const { frame } = received(Buffer.alloc(size, 'x'), true);
+    const { data } = frame;
+    frame.own();
+    expect([frame.data === data, frame.data.buffer.byteLength]).toEqual([false, bufferBytes]);
+  });
+
+  it('stays in a block of which it uses at least 3/4', () => {
+    const { frame } = received(Buffer.alloc(750, 'x'));
+    const block = Buffer.allocUnsafeSlow(1_000);
+    frame.moveTo(block, 50);
+    frame.own();
+    expect(frame.data.buffer).toBe(block.buffer);
   });
 });
 

@@ -83,8 +83,9 @@ describe('a block', () => {
       [32, 34],
     ])
       open.add(frame(read.subarray(start, end)));
-    const { bytes } = open.seal() as Block;
-    expect(Buffer.from(bytes, 3 * rowBytes).toString()).toBe('aaaabbbbcc');
+    const { bytes, rowsAt } = open.seal() as Block;
+    expect(Buffer.from(bytes, 0, 10).toString()).toBe('aaaabbbbcc');
+    expect([rowsAt, bytes.byteLength]).toEqual([16, 16 + 3 * rowBytes]);
   });
 
   it('accepts any number of frames', () => {
@@ -153,6 +154,23 @@ describe('a block', () => {
     const frames = framesOf(block);
     expect(frames.map(({ data }) => data.buffer === block.bytes)).toEqual([true, true]);
     expect(frames.map(({ data }) => String(data))).toEqual(['a', 'b']);
+  });
+
+  it('gives away the memory that was filled, if most of it is used, and fills other memory next', () => {
+    const open = createOpenBlock(64 * 1024);
+    const add = (word: string, bytes: number) => open.add(frame(Buffer.alloc(bytes, word)));
+    add('a', 1_000);
+    const small = open.seal() as Block;
+    const full = [...Array<string>(65).fill('b'), 'c'].map((word) => add(word, 1_000)).find(Boolean) as Block;
+    add('d', 1_000);
+    expect([small, full].map(({ bytes }) => bytes.byteLength)).toEqual([1_000 + rowBytes, 80 * 1024]);
+    expect(
+      [small, full].map((block) =>
+        framesOf(block)
+          .map((each) => each.text()[0])
+          .join(''),
+      ),
+    ).toEqual(['a', 'b'.repeat(full.count)]);
   });
 
   it('emits nothing more after the subscriber unsubscribed', () => {

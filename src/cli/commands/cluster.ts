@@ -49,13 +49,13 @@ const nothingToDo = (what: string): Error => new CliError(ExitCode.refused, what
 /** Describes the state of a cluster, one line for each fact. */
 export const statusText = ({ key, standbys }: ClusterState, now: number): readonly string[] => {
   if (key === undefined) return ['no replica has owned the connection of this account yet'];
-  const ago = (at: number): string => `${duration(Math.max(0, now - at))} ago`;
+  const age = (at: number): string => duration(Math.max(0, now - at));
   const { owner, phase, gen, since, feed, stop, evictions } = key;
   const state = {
-    open: `${printable(owner)}, since ${ago(since)}`,
-    opening: `${printable(owner)}, which opens a connection, since ${ago(since)}`,
+    open: `${printable(owner)}, for ${age(since)}`,
+    opening: `${printable(owner)}, which opens a connection, for ${age(since)}`,
     free: 'none: the last one gave the ownership away',
-    stopped: `none: another client replaced the connection${stop ? `, ${ago(stop.at)}` : ''}; cluster resume allows the replicas to connect again`,
+    stopped: `none: another client replaced the connection${stop ? `, ${age(stop.at)} ago` : ''}; cluster resume allows the replicas to connect again`,
   }[phase];
   return [
     `owner       ${state}`,

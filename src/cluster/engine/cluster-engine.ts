@@ -30,7 +30,10 @@ export interface ClusterEngine {
   compareAndSet(key: string, value: string, expected: number | undefined): Promise<number | undefined>;
   /** Sends a message to all subscribers of a subject. Does not wait, and does nothing while the engine cannot be reached. */
   publish(subject: string, data: Uint8Array): void;
-  /** Emits the messages to a subject while there is a subscriber. The bytes must not change afterwards. */
+  /**
+   * Emits the messages to a subject while there is a subscriber, also those of this replica. The bytes must not change afterwards. Errors if
+   * the engine refuses the subscription: this ends the replica.
+   */
   subscribe(subject: string): Observable<Uint8Array>;
   /** Sends a request to a replica that responds. Rejects if no answer arrives in time. */
   request(subject: string, data: Uint8Array, timeoutMs: number): Promise<Reply>;

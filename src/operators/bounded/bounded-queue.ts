@@ -2,9 +2,8 @@ import { throwError } from 'rxjs';
 import { invalidOption } from '../../protocol/rules.js';
 import type { Bounds } from './bounds.js';
 import { DropTally } from './drop-tally.js';
-import { type Held, Holding } from '../memory/holding.js';
-import { bytesOf } from '../items/item.js';
 import { OverflowError } from './overflow-error.js';
+import { withOwnBytes } from '../own-bytes.js';
 import { Ring } from './ring.js';
 
 /**
@@ -14,19 +13,15 @@ import { Ring } from './ring.js';
  */
 export class BoundedQueue<T> {
   readonly #bounds: Bounds<T>;
-  readonly #holding = new Holding<T>();
-  readonly #values = new Ring<Held<T>>();
+  readonly #values = new Ring<T>();
   // The counted sizes: the sum must stay correct if a value changes while it waits.
   readonly #sizes = new Ring<number>();
   readonly #tally: DropTally;
-  readonly #countsSlack: boolean;
   #bytes = 0;
   #hasEnded = false;
 
   constructor(bounds: Bounds<T>) {
     this.#bounds = bounds;
-    // A function of the caller may count something other than bytes of memory.
-    this.#countsSlack = bounds.bytesOf === bytesOf;
     this.#tally = new DropTally(bounds.onDrop);
   }
 
@@ -48,7 +43,7 @@ export class BoundedQueue<T> {
   offer(value: T): void {
     const bytes = this.#sizeOf(value);
     if (this.#makesRoomFor(bytes)) {
-      this.#values.push(this.#holding.hold(value));
+      this.#values.push(withOwnBytes(value));
       this.#sizes.push(bytes);
       this.#bytes += bytes;
     } else {
@@ -60,7 +55,7 @@ export class BoundedQueue<T> {
   /** Removes and returns the first value. Check `size` before, and call {@link settle} after the consumer received the value. */
   take(): T {
     this.#bytes -= this.#sizes.shift() as number;
-    return this.#holding.release(this.#values.shift() as Held<T>);
+    return this.#values.shift() as T;
   }
 
   /**
@@ -79,16 +74,11 @@ export class BoundedQueue<T> {
     const { size } = this;
     const bytes = this.#bytes;
     this.#values.clear();
-    this.#holding.clear();
     this.#sizes.clear();
     this.#bytes = 0;
     this.#reportSafely('overflow');
     this.#tally.count(size, bytes, this.#bounds.scheduler.now());
     this.#reportSafely('ended');
-  }
-
-  get #bytesInUse(): number {
-    return this.#countsSlack ? this.#bytes + this.#holding.slack : this.#bytes;
   }
 
   #sizeOf(value: T): number {
@@ -110,17 +100,17 @@ export class BoundedQueue<T> {
   }
 
   #hasRoomFor(bytes: number): boolean {
-    return this.size < this.#bounds.capacity && this.#bytesInUse + bytes <= this.#bounds.capacityBytes;
+    return this.size < this.#bounds.capacity && this.#bytes + bytes <= this.#bounds.capacityBytes;
   }
 
   #isHalfEmpty(): boolean {
-    return this.size * 2 <= this.#bounds.capacity && this.#bytesInUse * 2 <= this.#bounds.capacityBytes;
+    return this.size * 2 <= this.#bounds.capacity && this.#bytes * 2 <= this.#bounds.capacityBytes;
   }
 
   #dropOldest(): void {
     const bytes = this.#sizes.shift() as number;
     this.#bytes -= bytes;
-    this.#holding.release(this.#values.shift() as Held<T>);
+    this.#values.shift();
     this.#count(bytes);
   }
 
@@ -131,7 +121,7 @@ export class BoundedQueue<T> {
     const what =
       bytes > capacityBytes
         ? `A value of ${bytes} bytes is larger than \`capacityBytes\``
-        : `The consumer is slower than the feed: ${this.size} values of ${this.#bytesInUse} bytes were waiting when a value of ${bytes} bytes arrived`;
+        : `The consumer is slower than the feed: ${this.size} values of ${this.#bytes} bytes were waiting when a value of ${bytes} bytes arrived`;
     throw new OverflowError(what, capacity, capacityBytes);
   }
 

@@ -11,9 +11,8 @@ export interface BoundOptions<T = unknown> {
   /** The maximum number of waiting values, 1 or more. @defaultValue 10 000 */
   readonly capacity?: number | undefined;
   /**
-   * The maximum size of all waiting values in bytes, above 0. If a value keeps a larger buffer alive, the other bytes of that buffer count, too.
-   * A value that uses less than 3/4 of its buffer is copied after its event-loop turn, to release that buffer.
-   * A single value larger than `capacityBytes` is dropped, or causes the error. No other value is dropped for it.
+   * The maximum size of all waiting values in bytes, above 0. A value that uses less than 3/4 of its buffer is copied, to release that
+   * buffer. A single value larger than `capacityBytes` is dropped, or causes the error. No other value is dropped for it.
    *
    * @defaultValue 64 MiB
    */
@@ -25,7 +24,7 @@ export interface BoundOptions<T = unknown> {
    */
   readonly overflow?: Overflow | undefined;
   /**
-   * Returns the size of a value in bytes. With a custom function, other bytes in the buffer of the value do not count.
+   * Returns the size of a value in bytes.
    *
    * @defaultValue the size of a frame, of a decoded frame's payload, of a byte array, of a text in UTF-16; 0 for any other value
    */

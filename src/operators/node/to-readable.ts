@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import { aBoolean, validated } from '../../protocol/rules.js';
 import { BoundedReader } from '../bounded/bounded-reader.js';
 import type { SourceError } from '../items/item.js';
-import { type Held, Holding } from '../memory/holding.js';
+import { withOwnBytes } from '../own-bytes.js';
 import { boundDefaults, type BoundOptions, type Bounds, boundRules } from '../bounded/bounds.js';
 
 /** The options of {@link toReadable}. */
@@ -64,17 +64,12 @@ const readable = <T>(
   { objectMode, ...bounds }: Bounds<T> & { objectMode: boolean },
 ): Readable => {
   let wants = false;
-  // The chunk that waits in the stream instead of the queue.
-  const holding = new Holding<T>();
-  let inStream: Held<T> | undefined;
   const stream = new Readable({
     objectMode,
     // Values must wait in the queue, where they are bounded and counted.
     highWaterMark: 1,
     read: () => {
       wants = true;
-      if (inStream !== undefined) holding.release(inStream);
-      inStream = undefined;
       reader.pull();
     },
     destroy: (error, done) => {
@@ -92,8 +87,8 @@ const readable = <T>(
         stream.destroy(new TypeError('null cannot be a chunk of a Node stream: remove it with filter()'));
       // `push` returns `true` when the reader wants more; it may also call `read` in between.
       else if (stream.push(value)) wants = true;
-      // The stream may already use a byte array, so it cannot be replaced with a copy.
-      else if (!(value instanceof Uint8Array)) inStream = holding.hold(value);
+      // The chunk waits in the stream instead of the queue. A byte array stays as it is: the stream already has it.
+      else if (!(value instanceof Uint8Array)) withOwnBytes(value);
     },
     end: (failure) => {
       if (failure === undefined) stream.push(null);

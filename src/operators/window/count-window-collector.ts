@@ -8,7 +8,6 @@ import type { WindowContents } from './window-contents.js';
 export class CountWindowCollector<E, A, W> {
   private readonly n: number;
   private readonly contents: WindowContents<ItemOf<E>, A, W>;
-  private readonly keep: (item: ItemOf<E>) => ItemOf<E>;
   private readonly clock: () => number;
   private filling: Filling<A> | undefined;
   private full: readonly W[] = [];
@@ -20,7 +19,6 @@ export class CountWindowCollector<E, A, W> {
   constructor(n: number, contents: WindowContents<ItemOf<E>, A, W>, clock: () => number) {
     this.n = n;
     this.contents = contents;
-    this.keep = contents.keeper();
     this.clock = clock;
   }
 
@@ -34,7 +32,7 @@ export class CountWindowCollector<E, A, W> {
     this.pass(time);
     this.filling ??= { start: this.now, state: this.contents.seed(), count: 0 };
     const { filling } = this;
-    filling.state = this.contents.add(filling.state, this.keep(item));
+    filling.state = this.contents.add(filling.state, this.contents.keep(item));
     filling.count += 1;
     if (filling.count < this.n) return false;
     this.close(filling);

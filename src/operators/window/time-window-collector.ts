@@ -26,7 +26,6 @@ export const mostEmptyWindows = 10_000;
 export class TimeWindowCollector<E, A, W> {
   private readonly shape: WindowShape;
   private readonly contents: WindowContents<ItemOf<E>, A, W>;
-  private readonly keep: (item: ItemOf<E>) => ItemOf<E>;
   private readonly beganAt: number;
   private readonly time: EventTime;
   private readonly outages = outageLog();
@@ -49,7 +48,6 @@ export class TimeWindowCollector<E, A, W> {
   constructor(shape: WindowShape, contents: WindowContents<ItemOf<E>, A, W>, clock: () => number) {
     this.shape = shape;
     this.contents = contents;
-    this.keep = contents.keeper();
     this.beganAt = clock();
     this.time = new EventTime(clock);
   }
@@ -177,11 +175,11 @@ export class TimeWindowCollector<E, A, W> {
   }
 
   private put(item: ItemOf<E>): void {
-    const { add, limit } = this.contents;
+    const { add, limit, keep } = this.contents;
     // `keep` may copy the item, so it is called only if a window adds the item.
     let kept: ItemOf<E> | undefined;
     for (const window of this.current) {
-      if (window.count < limit) window.state = add(window.state, (kept ??= this.keep(item)));
+      if (window.count < limit) window.state = add(window.state, (kept ??= keep(item)));
       else window.dropped += 1;
       window.count += 1;
     }

@@ -1,10 +1,10 @@
 import type { AccumulatedWindow, Accumulator, FeedWindow, WindowFacts } from './feed-window.js';
-import { keeper } from '../memory/keeper.js';
+import { withOwnBytes } from '../own-bytes.js';
 
 /** How a window stores its items. */
 export interface WindowContents<T, A, W> {
-  /** Creates the function that prepares items for being stored. Call it once per subscription. */
-  readonly keeper: () => (item: T) => T;
+  /** Prepares an item for being stored. */
+  readonly keep: (item: T) => T;
   /** The maximum number of items that a window adds. */
   readonly limit: number;
   readonly seed: () => A;
@@ -15,7 +15,7 @@ export interface WindowContents<T, A, W> {
 
 /** Stores the items, at most `maxFrames` of them. */
 export const framesUpTo = <T>(maxFrames: number): WindowContents<T, T[], FeedWindow<T>> => ({
-  keeper,
+  keep: withOwnBytes,
   limit: maxFrames,
   seed: () => [],
   add: (frames, item) => {
@@ -36,7 +36,7 @@ export const framesUpTo = <T>(maxFrames: number): WindowContents<T, T[], FeedWin
 
 /** Stores the value of an accumulator. */
 export const accumulated = <T, S>({ seed, add }: Accumulator<T, S>): WindowContents<T, S, AccumulatedWindow<S>> => ({
-  keeper: () => (item) => item,
+  keep: (item) => item,
   limit: Infinity,
   seed,
   add,

@@ -41,8 +41,8 @@ export const createObserver = (now: () => number, hasLostHistory: () => boolean)
     seen.set(replica, { number, ...place, missed: 0, hasGap: false });
     if (last === undefined) return;
     const { gen, index } = place;
-    // After a loss of data a new owner can have a lower generation than one whose last frames are still under way.
-    if (number <= last.number && gen !== last.gen && hasLostHistory()) return;
+    // After a loss of data a new owner can have a lower generation than one whose last frames are still under way. A gap precedes them.
+    if (number <= last.number && gen !== last.gen && last.hasGap && hasLostHistory()) return;
     if (number <= last.number) return report(`${replica} emits frame ${number} after ${last.number}`);
     if (number > last.number + 1 && !last.hasGap)
       return report(`${replica} has no gap between frames ${last.number} and ${number}`);

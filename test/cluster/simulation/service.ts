@@ -19,6 +19,8 @@ export interface Eviction {
   readonly by: Client;
   /** Whether the new client had left before its handshake arrived. */
   readonly isLate: boolean;
+  /** Whether the client had evicted another one itself. */
+  readonly hasEvicted: boolean;
 }
 
 /** The service of the contract, as far as one account is concerned: the newest connection evicts the older one. */
@@ -39,6 +41,7 @@ export interface SimulatedService {
 export const createService = (schedule: Schedule, chance: Chance, record: (text: string) => void): SimulatedService => {
   const evictions: Eviction[] = [];
   let live: Client | undefined;
+  let hasEvicted = false;
   let isUp = true;
   let frames = 0;
 
@@ -55,9 +58,10 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
     const evicted = live;
     live = client;
     if (evicted !== undefined) {
-      evictions.push({ at: schedule.now(), client: evicted, by: client, isLate: !client.isThere() });
+      evictions.push({ at: schedule.now(), client: evicted, by: client, isLate: !client.isThere(), hasEvicted });
       send(evicted, () => evicted.closed(4001));
     }
+    hasEvicted = evicted !== undefined;
     send(client, client.opened);
     schedule.after(5, () => {
       if (live === client && !client.isThere()) live = undefined;

@@ -8,7 +8,7 @@ import { timeOf } from '../../../src/operators/items/item.js';
 import { framesUpTo } from '../../../src/operators/window/window-contents.js';
 import type { Frame } from '../../../src/protocol/frame.js';
 import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested, watermark } from '../stream.js';
-import { endOfTurn, fullChunk } from '../memory/views.js';
+import { endOfTurn, fullChunk } from '../own-bytes/views.js';
 import { inWords } from './window-words.js';
 import { cases } from '../../support/cases.js';
 

@@ -15,8 +15,8 @@ describe('framesUpTo', () => {
 
 describe('accumulated', () => {
   it('has the accumulated value, for any number of items', () => {
-    const { seed, add, limit, toWindow, keeper } = accumulated({ seed: () => 1, add: (sum, n: number) => sum + n });
-    expect([seed(), add(1, 2), limit, keeper()(5)]).toEqual([1, 3, Infinity, 5]);
+    const { seed, add, limit, toWindow, keep } = accumulated({ seed: () => 1, add: (sum, n: number) => sum + n });
+    expect([seed(), add(1, 2), limit, keep(5)]).toEqual([1, 3, Infinity, 5]);
     expect(toWindow(facts, 3, 0)).toEqual({ ...facts, value: 3 });
   });
 });
