@@ -1,4 +1,4 @@
-import { EMPTY, noop, type Observable, ReplaySubject, Subject, takeUntil } from 'rxjs';
+import { concat, EMPTY, NEVER, noop, type Observable, ReplaySubject, Subject, takeUntil } from 'rxjs';
 import { type ClusterEngine, createFeedCluster, memoryEngine } from '../../cluster/index.js';
 import { readClusterState, requestHandOver } from '../../cluster/operate.js';
 import type { Feed, TradeFeedOptions } from '../../index.js';
@@ -50,7 +50,7 @@ const cutAfter = (engine: ClusterEngine, killed$: Observable<void>): ClusterEngi
   killed$.subscribe({ next: () => (isCut = true), error: noop });
   const alive = <T>(use: () => Promise<T>): Promise<T> => (isCut ? Promise.reject(new Error('killed')) : use());
   return {
-    connected$: engine.connected$,
+    connected$: concat(engine.connected$.pipe(takeUntil(killed$)), [false], NEVER),
     read: (key) => alive(() => engine.read(key)),
     compareAndSet: (key, value, expected) => alive(() => engine.compareAndSet(key, value, expected)),
     publish: (subject, data) => {
