@@ -7,7 +7,7 @@ import { ExitCode } from '../exit-code.js';
 /** An engine, and its connection. */
 export interface ConnectedEngine {
   readonly engine: ClusterEngine;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** The protocols of the addresses of engines. */

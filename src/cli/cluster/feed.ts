@@ -11,7 +11,7 @@ import { connectEngine, engineAddress } from './engine.js';
 export interface CommandFeed {
   readonly events$: Observable<FeedEvent | OwnerChanged>;
   /** Gives the ownership of a cluster away, and closes the connection to its engine. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** The name of the account in a cluster, if `--account` is missing. */

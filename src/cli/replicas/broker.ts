@@ -11,7 +11,7 @@ export interface Broker {
   readonly name: string;
   /** The address for `--cluster`. */
   readonly url: string;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 interface BrokerProgram {
@@ -68,8 +68,11 @@ const freePort = async (): Promise<number> => {
 
 /** Waits until a server accepts connections. Resolves with `false` if its process ends, or cannot be started. */
 const accepts = async (server: ChildProcess, port: number): Promise<boolean> => {
-  let hasEnded = false;
-  server.on('error', () => (hasEnded = true)).on('exit', () => (hasEnded = true));
+  const state = { hasEnded: false };
+  const end = (): void => {
+    state.hasEnded = true;
+  };
+  server.on('error', end).on('exit', end);
   for (;;) {
     const socket = connect(port, '127.0.0.1');
     const isOpen = await once(socket, 'connect').then(
@@ -77,7 +80,7 @@ const accepts = async (server: ChildProcess, port: number): Promise<boolean> => 
       () => false,
     );
     socket.destroy();
-    if (hasEnded) return false;
+    if (state.hasEnded) return false;
     if (isOpen) return true;
     await delay(20);
   }

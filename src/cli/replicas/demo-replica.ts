@@ -27,7 +27,7 @@ export interface DemoCluster {
   start(name: string): DemoReplica;
   state(): Promise<ClusterState>;
   handOver(): Promise<boolean>;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** The name of the account in the demo. */
