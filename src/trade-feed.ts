@@ -10,6 +10,7 @@ import type { Frame } from './protocol/frame.js';
 import { type Emit, withLifecycle } from './reconnect/lifecycle.js';
 import { withGaps } from './reconnect/with-gaps.js';
 import type { OnClosing } from './transport/handshake.js';
+import { loadHttpClient } from './transport/network-clients.js';
 import { checkReceiveIn } from './worker/cloneable-settings.js';
 import { feedInWorker$ } from './worker/feed-in-worker.js';
 
@@ -81,6 +82,11 @@ export const feedEvents$ = (
 ): Observable<FeedEvent> => {
   const settings = resolveFeedSettings(feed, options);
   return withLifecycle<FeedEvent>((emit) => frames$(feed, settings, emit, owner), withGaps());
+};
+
+/** Loads the network clients in advance, so that the first connection does not wait for them. */
+export const prepareConnections = async (): Promise<void> => {
+  await loadHttpClient();
 };
 
 const frames$ = (

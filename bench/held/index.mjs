@@ -1,11 +1,11 @@
 // Frames that stay bytes, and frames that are held before they are read: this library and `ws`.
 import { report } from '../lib/bench.mjs';
 import { startLoopback } from '../support/loopback.mjs';
-import { bothOf, neverBelow } from '../support/never-below.mjs';
+import { neverBelow, receiversOf } from '../support/never-below.mjs';
 
 const modes = ['bytes', 'held'];
 const loopback = await startLoopback();
-const samplesOf = await loopback.measure({ title: 'held', receivers: bothOf(modes) });
+const samplesOf = await loopback.measure({ title: 'held', receivers: receiversOf(modes) });
 await loopback.stop();
 await report({
   bench: 'held',

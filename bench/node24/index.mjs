@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { installNode, nodeVersions } from '../../scripts/node-matrix.mjs';
 import { report } from '../lib/bench.mjs';
 import { startLoopback } from '../support/loopback.mjs';
-import { bothOf, neverBelow } from '../support/never-below.mjs';
+import { neverBelow, receiversOf } from '../support/never-below.mjs';
 
 const version = nodeVersions.find((each) => each.startsWith('24.'));
 const node = join(installNode(version), 'node');
 const modes = ['text'];
 const loopback = await startLoopback();
-const samplesOf = await loopback.measure({ title: 'node24', receivers: bothOf(modes), node });
+const samplesOf = await loopback.measure({ title: 'node24', receivers: receiversOf(modes), node });
 await loopback.stop();
 await report({
   bench: 'node24',

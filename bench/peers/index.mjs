@@ -15,6 +15,12 @@ export const peers = {
   raw: { title: 'bare socket', file: './raw.mjs', modes: ['bytes'] },
   onread: { title: 'bare socket with onread', file: './raw.mjs', modes: ['bytes'], args: { isInPlace: true } },
   ws: { title: 'ws', file: './ws.mjs', modes: ['text', 'bytes', 'held'] },
+  wsLoaded: {
+    title: 'ws, with our packages loaded',
+    file: './ws-loaded.mjs',
+    modes: ['bytes', 'held'],
+    isControl: true,
+  },
   rxjs: { title: 'rxjs/webSocket over ws', file: './rxjs.mjs', modes: ['text'] },
   undici: { title: 'undici WebSocket', file: './undici.mjs', modes: ['text'] },
   global: {

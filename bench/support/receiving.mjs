@@ -14,8 +14,11 @@ export const idOf = ({ peer, size, mode, kind = 'text' }) =>
 /** Bare sockets, which have no text. */
 export const bare = ['raw', 'onread'];
 
+/** The peers that show what is possible. A control shows why a figure is as it is. */
+const compared = Object.keys(peers).filter((peer) => !peers[peer].isControl);
+
 /** Returns the peers that can be measured here. */
-export const installed = (names = Object.keys(peers)) => names.filter((peer) => peers[peer].isHere?.() ?? true);
+export const installed = (names = compared) => names.filter((peer) => peers[peer].isHere?.() ?? true);
 
 /** Throws if a peer received less than the others. A letter of two bytes has the length 1 in a string. */
 export const checkUnits = (samples) => {

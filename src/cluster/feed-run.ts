@@ -5,7 +5,7 @@ import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
 import { createGap } from '../protocol/gap.js';
 import type { TicketSettings } from '../options.js';
-import { feedEvents$ } from '../trade-feed.js';
+import { feedEvents$, prepareConnections } from '../trade-feed.js';
 import type { Input } from './election/election.js';
 
 /** The connection of an owner to the service. */
@@ -25,7 +25,7 @@ export interface FeedRunHandlers {
   readonly failed: (error: unknown) => void;
 }
 
-/** Creates a {@link FeedRun}. It is closed until `open` is called. */
+/** Creates a {@link FeedRun}. It is closed until `open` is called, but has loaded what a connection needs: a takeover must be fast. */
 export const createFeedRun = (
   feed: Feed,
   settings: TicketSettings,
@@ -36,6 +36,9 @@ export const createFeedRun = (
   let waiting: Subscriber<void> | undefined;
   /** The failure that ended the last connection, until the next one is open. */
   let replaced: TradeFeedError | undefined;
+
+  // A connection reports the failure again.
+  prepareConnections().catch(() => undefined);
 
   const beforeHandshake = new Observable<void>((subscriber) => {
     waiting = subscriber;

@@ -48,7 +48,7 @@ export const redisEngine = (
     ),
     read: async (key) => {
       const [value, revision] = await commands.hmget(prefix + key, 'value', 'revision');
-      return value == null ? undefined : { value, revision: Number(revision) };
+      return typeof value === 'string' ? { value, revision: Number(revision) } : undefined;
     },
     compareAndSet: async (key, value, expected) => {
       const revision = await commands.eval(replaceScript, 1, prefix + key, expected ?? '', value);

@@ -120,6 +120,16 @@ describe('a follower', () => {
     expect(words().slice(2)).toEqual(['owner r2 2', 'opened 2', 'gap owner-changed ?', 'c/2']);
   });
 
+  it('does not hold a generation when the old owner has been silent for longer than the time between two beats', () => {
+    const { follower: one, words } = follower();
+    one.receive(batch(1, 0, 'a'), 0);
+    one.receive(beat(1, 1), 250);
+    one.receive(batch(2, 0, 'c'), 651);
+    expect(words().slice(3)).toEqual(['owner r2 2', 'opened 2', 'gap owner-changed ?', 'c/2']);
+    one.receive(batch(3, 0, 'd'), 700);
+    expect(one.nextTick).toBe(800);
+  });
+
   it('does not hold a generation after the end of the old one', () => {
     const { follower: one, words } = follower();
     one.receive(batch(1, 0, 'a'), 0);

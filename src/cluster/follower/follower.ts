@@ -27,6 +27,8 @@ export interface Follower extends PositionedFeed {
 
 /** How long the first messages of a new generation wait for the `end` of the previous one, in ms. */
 const holdMs = 100;
+/** An owner whose last message is older, in ms, has no message under way. Owners send a beat every 250 ms. */
+const silentMs = 400;
 /** How many messages, and how many bytes of frames, may wait. With more, the new generation begins without the `end`. */
 const maxHeld = 10_000;
 const maxHeldBytes = 64 * 1024 * 1024;
@@ -47,6 +49,8 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
   let held: FeedMessage[] = [];
   let heldBytes = 0;
   let holdUntil: number | undefined;
+  /** When the last message of this generation arrived. */
+  let heardAt = 0;
 
   // A client that resumes before the gap receives `opened` and the gap. So only the gap moves the position.
   let beforeGap: FeedPosition | undefined;
@@ -114,8 +118,9 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
     emitItems(message);
   };
 
-  const release = (): void => {
+  const release = (now: number): void => {
     const messages = held;
+    heardAt = now;
     [held, heldBytes, holdUntil] = [[], 0, undefined];
     for (const message of messages) {
       if (message.gen > gen) begin(message);
@@ -128,8 +133,9 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
       if (message.gen < gen) return;
       if (message.gen === gen) {
         if (message.owner !== owner) return;
+        heardAt = now;
         receiveCurrent(message);
-        if (hasEnded && held.length > 0) release();
+        if (hasEnded && held.length > 0) release(now);
         return;
       }
       // The previous owner has the connection until the new one is open.
@@ -137,14 +143,15 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
       if (message.kind === 'end') return;
       const newest = held.at(-1);
       if (newest && message.gen < newest.gen) return;
-      if (newest && message.gen > newest.gen) release();
+      if (newest && message.gen > newest.gen) release(now);
       held.push(copied(message));
       heldBytes += bytesOf(message);
       holdUntil ??= now + holdMs;
-      if (gen === 0 || hasEnded || held.length > maxHeld || heldBytes > maxHeldBytes) release();
+      const isSilent = now - heardAt > silentMs;
+      if (gen === 0 || hasEnded || isSilent || held.length > maxHeld || heldBytes > maxHeldBytes) release(now);
     },
     tick: (now) => {
-      if (holdUntil !== undefined && now >= holdUntil) release();
+      if (holdUntil !== undefined && now >= holdUntil) release(now);
     },
     get nextTick() {
       return holdUntil;

@@ -30,7 +30,7 @@ export interface RunOptions {
   readonly foreign?: Foreign;
 }
 
-/** How often in a minute the replicas may evict a foreign client that has evicted one of them. */
+/** How often in a minute the replicas may evict a foreign client that has evicted one of them. A store that loses data loses the count. */
 const maxEvictions = 3;
 /** With these faults a replica cannot see all others, so one with a bad key can give up although another one could own. */
 const hiding = ['pause', 'suspend', 'link refused', 'black hole', 'lost messages', 'engine away', 'slow store'];
@@ -148,9 +148,10 @@ export const simulate = (seed: number, options: RunOptions = {}): Run => {
     const evictions = service.evictions.filter(
       ({ client, by, isLate, hasEvicted }) => client === foreign && by !== foreign && !isLate && hasEvicted,
     );
+    const limit = maxEvictions * (1 + historyLosses());
     for (const { at } of evictions)
-      if (evictions.filter((each) => each.at >= at && each.at < at + 60_000).length > maxEvictions)
-        return observer.report(`the foreign client was evicted more than ${maxEvictions} times in a minute`);
+      if (evictions.filter((each) => each.at >= at && each.at < at + 60_000).length > limit)
+        return observer.report(`the foreign client was evicted more than ${limit} times in a minute`);
     const running = alive();
     if (isStopped) {
       // A store that has lost the stop cannot show it to the others.
