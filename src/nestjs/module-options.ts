@@ -1,6 +1,7 @@
 import type { ConfigurableModuleAsyncOptions, ConfigurableModuleOptionsFactory } from '@nestjs/common';
 import { type ClusterElectionOptions, resolveElectionOptions } from '../cluster/cluster-options.js';
 import { feedStats, type FeedStatsOptions } from '../operators/feed-stats.js';
+import { checkFreshness, type FreshnessOptions } from '../operators/freshness.js';
 import { shareFeed, type ShareFeedOptions } from '../operators/share-feed.js';
 import { feedOptionRules, resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
 import type { Feed } from '../protocol/feed.js';
@@ -26,6 +27,19 @@ export interface TradeFeedModuleOptions extends TradeFeedOptions {
   readonly share?: ShareFeedOptions | undefined;
   /** How often `stats$` emits. */
   readonly stats?: FeedStatsOptions | undefined;
+  /**
+   * When the newest frame is too old: see `freshness`. The feed then logs a warning, and its health is `down`.
+   *
+   * @defaultValue none: the age of the frames is not checked
+   */
+  readonly freshness?: FreshnessOptions | undefined;
+  /**
+   * Whether the feed is measured with the global meter and tracer of OpenTelemetry: see `feedMetrics` of `rx-trade-feed/otel`. Needs the package
+   * `@opentelemetry/api`. Start the SDK before the application.
+   *
+   * @defaultValue false
+   */
+  readonly telemetry?: boolean | undefined;
   /** The limits of the relay to browsers. */
   readonly relay?: RelayOptions | undefined;
   /**
@@ -74,13 +88,16 @@ export const moduleSettings = (options: TradeFeedModuleOptions): ModuleSettings 
   // The module is created before its factory is called, so these options of a factory would have no effect.
   const { name, isGlobal } = Object(options) as TradeFeedModuleExtras;
   validated({ name, isGlobal }, { name: nextToFactory, isGlobal: nextToFactory });
-  const { feed = 'market', connect, share, stats, relay, cluster, ...feedOptions } = validated(options, rules);
+  const valid = validated(options, rules);
+  const { feed = 'market', connect, share, stats, freshness, telemetry, relay, cluster, ...feedOptions } = valid;
   // Each of these validates its options.
   if (share) shareFeed(share);
   if (stats) feedStats(stats);
+  if (freshness) checkFreshness(freshness, 'freshness.');
   resolveRelayOptions(relay, 'relay.');
   if (cluster) resolveElectionOptions(cluster, 'cluster.');
-  return { feed, connect, share, stats, relay, cluster, settings: resolveOptions(feedOptions) };
+  const own = { feed, connect, share, stats, freshness, telemetry, relay, cluster };
+  return { ...own, settings: resolveOptions(feedOptions) };
 };
 
 /** Returns when the connection is opened, or when a replica joins its cluster. */
@@ -121,6 +138,8 @@ const rules: Readonly<Record<keyof TradeFeedModuleOptions, Rule>> = {
   connect: oneOf('first-subscriber', 'bootstrap'),
   share: anObject,
   stats: anObject,
+  freshness: anObject,
+  telemetry: aBoolean,
   relay: anObject,
   cluster: anObject,
   ...feedOptionRules,

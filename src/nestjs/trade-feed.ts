@@ -5,23 +5,23 @@ import {
   defer,
   distinctUntilChanged,
   filter,
+  identity,
   ignoreElements,
   map,
   merge,
-  NEVER,
-  noop,
 } from 'rxjs';
-import { Observable, ReplaySubject, share, switchMap, takeUntil, takeWhile, throwError } from 'rxjs';
+import { NEVER, noop, Observable, ReplaySubject, share, switchMap, takeUntil, takeWhile, throwError } from 'rxjs';
 import { callPlace } from '../accounts/call-place.js';
 import type { FeedCluster } from '../cluster/index.js';
 import { feedStats } from '../operators/feed-stats.js';
 import { frames } from '../operators/frames.js';
+import type { Freshness } from '../operators/freshness.js';
 import { shareFeed } from '../operators/share-feed.js';
 import type { FeedStats } from '../operators/items/feed-tally.js';
 import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
 import { createRelay, type Relay } from '../relay/index.js';
-import { logClients, logFeed, loggerOf, logSameAccount } from './feed-log.js';
+import { logClients, logFeed, logFreshness, loggerOf, logSameAccount } from './feed-log.js';
 import { FeedMemory } from './feed-memory.js';
 import { createFeedSource } from './feed-source.js';
 import type { FeedStatus } from './feed-status.js';
@@ -30,6 +30,8 @@ import { PendingWork } from './pending-work.js';
 import { lastEventIdOf, responseOf, type SseRequest } from './sse-request.js';
 import { sseMessages$ } from './sse-messages.js';
 import { requestCheck, type SseOptions } from './sse-options.js';
+import { telemetry } from './telemetry.js';
+import { trackFreshness } from './track-freshness.js';
 
 /**
  * The feed of a module: one connection for all code that injects it.
@@ -82,6 +84,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   readonly #memory = new FeedMemory();
   readonly #pending = new PendingWork();
   readonly #closed$ = new AsyncSubject<void>();
+  #freshness: Freshness | undefined;
   readonly #atBootstrap: boolean;
   readonly #useAccount: () => () => void;
 
@@ -95,7 +98,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   constructor(options: TradeFeedModuleOptions, name: string | undefined, where: string);
   constructor(options: TradeFeedModuleOptions, name?: string, where = `new TradeFeed at ${callPlace()}`) {
     const settings = moduleSettings(options);
-    const { feed, share: sharing, stats, relay } = settings;
+    const { feed, share: sharing, stats, freshness, relay } = settings;
     const logger = loggerOf(name);
     this.#logger = logger;
     const user = { where: `the feed ${name ?? feed} (${where})`, warn: logSameAccount(logger) };
@@ -109,7 +112,10 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
       return source.events$.pipe(takeUntil(this.#closed$));
     });
     // The log is the first operator: a subscriber of the status may unsubscribe while it is notified.
-    this.events$ = begin$.pipe(logFeed(logger), filter(isOfFeed), this.#memory.track(), shareFeed(sharing));
+    const ofFeed$ = begin$.pipe(logFeed(logger), filter(isOfFeed));
+    const logged$ = ofFeed$.pipe(settings.telemetry === true ? telemetry(name) : identity);
+    const checked$ = freshness ? logged$.pipe(trackFreshness(freshness, this.#setFreshness(logger))) : logged$;
+    this.events$ = checked$.pipe(this.#memory.track(), shareFeed(sharing));
     this.frames$ = this.events$.pipe(frames());
     this.status$ = defer(() => merge(this.#open$(), this.#memory.status$)).pipe(takeUntil(this.#closed$));
     const stats$ = this.events$.pipe(feedStats(stats));
@@ -124,6 +130,14 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   /** Returns the current status. Opens no connection. */
   get status(): FeedStatus {
     return this.#memory.status$.value;
+  }
+
+  /**
+   * Returns whether the newest frame is too old, as of the last change; `undefined` while all frames have arrived in time, without a subscriber, and
+   * without the option `freshness`.
+   */
+  get freshness(): Freshness | undefined {
+    return this.#freshness;
   }
 
   /**
@@ -221,6 +235,13 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
         takeUntil(this.#closed$),
       )
       .subscribe();
+  }
+
+  #setFreshness(logger: Logger): (state: Freshness | undefined) => void {
+    return (state) => {
+      this.#freshness = state;
+      if (state) logFreshness(logger, state);
+    };
   }
 
   /** Keeps the connection open while it is subscribed to. Opens none after a stop. */
