@@ -19,12 +19,14 @@ const rows = {
   'attempts.ts': ['protocol/', 'reconnect/', 'transport/', 'options.ts', 'rxjs'],
   'worker/': ['protocol/', 'reconnect/', 'transport/', 'options.ts', 'rxjs', 'node:'],
   'worker/inside/': ['protocol/', 'worker/', 'attempts.ts', 'options.ts', 'node:'],
+  'diagnostics/': ['protocol/', 'reconnect/', 'node:'],
   'trade-feed.ts': [
-    ...['protocol/', 'reconnect/', 'accounts/', 'transport/', 'attempts.ts', 'worker/', 'options.ts'],
+    ...['protocol/', 'reconnect/', 'accounts/', 'diagnostics/', 'transport/', 'attempts.ts', 'worker/', 'options.ts'],
     'rxjs',
   ],
   'index.ts': [
-    ...['protocol/', 'reconnect/', 'operators/', 'operators/node/', 'transport/', 'options.ts', 'trade-feed.ts'],
+    ...['protocol/', 'reconnect/', 'diagnostics/', 'operators/', 'operators/node/', 'transport/', 'options.ts'],
+    'trade-feed.ts',
   ],
   'cluster/': [
     ...['protocol/', 'accounts/', 'options.ts', 'trade-feed.ts'],
@@ -41,15 +43,16 @@ const rows = {
   // The tests of an engine.
   'testing/': ['protocol/', 'cluster/engine/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
-    ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'testing/'],
-    ...['rxjs', 'commander', 'selfsigned', 'node:'],
+    ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'transport/proxy-for.ts', 'testing/'],
+    ...['rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:'],
   ],
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
   'browser/': ['protocol/', 'reconnect/', 'operators/', 'rxjs'],
   'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],
+  'otel/': ['protocol/', 'operators/', 'rxjs', 'type @opentelemetry/api'],
   'nestjs/': [
     ...['index.ts', 'options.ts', 'trade-feed.ts', 'accounts/', 'protocol/', 'reconnect/', 'operators/'],
-    ...['operators/node/', 'relay/', 'testing/', '@nestjs/common', 'rxjs', 'node:'],
+    ...['operators/node/', 'relay/', 'testing/', 'otel/', '@nestjs/common', 'type @opentelemetry/api', 'rxjs', 'node:'],
   ],
 };
 
@@ -69,7 +72,7 @@ const pathsOf = (name) => {
 
 // A worker thread loads its file by URL; no file imports it.
 const entryPoints =
-  '^src/(index|(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis)/index|cli/main|worker/inside/feed-worker)\\.ts$';
+  '^src/(index|(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel)/index|cli/main|worker/inside/feed-worker)\\.ts$';
 
 const rulesOf = ([row, names]) => {
   const from = pathsOf(row);

@@ -53,7 +53,9 @@ const newerStatics = Object.entries(compatData.api).flatMap(([object, members]) 
   }),
 );
 
-const loadedByPages = ['browser', 'angular', 'operators', 'protocol', 'reconnect'].map((folder) => `src/${folder}/**`);
+const loadedByPages = ['browser', 'angular', 'operators', 'otel', 'protocol', 'reconnect'].map(
+  (folder) => `src/${folder}/**`,
+);
 
 export default defineConfig(
   // The example app is a separate package with its own settings.

@@ -20,12 +20,13 @@ const compile = () => {
   if (status !== 0) process.exit(status ?? 1);
 };
 
-const { exports, bin } = JSON.parse(readFileSync('package.json', 'utf8'));
+const { exports } = JSON.parse(readFileSync('package.json', 'utf8'));
 const entryPoints = Object.values(exports).flatMap(({ types, default: file }) => (types ? [file, types] : []));
 const declarations = entryPoints.filter((file) => file.endsWith('.d.ts'));
 const programs = [
   ...entryPoints.filter((file) => file.endsWith('.js')),
-  ...Object.values(bin),
+  // bin/rx-trade-feed.js imports it.
+  './dist/cli/main.js',
   // It starts the worker by its address, so neither may move.
   './dist/worker/start-worker.js',
 ];

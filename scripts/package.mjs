@@ -44,7 +44,8 @@ try {
   for (const path of inside) {
     const isDocument = /^(README\.md|CHANGELOG\.md|LICENSE|docs\/[a-z-]+\.md)$/.test(path);
     const isBuilt = /^dist\/[\w/-]+(\.d\.ts|\.js|\.cjs|-license\.txt)$/.test(path);
-    if (!isDocument && !isBuilt && path !== 'package.json') fail(`Should not be in the package: ${path}`);
+    const isCommand = path === 'bin/rx-trade-feed.js';
+    if (!isDocument && !isBuilt && !isCommand && path !== 'package.json') fail(`Should not be in the package: ${path}`);
   }
   if (size > maxBytes) fail(`The package has ${size} bytes, ${maxBytes} are allowed.`);
   if (inside.length > maxFiles) fail(`The package has ${inside.length} files, ${maxFiles} are allowed.`);

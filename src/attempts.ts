@@ -1,4 +1,4 @@
-import { defer, delayWhen, finalize, identity, merge, noop, type Observable, of, retryWhen, tap } from 'rxjs';
+import { defer, delayWhen, finalize, identity, merge, noop, type Observable, of, pipe, retryWhen, tap } from 'rxjs';
 import type { TicketSettings } from './options.js';
 import type { Feed } from './protocol/feed.js';
 import type { Frame } from './protocol/frame.js';
@@ -16,6 +16,7 @@ import { type ReusableSockets, reusableSockets } from './transport/reusable-sock
  *
  * @param emit - receives each lifecycle event of an attempt
  * @param onClosing - is called for each connection that starts to close
+ * @param onStop - receives the error of the feed, before the subscriber
  * @param beforeHandshake - is subscribed to when a ticket was issued; its first value starts the handshake @defaultValue no wait
  */
 export const attempts$ = (
@@ -23,6 +24,7 @@ export const attempts$ = (
   settings: TicketSettings,
   emit: Emit,
   onClosing: OnClosing = noop,
+  onStop: (error: unknown) => void = noop,
   beforeHandshake?: Observable<unknown>,
 ): Observable<Frame> =>
   defer(() => {
@@ -34,7 +36,7 @@ export const attempts$ = (
       tap(on.ticketIssued),
       beforeHandshake ? delayWhen(() => beforeHandshake) : identity,
       openConnectionOver(sockets, settings, on.opened, onClosing), // Ticket  -> Frame    handshake, then frames
-      retryWhen(backoff(settings.backoff, on.attemptFailed)), //      failure -> when to resubscribe, or stop
+      retryWhen(pipe(backoff(settings.backoff, on.attemptFailed), tap({ error: onStop }))), // failure -> when to resubscribe, or stop
       finalize(sockets.release),
     );
   });

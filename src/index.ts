@@ -4,6 +4,7 @@ export { tradeFeed$, tradeFeedEvents$ } from './trade-feed.js';
 // The parts of the feed: two operators, the reconnect policy and the failure table
 export { requestTicket } from './transport/request-ticket.js';
 export { openConnection } from './transport/open-connection.js';
+export { proxyFromEnvironment, type ProxyFromEnvironmentOptions } from './transport/proxy-from-environment.js';
 export { backoff, retryDelay } from './reconnect/backoff.js';
 export { classify, createTradeFeedError } from './protocol/failures/classify.js';
 
@@ -50,8 +51,10 @@ export {
   type ReconnectingStatus,
   type StoppedStatus,
 } from './operators/connection-status.js';
+export { type Fresh, freshness, type Freshness, type FreshnessOptions, type Stale } from './operators/freshness.js';
 export { feedStats, type FeedStatsOptions } from './operators/feed-stats.js';
 export type { FeedStats } from './operators/items/feed-tally.js';
+export { type EventLogger, logEvents, type LogEventsOptions, type LogMethod } from './operators/log-events.js';
 export { frames } from './operators/frames.js';
 export { gaps } from './operators/gaps.js';
 
@@ -61,6 +64,12 @@ export { replay$, type ReplayOptions } from './operators/node/replay.js';
 export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/items/replayed.js';
 export { RecordingError, type RecordingErrorFields } from './operators/node/recording/recording-error.js';
 export type { ReplayProgress } from './operators/node/recording/replay-rounds.js';
+
+// Logs and node:diagnostics_channel
+export type { EventLevel, EventRecord } from './protocol/event-record.js';
+export type { AttemptMessage } from './diagnostics/attempt-trace.js';
+export type { FeedEventMessage, PublishedEvent } from './diagnostics/lifecycle-channels.js';
+export type { FeedOrigin } from './diagnostics/feed-origin.js';
 
 // Options
 export type { TlsOptions, TradeFeedOptions } from './options.js';

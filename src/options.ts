@@ -82,6 +82,11 @@ export interface TradeFeedOptions {
    * drops the oldest frames, and a `gap` reports it. @defaultValue 268 435 456 (256 MiB)
    */
   readonly receiveBufferBytes?: number | undefined;
+  /**
+   * Whether `tradeFeed$` emits a warning of the process (`process.emitWarning`) when its first three attempts fail, once per subscription.
+   * `tradeFeedEvents$` emits events instead. @defaultValue `true`
+   */
+  readonly warnings?: boolean | undefined;
   /** An undici Dispatcher for the ticket request, for a proxy. */
   readonly dispatcher?: Dispatcher | undefined;
   /** An agent for the handshake, for a proxy. */
@@ -200,6 +205,7 @@ export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   standby: aBoolean,
   receiveIn: oneOf('main', 'worker'),
   receiveBufferBytes: positiveCount,
+  warnings: aBoolean,
   dispatcher: objectWith('compose', 'a Dispatcher of undici 7'),
   agent: objectWith('addRequest', 'an http.Agent or https.Agent'),
 };

@@ -3,6 +3,7 @@ import { type AccountUser, useAccount } from './accounts/account-use.js';
 import { callPlace } from './accounts/call-place.js';
 import { attempts$ } from './attempts.js';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from './options.js';
+import { observeFeed } from './diagnostics/observe-feed.js';
 import { checkFeed } from './protocol/feed-names.js';
 import type { FeedEvent } from './protocol/event.js';
 import type { Feed } from './protocol/feed.js';
@@ -23,6 +24,7 @@ import { feedInWorker$ } from './worker/feed-in-worker.js';
  * cannot help (its `verdict` is `stop`) or `backoff.maxAttempts` is used up; branch on its `code`. An exception of your
  * `classify` or `backoff.random` is the error of the feed, too.
  * Frames missed while disconnected are not replayed; {@link tradeFeedEvents$} emits a `gap` for each outage.
+ * If the first three attempts fail, the process receives one warning; the option `warnings` turns it off.
  *
  * @param feed - `market` or `raw` @defaultValue `'market'`
  * @param options - see {@link TradeFeedOptions}; durations in ms
@@ -40,6 +42,7 @@ import { feedInWorker$ } from './worker/feed-in-worker.js';
 export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<Frame> =>
   frames$(feed, resolveFeedSettings(feed, options), noop, {
     user: { where: `tradeFeed$('${feed}') at ${callPlace()}` },
+    receivesNoEvents: true,
   });
 
 /**
@@ -72,6 +75,8 @@ export interface FeedOwner {
   readonly onClosing?: OnClosing | undefined;
   /** Is subscribed to when a ticket was issued; its first value starts the handshake. Not with `receiveIn: 'worker'`. */
   readonly beforeHandshake?: Observable<unknown> | undefined;
+  /** Whether the subscriber receives no lifecycle events. The process is then warned when no connection opens. */
+  readonly receivesNoEvents?: boolean | undefined;
 }
 
 /** Streams the same events as {@link tradeFeedEvents$}, for code inside this package that owns the feed. */
@@ -93,14 +98,20 @@ const frames$ = (
   feed: Feed,
   settings: TicketSettings,
   emit: Emit,
-  { user, onClosing, beforeHandshake }: FeedOwner,
+  { user, onClosing, beforeHandshake, receivesNoEvents = false }: FeedOwner,
 ): Observable<Frame> =>
   defer(() => {
+    const { baseUrl, warnings = true } = settings;
+    const observer = observeFeed({ feed, baseUrl, where: user.where }, receivesNoEvents && warnings);
+    const emitObserved: Emit = (event) => {
+      observer.event(event);
+      emit(event);
+    };
     const received$ =
       settings.receiveIn === 'worker'
-        ? feedInWorker$(feed, settings, emit, onClosing)
-        : attempts$(feed, settings, emit, onClosing, beforeHandshake);
-    return received$.pipe(finalize(useAccount(settings, user)));
+        ? feedInWorker$(feed, settings, emitObserved, onClosing, observer.stop)
+        : attempts$(feed, settings, emitObserved, onClosing, observer.stop, beforeHandshake);
+    return received$.pipe(finalize(useAccount(settings, user)), finalize(observer.end));
   });
 
 const resolveFeedSettings = (feed: Feed, options: TradeFeedOptions | undefined): TicketSettings => {

@@ -175,6 +175,12 @@ const options: Readonly<Record<keyof TradeFeedOptions, OptionCase>> = {
     good: [1, 2 ** 40],
     bad: [0, -1, 1.5, NaN, Infinity, marker, '5', null, true, {}],
   },
+  warnings: {
+    byDefault: undefined,
+    allowed: 'true or false',
+    good: [true, false],
+    bad: ['false', marker, 0, 1, null, {}],
+  },
   dispatcher: {
     byDefault: undefined,
     allowed: 'a Dispatcher of undici 7',

@@ -1,6 +1,7 @@
 import { assertInInjectionContext, DestroyRef, inject, type Signal } from '@angular/core';
 import { filter, type Observable, takeUntil } from 'rxjs';
 import type { FeedStats } from '../operators/items/feed-tally.js';
+import type { Freshness } from '../operators/freshness.js';
 import type { ConnectionStatus } from '../operators/connection-status.js';
 import type { FeedWindow } from '../operators/window/feed-window.js';
 import type { RelayedEvent } from '../protocol/event.js';
@@ -31,6 +32,11 @@ export interface AngularTradeFeed {
   readonly stats: Signal<FeedStats | undefined>;
   /** The latest window; `undefined` before the end of the first one. Windows are only computed while a component uses this signal. */
   readonly window: Signal<FeedWindow<Frame<Uint8Array>> | undefined>;
+  /**
+   * Whether the newest frame is too old: `stale` with the time since when, or `fresh` after that. `undefined` while all frames have arrived in time, and
+   * without the option `freshness` of `provideTradeFeed`.
+   */
+  readonly freshness: Signal<Freshness | undefined>;
   /** The failure that stopped the feed; `undefined` while it runs. */
   readonly failure: Signal<TradeFeedError | undefined>;
   /** Restarts the feed after a stop. Does nothing while the feed runs. */
@@ -69,7 +75,7 @@ export const injectTradeFeed = (): AngularTradeFeed => {
   keep(feed.open$);
 
   const events$ = feed.events$.pipe(takeUntil(destroyed$));
-  const { status, stats, failure, restart } = feed;
+  const { status, stats, freshness, failure, restart } = feed;
   let usesWindow = false;
   return {
     events$,
@@ -77,6 +83,7 @@ export const injectTradeFeed = (): AngularTradeFeed => {
     frames$: events$.pipe(filter((event) => event.type === 'frame')),
     status,
     stats,
+    freshness,
     failure,
     restart,
     get window() {

@@ -39,14 +39,14 @@ export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeI
  */
 export const provideTradeFeed = (options: ProvideTradeFeedOptions): EnvironmentProviders => {
   checkRequired({ options }, { options: withUrl });
-  const { url, headers, resume = true, stats, window, lingerMs, ...relay } = validated(options, rules);
+  const { url, headers, resume = true, stats, window, freshness, lingerMs, ...relay } = validated(options, rules);
   checkRequired({ url }, { url: anAddress });
   const address = addressOf(url);
   const open = (injector?: Injector) =>
     relayFeed$(address, { ...relay, headers: headersIn(injector, headers), resumeIn: resumeStore(resume) });
   // Validates the options. The connection is opened by a subscription.
   open();
-  return provideFeed(open, { stats, window, lingerMs });
+  return provideFeed(open, { stats, window, freshness, lingerMs });
 };
 
 const withUrl: Rule = { ...anObject, allowed: "an object such as { url: '/feed' }" };

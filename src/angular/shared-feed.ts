@@ -3,6 +3,7 @@ import { catchError, concat, concatMap, connect, defer, EMPTY, filter, finalize,
 import { merge, NEVER, type Observable, of, share, startWith, Subject, takeUntil, tap, throwError } from 'rxjs';
 import { type ConnectionStatus, connectionStatus } from '../operators/connection-status.js';
 import { feedStats } from '../operators/feed-stats.js';
+import { type Freshness, freshness as freshnessOf } from '../operators/freshness.js';
 import { shareFeed } from '../operators/share-feed.js';
 import type { FeedStats } from '../operators/items/feed-tally.js';
 import { tumblingWindow } from '../operators/tumbling-window.js';
@@ -24,6 +25,7 @@ export interface SharedFeed {
   readonly status: Signal<ConnectionStatus>;
   readonly stats: Signal<FeedStats | undefined>;
   readonly window: Signal<FeedWindow<AnyFrame> | undefined>;
+  readonly freshness: Signal<Freshness | undefined>;
   readonly failure: Signal<TradeFeedError | undefined>;
   /** Keeps the feed open while it is subscribed to. Emits nothing. */
   readonly open$: Observable<never>;
@@ -52,6 +54,7 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
   const status = signal<ConnectionStatus>(connectingSince(Date.now()));
   const stats = signal<FeedStats | undefined>(undefined);
   const window = signal<FeedWindow<AnyFrame> | undefined>(undefined);
+  const freshness = signal<Freshness | undefined>(undefined);
   const failure = signal<TradeFeedError | undefined>(undefined);
   const events$ = new Subject<RelayedEvent>();
   const restarts$ = new Subject<void>();
@@ -95,6 +98,12 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
       feedStats(settings.stats),
       tap((figures) => stats.set(figures)),
     ),
+    settings.freshness
+      ? events$.pipe(
+          freshnessOf(settings.freshness),
+          tap((now) => freshness.set(now)),
+        )
+      : EMPTY,
     defer(() => {
       const run$ = running(openEvents());
       return restarts$.pipe(
@@ -108,7 +117,10 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
     }),
   ).pipe(
     ignoreElements(),
-    finalize(() => stats.set(undefined)),
+    finalize(() => {
+      stats.set(undefined);
+      freshness.set(undefined);
+    }),
     takeUntil(destroyed$),
   );
   const windows$ = events$.pipe(
@@ -126,6 +138,7 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
     status: status.asReadonly(),
     stats: stats.asReadonly(),
     window: window.asReadonly(),
+    freshness: freshness.asReadonly(),
     failure: failure.asReadonly(),
     open$: isServer ? NEVER : open$.pipe(shareFeed({ lingerMs: settings.lingerMs })),
     windows$: isServer ? NEVER : windows$,

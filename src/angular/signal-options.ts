@@ -1,3 +1,4 @@
+import { checkFreshness, type FreshnessOptions } from '../operators/freshness.js';
 import {
   type FramesOptions,
   timeRules,
@@ -20,6 +21,8 @@ export interface FeedSignalOptions {
   readonly stats?: { readonly everyMs?: number | undefined } | undefined;
   /** The windows of the signal `window`, which is set at the end of each window. @defaultValue `{ lengthMs: 1_000, maxFrames: 1_000 }` */
   readonly window?: WindowSignalOptions | undefined;
+  /** When the newest frame is too old: the options of `freshness`, for the signal `freshness`. @defaultValue none: the signal stays `undefined` */
+  readonly freshness?: FreshnessOptions | undefined;
   /**
    * How long the feed stays open after its last component is destroyed, in ms, so that a change of route needs no reconnect. 0 closes it at once.
    * @defaultValue 1 000
@@ -31,11 +34,12 @@ export interface FeedSignalOptions {
 export interface FeedSignalSettings {
   readonly stats: { readonly everyMs: number };
   readonly window: WindowSignalOptions & { readonly lengthMs: number };
+  readonly freshness: FreshnessOptions | undefined;
   readonly lingerMs: number;
 }
 
 /** The validation rules of {@link FeedSignalOptions}. */
-export const feedSignalRules = { stats: anObject, window: anObject, lingerMs: durationMs };
+export const feedSignalRules = { stats: anObject, window: anObject, freshness: anObject, lingerMs: durationMs };
 
 const defaults = Object.freeze({ everyMs: 1_000, lengthMs: 1_000, maxFrames: 1_000, lingerMs: 1_000 });
 
@@ -46,10 +50,12 @@ const defaults = Object.freeze({ everyMs: 1_000, lengthMs: 1_000, maxFrames: 1_0
  */
 export const resolveFeedSignals = (options: FeedSignalOptions): FeedSignalSettings => {
   const { everyMs, lengthMs, maxFrames } = defaults;
-  const { stats = {}, window = {}, lingerMs = defaults.lingerMs } = validated(options, feedSignalRules);
+  const { stats = {}, window = {}, freshness, lingerMs = defaults.lingerMs } = validated(options, feedSignalRules);
+  if (freshness) checkFreshness(freshness, 'freshness.');
   return {
     stats: { everyMs, ...validated(stats, { everyMs: positiveMs }, 'stats.') },
     window: { lengthMs, maxFrames, ...validated(window, { lengthMs: integerMs, ...timeRules }, 'window.') },
+    freshness,
     lingerMs,
   };
 };

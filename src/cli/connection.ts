@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
-import type { TradeFeedOptions } from '../index.js';
-import type { ConnectionArguments } from './arguments/parsed-command.js';
+import { proxyFromEnvironment, type TradeFeedOptions } from '../index.js';
+import type { ConnectionArguments, ServiceArguments } from './arguments/parsed-command.js';
 import { CliError, localError, usageError } from './cli-error.js';
 import type { CliContext } from './context.js';
 
@@ -11,7 +11,7 @@ export interface Target {
 }
 
 /** Returns the service that the arguments and the environment name. */
-export const targetOf = (options: ConnectionArguments, { env }: Pick<CliContext, 'env'>): Target => ({
+export const targetOf = (options: ServiceArguments, { env }: Pick<CliContext, 'env'>): Target => ({
   baseUrl: options.baseUrl ?? (env['TRADE_FEED_BASE_URL'] || undefined),
   hasKey: options.keyFile !== undefined || Boolean(env['TRADE_FEED_API_KEY']),
 });
@@ -32,11 +32,13 @@ export const connectionOptions = async (
     );
   if (!hasKey)
     throw usageError(`The API key is missing. Set TRADE_FEED_API_KEY or use --key-file FILE. ${localAdvice}`);
-  const { keyFile, ca } = options;
+  const { keyFile } = options;
+  const tls = await tlsOf(options);
   return {
     baseUrl,
     apiKey: keyFile === undefined ? context.env['TRADE_FEED_API_KEY'] : await keyFromFile(keyFile),
-    tls: ca === undefined ? undefined : { ca: await readCertificates(ca) },
+    tls,
+    ...(await proxyFromEnvironment({ env: context.env, tls })),
     backoff: retryPolicy(options),
   };
 };
@@ -44,6 +46,14 @@ export const connectionOptions = async (
 /** Creates the reconnect policy of `--retries`. */
 export const retryPolicy = ({ retries }: ConnectionArguments): TradeFeedOptions['backoff'] =>
   retries === undefined ? undefined : { maxAttempts: retries };
+
+/**
+ * Creates the TLS options of `--ca`.
+ *
+ * @throws CliError when the file cannot be read or contains no certificate
+ */
+export const tlsOf = async ({ ca }: Pick<ServiceArguments, 'ca'>): Promise<TradeFeedOptions['tls']> =>
+  ca === undefined ? undefined : { ca: await readCertificates(ca) };
 
 const localAdvice = 'Without an account, run `rx-trade-feed serve`: it starts a local service and prints what to set.';
 

@@ -4,12 +4,18 @@ import { fromEvent, map, merge, type Observable } from 'rxjs';
 /** The environment, streams and signals of the process. Tests replace them. */
 export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly stdin: Readable;
+  readonly stdin: Input;
   readonly stdout: Output;
   readonly stderr: Output;
   /** Emits a signal that asks the command to end. Without a subscriber, a signal has its default effect. */
   readonly interrupt$: Observable<Interrupt>;
 }
+
+/** A stdin that may be a terminal. */
+export type Input = Readable & {
+  readonly isTTY?: boolean | undefined;
+  readonly setRawMode?: ((isRaw: boolean) => unknown) | undefined;
+};
 
 /** A stream that may be a terminal. */
 export type Output = Writable & {

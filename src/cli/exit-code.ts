@@ -21,7 +21,7 @@ const anyCommand = {
   [ExitCode.local]: 'a file, a port or the output cannot be used',
 };
 
-/** The meanings of the exit codes of `demo` and `listen`, for the help. Codes of signals follow the convention of shells. */
+/** The meanings of the exit codes of `listen`, for the help. Codes of signals follow the convention of shells. */
 export const exitCodeMeanings: Readonly<Record<number, string>> = {
   ...anyCommand,
   [ExitCode.ok]:
@@ -35,6 +35,17 @@ export const exitCodeMeanings: Readonly<Record<number, string>> = {
   129: 'ended by SIGHUP before --count or --duration was reached',
   130: 'ended by Ctrl-C before --count or --duration was reached',
   143: 'ended by SIGTERM before --count or --duration was reached',
+};
+
+/** The meanings of the exit codes of `demo`, which has no `--count`. */
+export const demoExitCodeMeanings: Readonly<Record<number, string>> = {
+  ...exitCodeMeanings,
+  [ExitCode.ok]:
+    'success: --duration reached, the reader of stdout has exited, or Ctrl-C, SIGTERM or SIGHUP in a run without --duration',
+  [ExitCode.timeUp]: '--duration passed before a connection opened',
+  129: 'ended by SIGHUP before --duration was reached',
+  130: 'ended by Ctrl-C before --duration was reached',
+  143: 'ended by SIGTERM before --duration was reached',
 };
 
 /** The meanings of the exit codes of `record`, which does not write to stdout. */
@@ -59,6 +70,25 @@ export const serveExitCodeMeanings: Readonly<Record<number, string>> = {
   [ExitCode.ok]: 'ended by Ctrl-C, SIGTERM or SIGHUP',
 };
 
+/** The meanings of the exit codes of `doctor`. */
+export const doctorExitCodeMeanings: Readonly<Record<number, string>> = {
+  ...anyCommand,
+  [ExitCode.ok]: 'no check failed',
+  [ExitCode.access]: exitCodeMeanings[ExitCode.access] as string,
+  [ExitCode.replaced]: exitCodeMeanings[ExitCode.replaced] as string,
+  [ExitCode.refused]: exitCodeMeanings[ExitCode.refused] as string,
+  [ExitCode.certificate]: exitCodeMeanings[ExitCode.certificate] as string,
+  [ExitCode.unavailable]: 'the service is not available',
+  [ExitCode.local]: 'a file or this version of Node cannot be used',
+  [ExitCode.timeUp]: 'no frame arrived within --frame-within',
+};
+
+/** The meanings of the exit codes of `top`. It shows failures, and continues. */
+export const topExitCodeMeanings: Readonly<Record<number, string>> = {
+  ...anyCommand,
+  [ExitCode.ok]: 'ended by q, Ctrl-C, SIGTERM or SIGHUP, --duration reached, or the reader of stdout has exited',
+};
+
 /**
  * The exit code of each failure. After most failures the feed reconnects, and only `retries-exhausted` ends the command. The rows of these
  * failures apply only if the backoff policy stops at one.
@@ -72,6 +102,7 @@ export const exitCodes: Readonly<Record<ServiceFailureCode, ExitCode> & Partial<
   'access-revoked': ExitCode.access,
   'connection-replaced': ExitCode.replaced,
   'invalid-ticket-request': ExitCode.refused,
+  'ticket-endpoint-without-tls': ExitCode.refused,
   'ticket-request-rejected': ExitCode.refused,
   'invalid-ticket': ExitCode.refused,
   'handshake-rejected': ExitCode.refused,

@@ -40,6 +40,10 @@ const start = async (command: ParsedCommand, context: CliContext): Promise<numbe
       return (await import('./commands/replay.js')).replay(command, context);
     case 'serve':
       return (await import('./commands/serve.js')).serve(command, context);
+    case 'doctor':
+      return (await import('./commands/doctor.js')).doctor(command, context);
+    case 'top':
+      return (await import('./commands/top.js')).top(command, context);
     case 'print':
       context.stdout.write(command.text);
       return ExitCode.ok;

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { type MonoTypeOperatorFunction, tap } from 'rxjs';
+import type { Freshness } from '../operators/freshness.js';
 import type { FeedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { RelayActivity, RelayRefusal } from '../relay/index.js';
@@ -43,6 +44,14 @@ const logStop = (logger: Logger, error: unknown): void => {
   // The stack shows where the application threw an exception. The stack of a TradeFeedError only shows this library.
   if (error instanceof TradeFeedError) logger.error(`Stopped: ${error.message}`);
   else logger.error(`Stopped: ${String(error)}`, (error as Partial<Error> | undefined)?.stack);
+};
+
+/** Logs that the newest frame is too old, and that a current frame has arrived after that. */
+export const logFreshness = (logger: Logger, freshness: Freshness): void => {
+  if (freshness.state === 'fresh') return logger.log('Frames arrive again');
+  const { newestAt, maxAgeMs } = freshness;
+  const newest = newestAt === undefined ? 'No frame has arrived yet' : `The newest frame is from ${isoTime(newestAt)}`;
+  logger.warn(`${newest}: older than ${Math.round(maxAgeMs)} ms`);
 };
 
 /** Logs what happens to the clients of a relay. */

@@ -1,13 +1,18 @@
 import type { FailureCode } from '../protocol/failures/failure-code.js';
+import type { LiveStatus } from '../operators/connection-status.js';
+import type { Freshness } from '../operators/freshness.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { durationMs, validated } from '../protocol/rules.js';
 import type { FeedStatus } from './feed-status.js';
 import type { TradeFeed } from './trade-feed.js';
 
+/** The part of a feed that decides its health. */
+export type HealthSource = Pick<TradeFeed, 'status'> & Partial<Pick<TradeFeed, 'freshness'>>;
+
 /** The options of {@link TradeFeedHealthIndicator.isHealthy}. */
 export interface HealthOptions {
   /** The feed. @defaultValue the feed of the module that provides the indicator */
-  readonly feed?: Pick<TradeFeed, 'status'> | undefined;
+  readonly feed?: HealthSource | undefined;
   /**
    * How long an outage may last, in ms, before the result is `down`. Most connections are open again after a second or two.
    *
@@ -22,6 +27,8 @@ export interface FeedHealth {
   readonly state: FeedStatus['state'];
   /** When this state began: an RFC 3339 timestamp. */
   readonly since: string;
+  /** When live, and the newest frame is too old: when it was received. Missing if there was none. */
+  readonly newestFrameAt?: string;
   /** When live: the number of the connection, 1, 2, … */
   readonly connection?: number;
   /** When reconnecting or stopped: the code of the failure, to branch on. */
@@ -39,7 +46,8 @@ export type TradeFeedHealthResult<Key extends string = string> = Readonly<Record
  * Reports whether the feed is healthy, for a `HealthCheckService` of `@nestjs/terminus` 11 and 12, or for your own use.
  *
  * The result is `up` while the feed is live, for the first `maxOutageMs` of an outage, and without a subscriber, when no connection is
- * needed. It is `down` before the first connection is open, in a longer outage, and after a stop. The indicator opens no connection.
+ * needed. It is `down` before the first connection is open, in a longer outage, and after a stop. With the option `freshness` of the module, it
+ * is also `down` when the connection is open and the newest frame is too old. The indicator opens no connection.
  *
  * @example
  * ```ts
@@ -63,10 +71,10 @@ export type TradeFeedHealthResult<Key extends string = string> = Readonly<Record
  * ```
  */
 export class TradeFeedHealthIndicator {
-  readonly #feed: Pick<TradeFeed, 'status'>;
+  readonly #feed: HealthSource;
 
   /** @param feed - the default feed of `isHealthy` */
-  constructor(feed: Pick<TradeFeed, 'status'>) {
+  constructor(feed: HealthSource) {
     this.#feed = feed;
   }
 
@@ -82,18 +90,19 @@ export class TradeFeedHealthIndicator {
     options: HealthOptions = {},
   ): TradeFeedHealthResult<Key> {
     const { feed = this.#feed, maxOutageMs = 5_000 } = validated(options, rules);
-    return { [key]: healthOf(feed.status, maxOutageMs) } as Record<Key, FeedHealth>;
+    return { [key]: healthOf(feed, maxOutageMs) } as Record<Key, FeedHealth>;
   }
 }
 
-const healthOf = (status: FeedStatus, maxOutageMs: number): FeedHealth => {
+const healthOf = (feed: HealthSource, maxOutageMs: number): FeedHealth => {
+  const { status, freshness } = feed;
   const { state } = status;
   const base = { state, since: isoTime(status.since) };
   switch (state) {
     case 'idle':
       return { status: 'up', ...base };
     case 'live':
-      return { status: 'up', ...base, connection: status.connection };
+      return { status: 'up', ...base, connection: status.connection, ...silenceOf(status, freshness) };
     case 'connecting':
       return { status: 'down', ...base, reason: 'The first connection is not open yet.' };
     case 'reconnecting': {
@@ -105,6 +114,17 @@ const healthOf = (status: FeedStatus, maxOutageMs: number): FeedHealth => {
     case 'stopped':
       return { status: 'down', ...base, ...reasonOf(status.failure) };
   }
+};
+
+/** Returns the fields that report an open connection without current frames. A connection that has just opened has no frame yet. */
+const silenceOf = (
+  { since }: LiveStatus,
+  freshness: Freshness | undefined,
+): Pick<FeedHealth, 'reason' | 'newestFrameAt'> & { readonly status?: 'down' } => {
+  if (freshness?.state !== 'stale' || Date.now() - since < freshness.maxAgeMs) return {};
+  const { newestAt } = freshness;
+  const newest = newestAt === undefined ? {} : { newestFrameAt: isoTime(newestAt) };
+  return { status: 'down', reason: 'The connection is open, but the newest frame is older than expected.', ...newest };
 };
 
 const reasonOf = (failure: TradeFeedError | undefined): Pick<FeedHealth, 'code' | 'reason'> =>

@@ -15,6 +15,7 @@ export type { SseOptions } from './sse-options.js';
 export type { SseRequest } from './sse-request.js';
 export {
   type FeedHealth,
+  type HealthSource,
   type HealthOptions,
   TradeFeedHealthIndicator,
   type TradeFeedHealthResult,

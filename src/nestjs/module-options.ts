@@ -1,5 +1,6 @@
 import type { ConfigurableModuleAsyncOptions, ConfigurableModuleOptionsFactory } from '@nestjs/common';
 import { feedStats, type FeedStatsOptions } from '../operators/feed-stats.js';
+import { checkFreshness, type FreshnessOptions } from '../operators/freshness.js';
 import { shareFeed, type ShareFeedOptions } from '../operators/share-feed.js';
 import { feedOptionRules, resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
 import type { Feed } from '../protocol/feed.js';
@@ -23,6 +24,19 @@ export interface TradeFeedModuleOptions extends TradeFeedOptions {
   readonly share?: ShareFeedOptions | undefined;
   /** How often `stats$` emits. */
   readonly stats?: FeedStatsOptions | undefined;
+  /**
+   * When the newest frame is too old: see `freshness`. The feed then logs a warning, and its health is `down`.
+   *
+   * @defaultValue none: the age of the frames is not checked
+   */
+  readonly freshness?: FreshnessOptions | undefined;
+  /**
+   * Whether the feed is measured with the global meter and tracer of OpenTelemetry: see `feedMetrics` of `rx-trade-feed/otel`. Needs the package
+   * `@opentelemetry/api`. Start the SDK before the application.
+   *
+   * @defaultValue false
+   */
+  readonly telemetry?: boolean | undefined;
   /** The limits of the relay to browsers. */
   readonly relay?: RelayOptions | undefined;
 }
@@ -64,12 +78,14 @@ export const moduleSettings = (options: TradeFeedModuleOptions): ModuleSettings 
   // The module is created before its factory is called, so these options of a factory would have no effect.
   const { name, isGlobal } = Object(options) as TradeFeedModuleExtras;
   validated({ name, isGlobal }, { name: nextToFactory, isGlobal: nextToFactory });
-  const { feed = 'market', connect, share, stats, relay, ...feedOptions } = validated(options, rules);
+  const valid = validated(options, rules);
+  const { feed = 'market', connect, share, stats, freshness, telemetry, relay, ...feedOptions } = valid;
   // Each of these validates its options.
   if (share) shareFeed(share);
   if (stats) feedStats(stats);
+  if (freshness) checkFreshness(freshness, 'freshness.');
   resolveRelayOptions(relay, 'relay.');
-  return { feed, connect, share, stats, relay, settings: resolveOptions(feedOptions) };
+  return { feed, connect, share, stats, freshness, telemetry, relay, settings: resolveOptions(feedOptions) };
 };
 
 /** Validates the options of `forRoot`, which include the {@link TradeFeedModuleExtras}. */
@@ -106,6 +122,8 @@ const rules: Readonly<Record<keyof TradeFeedModuleOptions, Rule>> = {
   connect: oneOf('first-subscriber', 'bootstrap'),
   share: anObject,
   stats: anObject,
+  freshness: anObject,
+  telemetry: aBoolean,
   relay: anObject,
   ...feedOptionRules,
 };

@@ -1,10 +1,11 @@
-import type { BeforeApplicationShutdown, MessageEvent, OnApplicationBootstrap } from '@nestjs/common';
-import { AsyncSubject, catchError, defer, ignoreElements, merge, noop } from 'rxjs';
+import type { BeforeApplicationShutdown, Logger, MessageEvent, OnApplicationBootstrap } from '@nestjs/common';
+import { AsyncSubject, catchError, defer, identity, ignoreElements, merge, noop } from 'rxjs';
 import { NEVER, type Observable, ReplaySubject, share, takeUntil, takeWhile, throwError } from 'rxjs';
 import { useAccount } from '../accounts/account-use.js';
 import { callPlace } from '../accounts/call-place.js';
 import { feedStats } from '../operators/feed-stats.js';
 import { frames } from '../operators/frames.js';
+import type { Freshness } from '../operators/freshness.js';
 import { shareFeed } from '../operators/share-feed.js';
 import type { FeedStats } from '../operators/items/feed-tally.js';
 import { resolveTicketOptions } from '../options.js';
@@ -12,7 +13,7 @@ import type { FeedEvent } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
 import { createRelay, type Relay } from '../relay/index.js';
 import { feedEvents$ } from '../trade-feed.js';
-import { logClients, logFeed, loggerOf, logSameAccount } from './feed-log.js';
+import { logClients, logFeed, logFreshness, loggerOf, logSameAccount } from './feed-log.js';
 import { FeedMemory } from './feed-memory.js';
 import type { FeedStatus } from './feed-status.js';
 import { moduleSettings, type TradeFeedModuleOptions } from './module-options.js';
@@ -20,6 +21,8 @@ import { PendingWork } from './pending-work.js';
 import { lastEventIdOf, responseOf, type SseRequest } from './sse-request.js';
 import { sseMessages$ } from './sse-messages.js';
 import { requestCheck, type SseOptions } from './sse-options.js';
+import { telemetry } from './telemetry.js';
+import { trackFreshness } from './track-freshness.js';
 
 /**
  * The feed of a module: one connection for all code that injects it.
@@ -69,6 +72,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   readonly #memory = new FeedMemory();
   readonly #pending = new PendingWork();
   readonly #closed$ = new AsyncSubject<void>();
+  #freshness: Freshness | undefined;
   readonly #atBootstrap: boolean;
   readonly #useAccount: () => () => void;
 
@@ -81,7 +85,8 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   /** @internal `where` is the place in the program that created the feed, for the log. */
   constructor(options: TradeFeedModuleOptions, name: string | undefined, where: string);
   constructor(options: TradeFeedModuleOptions, name?: string, where = `new TradeFeed at ${callPlace()}`) {
-    const { feed, connect, share: sharing, stats, relay, settings } = moduleSettings(options);
+    const valid = moduleSettings(options);
+    const { feed, connect, share: sharing, stats, freshness, relay, settings } = valid;
     const logger = loggerOf(name);
     const user = { where: `the feed ${name ?? feed} (${where})`, warn: logSameAccount(logger) };
     const feedSettings = resolveTicketOptions(settings);
@@ -94,7 +99,9 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
       return feed$.pipe(takeUntil(this.#closed$));
     });
     // The log is the first operator: a subscriber of the status may unsubscribe while it is notified.
-    this.events$ = begin$.pipe(logFeed(logger), this.#memory.track(), shareFeed(sharing));
+    const logged$ = begin$.pipe(logFeed(logger), valid.telemetry === true ? telemetry(name) : identity);
+    const checked$ = freshness ? logged$.pipe(trackFreshness(freshness, this.#setFreshness(logger))) : logged$;
+    this.events$ = checked$.pipe(this.#memory.track(), shareFeed(sharing));
     this.frames$ = this.events$.pipe(frames());
     this.status$ = defer(() => merge(this.#open$(), this.#memory.status$)).pipe(takeUntil(this.#closed$));
     const stats$ = this.events$.pipe(feedStats(stats));
@@ -109,6 +116,14 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   /** Returns the current status. Opens no connection. */
   get status(): FeedStatus {
     return this.#memory.status$.value;
+  }
+
+  /**
+   * Returns whether the newest frame is too old, as of the last change; `undefined` while all frames have arrived in time, without a subscriber, and
+   * without the option `freshness`.
+   */
+  get freshness(): Freshness | undefined {
+    return this.#freshness;
   }
 
   /**
@@ -178,6 +193,13 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     this.#closed$.next();
     this.#closed$.complete();
     await this.#pending.end();
+  }
+
+  #setFreshness(logger: Logger): (state: Freshness | undefined) => void {
+    return (state) => {
+      this.#freshness = state;
+      if (state) logFreshness(logger, state);
+    };
   }
 
   /** Keeps the connection open while it is subscribed to. Opens none after a stop. */

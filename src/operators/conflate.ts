@@ -1,14 +1,6 @@
 import { asyncScheduler, defer, filter, interval, type OperatorFunction, type SchedulerLike } from 'rxjs';
 import type { ClusterLifecycleEvent } from '../protocol/event.js';
-import {
-  aFunction,
-  aScheduler,
-  checkRequired,
-  MAX_TIMER_MS,
-  positiveCount,
-  type Rule,
-  validated,
-} from '../protocol/rules.js';
+import { aFunction, aScheduler, checkRequired, positiveCount, timerMs, validated } from '../protocol/rules.js';
 import { Conflated } from './items/conflated.js';
 import { isLifecycle, type ItemOf, type NotInferred } from './items/item.js';
 import { withOwnBytes } from './own-bytes.js';
@@ -62,7 +54,7 @@ export const conflate = <E, K>(
   everyMs: number,
   options: ConflateOptions = {},
 ): OperatorFunction<E, Extract<NotInferred<E>, ClusterLifecycleEvent> | Conflated<ItemOf<NotInferred<E>>, K>> => {
-  checkRequired({ key, everyMs }, { key: aFunction, everyMs: aPeriod });
+  checkRequired({ key, everyMs }, { key: aFunction, everyMs: timerMs });
   const { maxKeys, scheduler } = {
     ...defaults,
     ...validated(options, { maxKeys: positiveCount, scheduler: aScheduler }),
@@ -76,11 +68,6 @@ export const conflate = <E, K>(
 };
 
 const defaults = Object.freeze({ maxKeys: 100_000, scheduler: asyncScheduler });
-
-const aPeriod: Rule = {
-  allowed: `a number of ms, above 0 and at most ${MAX_TIMER_MS}`,
-  is: (v) => typeof v === 'number' && v > 0 && v <= MAX_TIMER_MS,
-};
 
 type Out<E, K> = Extract<E, ClusterLifecycleEvent> | Conflated<ItemOf<E>, K>;
 

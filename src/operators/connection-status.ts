@@ -75,13 +75,14 @@ export type ConnectionStatus = ConnectingStatus | LiveStatus | ReconnectingStatu
  */
 export const connectionStatus = (): ((source: Observable<unknown>) => Observable<ConnectionStatus>) => (source) =>
   source.pipe(
-    scan(next, { outages: noOutages } as Known),
+    scan(statusAfter, noStatus),
     map(({ status }) => status),
     filter((status) => status !== undefined),
     distinctUntilChanged(),
   );
 
-interface Known {
+/** The status, and the facts that the next one depends on. */
+export interface KnownStatus {
   readonly status?: ConnectionStatus;
   /** The failure that ended the last attempt, while no connection is open. */
   readonly failure?: TradeFeedError;
@@ -90,14 +91,18 @@ interface Known {
   readonly outages: Outages;
 }
 
-const next = (known: Known, event: unknown): Known => {
+/** Nothing is known before the first event. */
+export const noStatus: KnownStatus = Object.freeze({ outages: noOutages });
+
+/** Folds an event or an item into what is known. Pure. */
+export const statusAfter = (known: KnownStatus, event: unknown): KnownStatus => {
   if (isLifecycle(event)) return afterLifecycle(known, event);
   if (known.status?.state === 'live') return known;
   const status = liveBy(event);
   return { status, outages: afterItem(known.outages, status.since) };
 };
 
-const afterLifecycle = (known: Known, event: ClusterLifecycleEvent): Known => {
+const afterLifecycle = (known: KnownStatus, event: ClusterLifecycleEvent): KnownStatus => {
   const outages = afterEvent(known.outages, event, (event as { readonly at?: number }).at);
   const { status, failure, failedAt } = known;
   const downSince = outages.current?.from ?? failedAt;

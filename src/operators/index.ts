@@ -35,7 +35,10 @@ export {
   type ReconnectingStatus,
   type StoppedStatus,
 } from './connection-status.js';
+export { type Fresh, freshness, type Freshness, type FreshnessOptions, type Stale } from './freshness.js';
 export { feedStats, type FeedStatsOptions } from './feed-stats.js';
 export type { FeedStats } from './items/feed-tally.js';
+export { type EventLogger, logEvents, type LogEventsOptions, type LogMethod } from './log-events.js';
+export type { EventLevel, EventRecord } from '../protocol/event-record.js';
 export { frames } from './frames.js';
 export { gaps } from './gaps.js';

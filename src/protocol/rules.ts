@@ -21,6 +21,11 @@ export const clampMs = (ms: number): number => Math.min(ms, MAX_TIMER_MS);
 export const durationMs: Rule = { allowed: 'a number of ms, 0 or more', is: (v) => isNumber(v) && v >= 0 };
 /** A wait in ms above 0. */
 export const positiveMs: Rule = { allowed: 'a number of ms above 0', is: (v) => isNumber(v) && v > 0 };
+/** A wait in ms above 0 that a timer can have. */
+export const timerMs: Rule = {
+  allowed: `a number of ms, above 0 and at most ${MAX_TIMER_MS}`,
+  is: (v) => isNumber(v) && v > 0 && v <= MAX_TIMER_MS,
+};
 /** An object. */
 export const anObject: Rule = { allowed: 'an object', is: (v) => typeof v === 'object' && v !== null };
 /** `true` or `false`. */

@@ -9,16 +9,22 @@ import { afterEvent, gapUntil, noOutages, type Outages } from '../protocol/outag
  */
 export const withGaps = (): OperatorFunction<LifecycleEvent, LifecycleEvent> =>
   pipe(
-    scan(step, { outages: noOutages, events: [] } as Step),
+    scan(addGap, noEvents),
     concatMap(({ events }) => events),
   );
 
-interface Step {
+/** The state of the outages after an event. */
+export interface WithGap {
   readonly outages: Outages;
+  /** The event, and the `gap` that follows it. */
   readonly events: readonly LifecycleEvent[];
 }
 
-const step = ({ outages: { current }, outages: before }: Step, event: LifecycleEvent): Step => {
+/** The state before the first event. */
+export const noEvents: WithGap = Object.freeze({ outages: noOutages, events: [] });
+
+/** Folds an event into the state. Pure. */
+export const addGap = ({ outages: { current }, outages: before }: WithGap, event: LifecycleEvent): WithGap => {
   const outages = afterEvent(before, event, undefined);
   if (event.type !== 'opened' || current === undefined) return { outages, events: [event] };
   const gap = gapUntil(current, event.at);

@@ -1,4 +1,5 @@
 import { createTradeFeedError } from '../protocol/failures/classify.js';
+import type { ServiceFailureCode } from '../protocol/failures/failure-code.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import { type ClassifyOption, applyClassify } from '../protocol/failures/apply-classify.js';
 
@@ -6,16 +7,29 @@ import { type ClassifyOption, applyClassify } from '../protocol/failures/apply-c
 export const attemptFailure = (settings: ClassifyOption, facts: FailureFacts): unknown =>
   applyClassify(settings, createTradeFeedError(facts));
 
-/** Returns the facts of a network error: the certificate is not trusted, or the endpoint is unreachable. */
+/** Returns the facts of a network error: the certificate is not trusted, the server has no TLS, or the endpoint is unreachable. */
 export const networkFailure = (
   stage: 'ticket' | 'handshake',
   error: unknown,
   redact: (text: string) => string,
 ): FailureFacts => {
   const cause = safeCause(error, redact) as Error & { code?: string };
-  const code =
-    cause.code !== undefined && certificateErrors.has(cause.code) ? 'untrusted-certificate' : unreachable[stage];
-  return { stage, code, detail: cause.message, cause };
+  return { stage, code: failureCodeOf(stage, cause.code ?? ''), detail: tlsReason(error) ?? cause.message, cause };
+};
+
+const failureCodeOf = (stage: 'ticket' | 'handshake', code: string): ServiceFailureCode => {
+  if (certificateErrors.has(code)) return 'untrusted-certificate';
+  // At the handshake the address comes from the service and may be right again in the next ticket.
+  return stage === 'ticket' && code === notTls ? 'ticket-endpoint-without-tls' : unreachable[stage];
+};
+
+/** OpenSSL reports this if the first bytes of the server are no TLS record, for example a response of HTTP. */
+const notTls = 'ERR_SSL_WRONG_VERSION_NUMBER';
+
+/** Returns the reason in an error of OpenSSL. Its message is a line with memory addresses and paths of source files. */
+const tlsReason = (error: unknown): string | undefined => {
+  const { library, reason } = Object(firstOf(error)) as MaybeError;
+  return library === 'SSL routines' && typeof reason === 'string' ? `TLS: ${reason}` : undefined;
 };
 
 /**
@@ -37,6 +51,8 @@ interface MaybeError {
   readonly stack?: unknown;
   readonly code?: unknown;
   readonly errors?: unknown;
+  readonly library?: unknown;
+  readonly reason?: unknown;
 }
 
 // A connection attempt to several addresses fails with one error per address. The outer error has no useful message.

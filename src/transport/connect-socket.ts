@@ -26,20 +26,25 @@ export const originOf = (url: URL): string => `${isSecure(url) ? 'tls' : 'tcp'}:
 /**
  * Starts a connection to the origin of a URL: TLS for `https:` and `wss:`, plain TCP otherwise.
  *
- * This function creates every socket of the client, except the sockets of a user's `dispatcher` or `agent`.
+ * This function creates every socket of the client, except the sockets of a user's `dispatcher` or `agent`, and of a proxy.
  *
  * @param tls - the user's options. The server name is `servername`, or else the host, but not an IP address (RFC 6066, 3)
  */
 export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls, onread?: OnReadOpts): Socket => {
   const host = hostOf(url);
   const port = portOf(url);
-  const servername = isIP(host) === 0 ? host : '';
   const reading = onread && { onread };
   const socket = isSecure(url)
-    ? connectTls({ servername, ...withIdentityCheck(tls), ...shared, ...reading, host, port })
+    ? connectTls({ ...tlsOptionsFor(url, tls), ...shared, ...reading, host, port })
     : connectTcp({ ...reading, host, port });
   // Nagle's algorithm would delay a request that follows soon after the TLS handshake until the handshake is acknowledged.
   return socket.setNoDelay();
+};
+
+/** Returns the TLS options of a connection to the host of a URL. */
+export const tlsOptionsFor = (url: URL, tls: TlsOptions | undefined): TlsOptions => {
+  const host = hostOf(url);
+  return { servername: isIP(host) === 0 ? host : '', ...withIdentityCheck(tls) };
 };
 
 /** Returns whether a socket is connected, including its TLS handshake. */
@@ -52,7 +57,8 @@ export const whenReady = (socket: Socket, then: () => void): void => {
   else socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', then);
 };
 
-// A URL has brackets around an IPv6 address.
-const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
+/** Returns the host of a URL. An IPv6 address has brackets in a URL, and none here. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
 
-const portOf = (url: URL): number => Number(url.port || (isSecure(url) ? 443 : 80));
+/** Returns the port of a URL. */
+export const portOf = (url: URL): number => Number(url.port || (isSecure(url) ? 443 : 80));

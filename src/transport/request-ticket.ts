@@ -41,8 +41,8 @@ const DRAIN_MS = 1_000;
  *
  * Emits one ticket per feed, in order; completes with its source. Errors with a `TradeFeedError` of stage `ticket`:
  * `invalid-api-key`, `not-entitled`, `invalid-ticket-request`, `ticket-rate-limited`, `credential-service-unavailable`,
- * `ticket-request-failed`, `ticket-request-rejected`, `ticket-endpoint-unreachable`, `untrusted-certificate`,
- * `api-key-unavailable`, `invalid-ticket`, `invalid-options`. Never retries, never follows a redirect.
+ * `ticket-request-failed`, `ticket-request-rejected`, `ticket-endpoint-unreachable`, `ticket-endpoint-without-tls`,
+ * `untrusted-certificate`, `api-key-unavailable`, `invalid-ticket`, `invalid-options`. Never retries, never follows a redirect.
  * Unsubscribing ends the request and its socket.
  *
  * @param options - see {@link TradeFeedOptions}; `baseUrl`, `apiKey`, `ticketTimeoutMs`, `tls`, `dispatcher` and `classify` are used

@@ -1,4 +1,4 @@
-import { catchError, defer, noop, type Observable, retryWhen, switchMap } from 'rxjs';
+import { catchError, defer, noop, type Observable, pipe, retryWhen, switchMap, tap } from 'rxjs';
 import type { TicketSettings } from '../options.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
@@ -15,12 +15,14 @@ import { workerNotStarted } from './worker-failure.js';
  *
  * @param emit - receives each lifecycle event
  * @param onClosing - is called for each worker that is stopped
+ * @param onStop - receives the error of the feed, before the subscriber
  */
 export const feedInWorker$ = (
   feed: Feed,
   settings: TicketSettings,
   emit: Emit,
   onClosing: OnClosing = noop,
+  onStop: (error: unknown) => void = noop,
 ): Observable<Frame> =>
   defer(() => {
     let connections = 0;
@@ -34,6 +36,6 @@ export const feedInWorker$ = (
         throw workerNotStarted(settings, cause);
       }),
       switchMap(({ startWorker }) => worker$(feed, settings, emitAndCount, connections, startWorker, onClosing)),
-      retryWhen(backoff(settings.backoff, reconnecting(emit))),
+      retryWhen(pipe(backoff(settings.backoff, reconnecting(emit)), tap({ error: onStop }))),
     );
   });

@@ -266,7 +266,7 @@ describe('the signals', () => {
     appWith();
     const { feed } = show(Reader).componentInstance;
     expect(feed.status()).toEqual({ state: 'connecting', since: Date.now() });
-    expect([feed.stats(), feed.window(), feed.failure()]).toEqual([undefined, undefined, undefined]);
+    expect([feed.stats(), feed.window(), feed.freshness(), feed.failure()]).toEqual(Array(4).fill(undefined));
   });
 
   it('show the status during an outage, to a late component too', () => {
@@ -282,6 +282,33 @@ describe('the signals', () => {
     expect(show(Reader).componentInstance.feed.status()).toBe(feed.status());
     relay$.next(opened(2));
     expect(feed.status().state).toBe('live');
+  });
+
+  it('show that the newest frame is too old, until the next one, and nothing after the feed is closed', async () => {
+    appWith({ freshness: { maxAgeMs: 200 }, lingerMs: 0 });
+    const page = show(Reader);
+    const { feed } = page.componentInstance;
+    relay$.next(opened());
+    relay$.next(frame('a'));
+    const newestAt = Date.now();
+    await after(209);
+    expect(feed.freshness()).toBeUndefined();
+    await after(1);
+    expect(feed.freshness()).toEqual({ state: 'stale', since: newestAt + 200, newestAt, maxAgeMs: 200 });
+    expect(show(Reader).componentInstance.feed.freshness()).toBe(feed.freshness());
+    relay$.next(frame('b'));
+    expect(feed.freshness()).toEqual({ state: 'fresh', since: Date.now() });
+    TestBed.resetTestingModule();
+    expect(feed.freshness()).toBeUndefined();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('do not check the age of frames without the option', async () => {
+    appWith();
+    const { feed } = show(Reader).componentInstance;
+    relay$.next(opened());
+    await after(3_600_000);
+    expect(feed.freshness()).toBeUndefined();
   });
 
   it('show the figures at the end of each period', async () => {
@@ -642,6 +669,13 @@ describe('provideTradeFeedFrom', () => {
     [NEVER, { stats: 5 }, /`stats` must be an object/],
     [NEVER, { stats: { everyMs: 0 } }, /`stats\.everyMs` must be a number of ms above 0, got 0/],
     [NEVER, { stats: { every: 1 } }, /`stats\.every` must be left out/],
+    [NEVER, { freshness: 5 }, /`freshness` must be an object/],
+    [NEVER, { freshness: {} }, /`freshness\.maxAgeMs` must be set, or `freshness\.factor`/],
+    [
+      NEVER,
+      { freshness: { maxAgeMs: 0 } },
+      /`freshness\.maxAgeMs` must be a number of ms, above 0 and at most 2147483647, got 0/,
+    ],
     [NEVER, { window: { lengthMs: 0.5 } }, /`window\.lengthMs` must be a whole number of ms/],
     [NEVER, { window: { maxFrames: 0 } }, /`window\.maxFrames` must be a whole number/],
     [NEVER, { window: { seed: () => 0 } }, /`window\.seed` must be left out/],

@@ -350,7 +350,7 @@ describe('provideTradeFeed', () => {
     [{ url, resumeIn: storage }, /`resumeIn` must be left out/],
     [
       { url, header: {} },
-      /`header` must be left out: the options are url, headers, .*, resume, stats, window, lingerMs/,
+      /`header` must be left out: the options are url, headers, .*, resume, stats, window, freshness, lingerMs/,
     ],
     [{ url: '' }, /`url` must be/],
     [{ url, idleTimeoutMs: 0 }, /`idleTimeoutMs` must be a number of ms above 0/],

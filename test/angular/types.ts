@@ -13,7 +13,7 @@ import {
   type WindowSignalOptions,
 } from 'rx-trade-feed/angular';
 import type { AnyFrame, RelayedEvent, TradeFeedError } from 'rx-trade-feed/browser';
-import type { FeedStats, FeedWindow } from 'rx-trade-feed/operators';
+import type { FeedStats, FeedWindow, Freshness } from 'rx-trade-feed/operators';
 
 // Each type is assignable to the other one, and the inferred type is not `any`.
 type Same<A, B> = [A, B, 0 extends 1 & A ? 1 : 2] extends [B, A, 2] ? true : false;
@@ -25,6 +25,7 @@ export type IsFrames = Is<Same<AngularTradeFeed['frames$'], Observable<AnyFrame>
 export type IsStatus = Is<Same<AngularTradeFeed['status'], Signal<FeedStatus>>>;
 export type IsStats = Is<Same<AngularTradeFeed['stats'], Signal<FeedStats | undefined>>>;
 export type IsWindow = Is<Same<AngularTradeFeed['window'], Signal<FeedWindow<AnyFrame> | undefined>>>;
+export type IsFreshness = Is<Same<AngularTradeFeed['freshness'], Signal<Freshness | undefined>>>;
 export type IsFailure = Is<Same<AngularTradeFeed['failure'], Signal<TradeFeedError | undefined>>>;
 
 export const least = provideTradeFeed({ url: '/feed' }) satisfies EnvironmentProviders;
@@ -38,6 +39,7 @@ export const most = {
   resume: false,
   stats: { everyMs: 500 },
   window: { lengthMs: 250, maxFrames: 10_000, align: 'start', scheduler: new VirtualTimeScheduler() },
+  freshness: { maxAgeMs: 5_000, factor: 20 },
   lingerMs: 0,
 } as const satisfies ProvideTradeFeedOptions;
 export const some: FeedSignalOptions = { stats: undefined, window: { maxFrames: 1 }, lingerMs: undefined };

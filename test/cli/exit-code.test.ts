@@ -11,6 +11,7 @@ const table = {
   4: ['connection-replaced'],
   5: [
     'invalid-ticket-request',
+    'ticket-endpoint-without-tls',
     'ticket-request-rejected',
     'invalid-ticket',
     'handshake-rejected',

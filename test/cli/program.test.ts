@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   marketBatches$,
   pendingTransactions$,
@@ -66,6 +67,33 @@ describe('the program: demo', () => {
       const lines = demo.stdout().split(/[\r\n]+|\x1b\[H/);
       const widest = Math.max(...lines.map((line) => line.replaceAll(/\x1b\[[\d;?]*[a-zA-Z]/g, '').length));
       expect(widest).toBeLessThan(60);
+    },
+    limitMs,
+  );
+
+  it(
+    'ends with 0 on Ctrl-C in npm start, although npm runs it in a shell',
+    async () => {
+      const start = shellCommand('TERM=xterm script -qec "stty cols 60 rows 24; npm start --ignore-scripts" /dev/null');
+      await start.untilStdout(/live: market, connection 1[^]*"batch":/);
+      start.child.stdin.write('\x03');
+      expect(await start.exit).toBe(0);
+      expect(start.stdout()).toMatch(/\x1b\[\?1049lFollowed market for /);
+    },
+    limitMs,
+  );
+});
+
+describe('the program: top', () => {
+  it(
+    'draws on a terminal of any size, and restores it on q',
+    async () => {
+      const env = accountOf(service);
+      const top = inShell('TERM=xterm script -qec "stty cols 60 rows 12; exec $FEED top market" /dev/null', env);
+      await top.untilStdout(/\x1b\[\?1049h\x1b\[\?25l[^]*●\S* live +\d/);
+      top.child.stdin.write('q');
+      expect(await top.exit).toBe(0);
+      expect(top.stdout()).toMatch(/\x1b\[\?25h\x1b\[\?1049l[^]*market[^]*live[^\x1b]*\n?$/);
     },
     limitMs,
   );
@@ -216,6 +244,19 @@ describe('the program: serve', () => {
 });
 
 describe('the program', () => {
+  it(
+    'says what to do in a clone that is not built',
+    async () => {
+      const clone = folder.path('clone');
+      cpSync(new URL('../../bin', import.meta.url), join(clone, 'bin'), { recursive: true });
+      writeFileSync(join(clone, 'package.json'), '{"type":"module"}');
+      const unbuilt = shellCommand(`${process.execPath} ${clone}/bin/rx-trade-feed.js demo`);
+      expect(await unbuilt.exit).toBe(8);
+      expect(unbuilt.stderr()).toMatch(/^rx-trade-feed: This clone is not built yet\. Run npm run build, .*\n$/);
+    },
+    limitMs,
+  );
+
   it(
     'exits with the code for wrong usage after a short error',
     async () => {

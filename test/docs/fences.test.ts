@@ -11,14 +11,18 @@ const commentFences = filesIn('src', '.ts').flatMap(commentFencesOf);
 
 /** The number of unchecked fences in each document. A new one needs the mark `<!-- not checked: reason -->`. */
 const unchecked: Readonly<Record<string, number>> = {
-  'README.md': 1,
+  'README.md': 3,
   'docs/architecture.md': 1,
+  'docs/operating.md': 2,
   'docs/recording.md': 1,
   'docs/security.md': 1,
 };
 
 /** The guides with at least one fence that runs. */
-const guides = ['reconnecting', 'decoding', 'windows', 'slow-consumers', 'sharing', 'recording', 'relay', 'testing'];
+const guides = [
+  ...['reconnecting', 'decoding', 'windows', 'slow-consumers', 'sharing', 'operating', 'recording', 'relay'],
+  'testing',
+];
 
 /** The limit of a test that runs programs, in ms: longer than the limit of the programs. */
 const limitMs = 120_000;

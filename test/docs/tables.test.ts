@@ -98,6 +98,7 @@ describe('the options of the README', () => {
       standby: true,
       receiveIn: true,
       receiveBufferBytes: true,
+      warnings: true,
       dispatcher: true,
       agent: true,
     });
@@ -113,6 +114,8 @@ describe('the options of the README', () => {
       // The resolved options leave it undefined, which means the main thread.
       receiveIn: "'main'",
       receiveBufferBytes: '268 435 456',
+      // The resolved options leave it undefined, which means that warnings are on.
+      warnings: 'true',
     };
     for (const { option = '', default: shown } of options) {
       const value = (defaults as Readonly<Record<string, unknown>>)[option];

@@ -65,6 +65,7 @@ describe('the built package', () => {
     ['rx-trade-feed/operators', ['rxjs']],
     ['rx-trade-feed/browser', ['rxjs']],
     ['rx-trade-feed/relay', ['rxjs']],
+    ['rx-trade-feed/otel', ['rxjs']],
     ['rx-trade-feed/testing', ['rxjs', 'ws']],
     ['rx-trade-feed', ['fp-ts', 'io-ts', 'rxjs']],
   ])(

@@ -121,12 +121,13 @@ describe('rule 2: secrets', () => {
     const env = {
       TRADE_FEED_BASE_URL: wire.baseUrl,
       TRADE_FEED_API_KEY: plantedKey,
-      NODE_DEBUG: 'http,https,net,tls,stream,undici,fetch,websocket,ws',
+      NODE_DEBUG: 'http,https,net,tls,stream,undici,fetch,websocket,ws,rx-trade-feed',
     };
     const { stdout, stderr, code } = await runProgram('print-everything.mjs', args, env);
     expect(code).toBe(0);
     expect(stdout).toContain('connection-replaced');
     expect(stderr).toContain('HTTP');
+    expect(stderr).toContain('RX-TRADE-FEED');
     expect(stdout + stderr).not.toContain(plantedKey);
     expect(stdout + stderr).not.toContain(plantedTicket);
   });

@@ -60,8 +60,15 @@ describe(`bytes in place of TLS, with FUZZ_SEED=${seed}`, () => {
     bytes: () => [httpAnswer('200 OK', Buffer.from(JSON.stringify(ticketFields(`wss://${host}/`))))],
   });
 
+  // The answer of a server without TLS stops the feed. Of other bytes OpenSSL decides whether they are a TLS record.
+  const codesFor = (stage: string, bytes: Buffer, end: End): readonly string[] => {
+    if (stage === 'handshake') return ['handshake-unreachable'];
+    const isWholeHttp = end === 'end' && bytes.toString('latin1', 0, 5) === 'HTTP/';
+    return [...(isWholeHttp ? [] : ['ticket-endpoint-unreachable']), 'ticket-endpoint-without-tls'];
+  };
+
   it(
-    'make the service unreachable',
+    'make the service unreachable, or show that it has no TLS',
     () =>
       fuzz('bytes in place of TLS', cases, 72, async ({ bytes, end, stage }) => {
         await using garbler = await startGarbler(bytes, end);
@@ -71,7 +78,7 @@ describe(`bytes in place of TLS, with FUZZ_SEED=${seed}`, () => {
           stage === 'ticket'
             ? await scripted.run(script, { baseUrl: `https://${garbler.host}`, ticketTimeoutMs: ms })
             : await scripted.run(script, { handshakeTimeoutMs: ms });
-        expect(ran.code).toBe(stage === 'ticket' ? 'ticket-endpoint-unreachable' : 'handshake-unreachable');
+        expect(codesFor(stage, bytes, end)).toContain(ran.code);
         return ran.code;
       }),
     timeoutFor(120),

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createTradeFeedError } from '../../src/index.js';
+import { createTradeFeedError, type Freshness } from '../../src/index.js';
 import {
   type FeedStatus,
   InjectTradeFeed,
@@ -84,6 +84,24 @@ describe('isHealthy', () => {
       code: 'relay-source-failed',
       reason: 'An error of the application stopped the feed. See the cause, or the log of the server.',
     });
+  });
+
+  it('is down when the connection is open and the newest frame is too old', () => {
+    const live: FeedStatus = { state: 'live', since: at, connection: 3 };
+    const health = (freshness: Freshness | undefined, status: FeedStatus = live) =>
+      new TradeFeedHealthIndicator({ status, freshness }).isHealthy('feed').feed;
+    const stale: Freshness = { state: 'stale', since: at + 1_500, newestAt: at + 500, maxAgeMs: 1_000 };
+    expect(health(stale)).toEqual({
+      ...{ status: 'down', state: 'live', since, connection: 3, newestFrameAt: '2026-01-02T03:04:05.500Z' },
+      reason: 'The connection is open, but the newest frame is older than expected.',
+    });
+    expect(health({ ...stale, newestAt: undefined })).not.toHaveProperty('newestFrameAt');
+    expect(health({ ...stale, newestAt: undefined }).status).toBe('down');
+    expect(health({ state: 'fresh', since: at }).status).toBe('up');
+    expect(health(undefined).status).toBe('up');
+    // After an outage the first frame is not there at once.
+    expect(health(stale, { ...live, since: Date.now() }).status).toBe('up');
+    expect(health(stale, { state: 'idle', since: at }).status).toBe('up');
   });
 
   it('has the key trade-feed by default, and refuses bad options', () => {

@@ -1,8 +1,14 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
-import { TradeFeed, TradeFeedModule, type TradeFeedModuleOptions } from '../../src/nestjs/index.js';
+import {
+  TradeFeed,
+  TradeFeedHealthIndicator,
+  TradeFeedModule,
+  type TradeFeedModuleOptions,
+} from '../../src/nestjs/index.js';
 import type { ServiceEvent } from '../../src/testing/index.js';
+import { waitFor } from '../support/wait-for.js';
 import { type App, seen, startApp, startService, when } from './support.js';
 
 let local: Awaited<ReturnType<typeof startService>>;
@@ -97,6 +103,37 @@ describe('status$', () => {
     expect(await firstValueFrom(feed.status$)).toBe(stopped);
     await expect(firstValueFrom(feed.stats$)).rejects.toMatchObject({ code: 'not-entitled' });
     expect(events.map(({ type }) => type)).toEqual(['ticket-refused']);
+  });
+});
+
+describe('the option freshness', () => {
+  it('makes the feed log silence and its end, and report it as unhealthy', async () => {
+    const { feed, log, app } = await start({ freshness: { maxAgeMs: 100 }, connect: 'bootstrap' });
+    const health = () => app.get(TradeFeedHealthIndicator).isHealthy('feed').feed;
+    await when(feed.status$, isLive);
+    await log.line(/^No frame has arrived yet: older than 100 ms$/);
+    await waitFor(() => health().status === 'down');
+    expect(health()).toMatchObject({ state: 'live', connection: 1 });
+    // On a slow machine a frame can be too old when it arrives.
+    await waitFor(() => {
+      local.service.push('market', 'hello');
+      return log.ofFeeds.includes('log Frames arrive again');
+    });
+    await log.line(/^The newest frame is from 20\S+Z: older than 100 ms$/);
+    expect(feed.freshness).toMatchObject({ maxAgeMs: 100 });
+    await app.close();
+    expect(feed.freshness).toBe(undefined);
+  });
+
+  it('forwards all events and the failure unchanged', async () => {
+    const { feed } = await start({ freshness: { factor: 20 } });
+    const events$ = lastValueFrom(feed.events$.pipe(take(4), toArray()));
+    await when(feed.status$, isLive);
+    local.service.push('market', 'hello');
+    expect((await events$).map(({ type }) => type)).toEqual(['ticket-requested', 'ticket-issued', 'opened', 'frame']);
+    local.account.revokeAccess();
+    await expect(lastValueFrom(feed.events$)).rejects.toMatchObject({ code: 'not-entitled' });
+    expect(feed.freshness).toBe(undefined);
   });
 });
 

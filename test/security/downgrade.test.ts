@@ -58,7 +58,7 @@ describe('a connection without TLS, or with a weaker one', () => {
   it('receives no key: a service that answers https: without TLS', async () => {
     await using plain = await listening('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
     const { failure } = await outcomeOf(optionsFor({ baseUrl: `https://${plain.host}` }));
-    expect(failure).toMatchObject({ code: 'ticket-endpoint-unreachable' });
+    expect(failure).toMatchObject({ code: 'ticket-endpoint-without-tls', verdict: 'stop' });
     expect(plain.heard()).not.toBe('');
     expect(plain.heard()).not.toContain(plantedKey);
   });

@@ -48,6 +48,7 @@ const rowsByCode = {
   'ticket-request-failed': [ticket('5xx', 'backoff'), ticket(408, 'backoff')],
   'ticket-request-rejected': [ticket('other', 'stop')],
   'ticket-endpoint-unreachable': [local('ticket', 'backoff')],
+  'ticket-endpoint-without-tls': [local('ticket', 'stop')],
   'untrusted-certificate': [local('ticket', 'stop'), local('handshake', 'stop')],
   'api-key-unavailable': [local('ticket', 'backoff')],
   'invalid-ticket': [local('ticket', 'stop')],

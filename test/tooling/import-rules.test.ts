@@ -13,6 +13,7 @@ const files: Readonly<Record<string, string>> = {
   'operators-on-node': 'src/operators/node/leaf.ts',
   options: 'src/options.ts',
   accounts: 'src/accounts/leaf.ts',
+  diagnostics: 'src/diagnostics/leaf.ts',
   transport: 'src/transport/leaf.ts',
   worker: 'src/worker/leaf.ts',
   'inside-a-worker': 'src/worker/inside/leaf.ts',
@@ -31,13 +32,14 @@ const files: Readonly<Record<string, string>> = {
   relay: 'src/relay/leaf.ts',
   browser: 'src/browser/leaf.ts',
   angular: 'src/angular/leaf.ts',
+  otel: 'src/otel/leaf.ts',
   nestjs: 'src/nestjs/leaf.ts',
   test: 'test/leaf.ts',
 };
 const codecs = ['io-ts', 'fp-ts', '@standard-schema/spec'];
 const packages = [
   ...[...codecs, 'rxjs', 'ws', 'undici', 'selfsigned', 'commander', 'fs-native-extensions'],
-  ...['@angular/core', '@nestjs/common'],
+  ...['@angular/core', '@nestjs/common', '@opentelemetry/api'],
   ...['@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'ioredis'],
 ];
 const others = [...packages, 'lodash', 'node:fs'];
@@ -52,14 +54,18 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   'operators-on-node': { may: ['operators', 'protocol', 'rxjs', 'fs-native-extensions', 'node:fs'] },
   options: { may: ['protocol', 'reconnect', 'node:fs'], mayAsType: ['undici'] },
   accounts: { may: ['protocol', 'options', 'node:fs'] },
+  diagnostics: { may: ['protocol', 'reconnect', 'node:fs'] },
   transport: { may: ['protocol', 'options', 'rxjs', 'ws', 'undici', 'node:fs'] },
   worker: { may: ['protocol', 'reconnect', 'transport', 'options', 'rxjs', 'node:fs'] },
   'inside-a-worker': { may: ['protocol', 'worker', 'options', 'attempts', 'node:fs'] },
   attempts: { may: ['protocol', 'reconnect', 'transport', 'options', 'rxjs'] },
   'trade-feed': {
-    may: ['protocol', 'reconnect', 'accounts', 'transport', 'options', 'attempts', 'worker', 'rxjs'],
+    may: [
+      ...['protocol', 'reconnect', 'accounts', 'diagnostics', 'transport', 'options', 'attempts', 'worker'],
+      'rxjs',
+    ],
   },
-  index: { may: ['protocol', 'reconnect', ...operators, 'transport', 'options', 'trade-feed'] },
+  index: { may: ['protocol', 'reconnect', 'diagnostics', ...operators, 'transport', 'options', 'trade-feed'] },
   cluster: {
     may: [
       ...['protocol', 'accounts', 'options', 'trade-feed', 'election', 'cluster-engine'],
@@ -73,15 +79,17 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   nats: { may: ['cluster-engine', '@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'rxjs'] },
   redis: { may: ['cluster-engine', 'rxjs', 'node:fs'], mayAsType: ['ioredis'] },
   testing: { may: ['protocol', 'cluster-engine', 'ws', 'rxjs', 'node:fs'], mayAsType: ['fp-ts'] },
-  cli: { may: ['index', 'testing', 'rxjs', 'commander', 'selfsigned', 'node:fs'] },
+  cli: { may: ['index', 'testing', 'rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:fs'] },
   relay: { may: ['protocol', ...operators, 'rxjs', 'node:fs'] },
   browser: { may: ['protocol', 'reconnect', 'operators', 'rxjs'] },
   angular: { may: ['browser', 'operators', 'protocol', '@angular/core', 'rxjs'] },
+  otel: { may: ['protocol', 'operators', 'rxjs'], mayAsType: ['@opentelemetry/api'] },
   nestjs: {
     may: [
       ...['index', 'options', 'trade-feed', 'protocol', 'reconnect', ...operators, 'relay', 'testing'],
-      ...['accounts', '@nestjs/common', 'rxjs', 'node:fs'],
+      ...['otel', 'accounts', '@nestjs/common', 'rxjs', 'node:fs'],
     ],
+    mayAsType: ['@opentelemetry/api'],
   },
   test: { may: targets },
 };

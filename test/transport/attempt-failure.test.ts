@@ -52,7 +52,6 @@ const ofTheNetwork = [
   'EHOSTUNREACH',
   'EPIPE',
   'EPROTO',
-  'ERR_SSL_WRONG_VERSION_NUMBER',
   'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
   'UND_ERR_SOCKET',
   'UND_ERR_CONNECT_TIMEOUT',
@@ -76,6 +75,24 @@ describe('networkFailure', () => {
   it.each(ofTheNetwork)('reports %j as an unreachable endpoint', (code) => {
     expect(networkFailure('ticket', errorOf('why', code), asIs).code).toBe('ticket-endpoint-unreachable');
     expect(networkFailure('handshake', errorOf('why', code), asIs).code).toBe('handshake-unreachable');
+  });
+
+  it('reports a server without TLS only at the ticket request: the address of the handshake may be right in the next ticket', () => {
+    const error = errorOf('why', 'ERR_SSL_WRONG_VERSION_NUMBER');
+    expect(networkFailure('ticket', error, asIs).code).toBe('ticket-endpoint-without-tls');
+    expect(networkFailure('handshake', error, asIs).code).toBe('handshake-unreachable');
+  });
+
+  it('describes an error of OpenSSL by its reason, and keeps the whole error as the cause', () => {
+    const line =
+      '809CE8416D7F0000:error:0A000102:SSL routines:unsupported protocol:../deps/openssl/statem_lib.c:1986:\n';
+    const error = Object.assign(errorOf(line, 'ERR_SSL_UNSUPPORTED_PROTOCOL'), {
+      library: 'SSL routines',
+      reason: 'unsupported protocol',
+    });
+    const { detail, cause } = networkFailure('ticket', error, asIs);
+    expect(detail).toBe('TLS: unsupported protocol');
+    expect(cause).toMatchObject({ message: line, code: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
   });
 
   it('reports an error without a code as an unreachable endpoint', () => {

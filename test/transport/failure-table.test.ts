@@ -359,6 +359,20 @@ describe('the failure table on the wire', () => {
     tried.add(failureRow({ stage: 'handshake', code: 'untrusted-certificate' }));
   });
 
+  it('ticket: an https: address of a server without TLS is ticket-endpoint-without-tls, stop', async () => {
+    await using wire = await startWire({});
+
+    const baseUrl = wire.baseUrl.replace('http:', 'https:');
+    const { failure, goesOn } = await outcomeOf(optionsFor(wire, { baseUrl }));
+
+    const observed = { stage: 'ticket', code: 'ticket-endpoint-without-tls' } as const;
+    expect(failure).toMatchObject({ ...observed, verdict: 'stop', detail: 'TLS: wrong version number' });
+    expect(failure.message).not.toMatch(/openssl|\n/);
+    expect(goesOn).toBe(false);
+    expect(wire.tickets).toEqual([]);
+    tried.add(failureRow(observed));
+  });
+
   it('stops with retries-exhausted after one first attempt and maxAttempts reconnects', async () => {
     await using wire = await startWire({ ticket: [refuse(500)] });
 

@@ -28,6 +28,7 @@ export const all = {
   },
   tls: { ca: 'pem', servername: 'x', rejectUnauthorized: true, checkServerIdentity: () => undefined },
   standby: true,
+  warnings: false,
   receiveIn: 'main',
   receiveBufferBytes: 1_000_000,
   dispatcher: new UndiciAgent(),

@@ -1,12 +1,27 @@
 import { Argument, Option } from 'commander';
 import { usageError } from '../cli-error.js';
+import { type TopSource, topSource } from '../top/source.js';
 import {
+  demoExitCodeMeanings,
+  doctorExitCodeMeanings,
   exitCodeMeanings,
   recordExitCodeMeanings,
   replayExitCodeMeanings,
   serveExitCodeMeanings,
+  topExitCodeMeanings,
 } from '../exit-code.js';
-import { anyText, oneOf, perSecond, sizeBytes, speed, timeMs, valueOption, integer } from './values.js';
+import {
+  anyText,
+  integer,
+  oneOf,
+  periodMs,
+  perSecond,
+  sizeBytes,
+  speed,
+  timeMs,
+  valueOption,
+  webSocketUrl,
+} from './values.js';
 
 /** A command: its argument, its options, and the texts of its help. */
 export interface CommandSpec {
@@ -29,12 +44,20 @@ const feed = new Argument('[feed]', 'market or raw (default: market)').argParser
   throw usageError(`There is no feed${quoted(word)}. The feeds are market and raw.`);
 });
 
-const connection = [
+const source = new Argument('<source...>', 'market, raw, market:FILE, raw:FILE, or the address of a status').argParser(
+  (word, before: readonly TopSource[] | undefined) => [...(before ?? []), topSource(word)],
+);
+
+const service = [
   valueOption('--base-url <URL>', anyText, 'the address of the service (default: TRADE_FEED_BASE_URL)'),
   valueOption('--key-file <FILE>', anyText, 'read the API key from a file (default: TRADE_FEED_API_KEY)'),
   valueOption('--ca <FILE>', anyText, 'trust only the CA certificates in this PEM file'),
+];
+const duration = valueOption('--duration <TIME>', timeMs, 'end after this time: 30, 1.5s, 10m, 2h');
+const connection = [
+  ...service,
   valueOption('--retries <N>', integer(0), 'stop after N reconnects in a row (default: never)'),
-  valueOption('--duration <TIME>', timeMs, 'end after this time: 30, 1.5s, 10m, 2h'),
+  duration,
 ];
 const count = valueOption('-n, --count <N>', integer(1), 'end after N frames');
 const noStatus = new Option('--no-status', 'write plain lines to stderr on a terminal, without a status line');
@@ -61,7 +84,7 @@ export const commands = {
       ['rx-trade-feed demo', 'the market feed of a local service'],
       ['rx-trade-feed demo raw --rate 500', 'a faster feed'],
     ],
-    exitCodes: exitCodeMeanings,
+    exitCodes: demoExitCodeMeanings,
   },
   listen: {
     argument: feed,
@@ -137,6 +160,7 @@ export const commands = {
       'Prints its address, an API key for this run and the commands to type next. Reports its events on stderr. Ctrl-C ends it (1001).',
       'With --source, the lines of a pipe or of stdin are sent as they arrive, with or without a client. The lines of a file are sent at 20 per second, beginning when the first client of the feed connects. With --rate both are sent at that rate, beginning with the first client. Empty lines are skipped. The other feed sends generated payloads.',
       'With --replay, each feed sends its recorded frames, beginning when its first client connects. A recorded gap is a pause.',
+      'With --upstream, raw sends the pending transactions of an Ethereum node (JSON-RPC: eth_subscribe newPendingTransactions), and market sends batches of them. The contract shows no payload format: the real service may send another one.',
     ],
     options: [
       valueOption(
@@ -151,6 +175,11 @@ export const commands = {
       valueOption('--feed <market|raw>', oneOf('market', 'raw'), 'the feed of --source (default: market)'),
       valueOption('--replay <FILE>', anyText, 'send a recording: each frame to its feed, with the recorded intervals'),
       valueOption('--speed <N|max>', speed, 'the speed of --replay, as a multiple (default: 1)'),
+      valueOption(
+        '--upstream <URL>',
+        webSocketUrl,
+        'send the pending transactions of the Ethereum node at this address',
+      ),
       new Option('--tls', 'https: and wss: with a certificate that is created for this run'),
       valueOption('--cert <FILE>', anyText, 'https: and wss: with this PEM certificate'),
       valueOption('--key <FILE>', anyText, 'the PEM key of --cert'),
@@ -160,9 +189,49 @@ export const commands = {
       ['rx-trade-feed serve --replay market.ndjson --speed 10', 'a recording, ten times as fast'],
       ['rx-trade-feed serve --source frames.ndjson --rate 100', 'the lines of a file'],
       ['tail -F orders.log | rx-trade-feed serve --source -', 'use the output of any program as a feed'],
+      ['rx-trade-feed serve --upstream ws://127.0.0.1:8545', 'the transactions of an Ethereum node'],
       ['rx-trade-feed serve --tls', 'over TLS, with instructions for the client'],
     ],
     exitCodes: serveExitCodeMeanings,
+  },
+  doctor: {
+    argument: feed,
+    summary: 'find out why a feed does not work',
+    description: [
+      'Checks Node, the settings, the proxy, DNS, TCP, TLS, the API key and the clock, and prints what is wrong and what to do. It requests one ticket. Later checks are skipped after a check that failed.',
+      'With --connect it also opens a connection, and waits 10 s for another client of the account and for the first frame. A new connection closes the connection of another client of the account (4001), so it is not opened without --connect.',
+    ],
+    options: [
+      ...service,
+      new Option('--connect', 'open a connection; closes the connection of another client of the account'),
+      valueOption('--frame-within <TIME>', timeMs, 'with --connect: how long the first frame may take (default: 10)'),
+      new Option('--json', 'one JSON object with all findings'),
+    ],
+    examples: [
+      ['rx-trade-feed doctor', 'check everything up to the ticket'],
+      ['rx-trade-feed doctor raw --connect --frame-within 30', 'also the connection, and the first frame of raw'],
+      ['rx-trade-feed doctor --json | jq \'.checks[] | select(.status == "failed")\'', 'only the check that failed'],
+    ],
+    exitCodes: doctorExitCodeMeanings,
+  },
+  top: {
+    argument: source,
+    summary: 'show several feeds and relays in a table',
+    description: [
+      'Shows the state, rate, age of the last frame, gaps, reconnects by cause, clients and replica of each source. On a terminal it updates a table, and q or Ctrl-C ends it. Otherwise it writes a line for each source every 2 s.',
+      'A source is the address at which an app shows its status as JSON: relay.status() with more fields, see the guide on relays. Or it is a feed: then top opens a connection, which closes the connection of another client of the account (4001). market:FILE uses the API key in the file, so that feeds of several accounts can be shown.',
+    ],
+    options: [
+      ...service,
+      valueOption('--header-file <FILE>', anyText, 'headers for the addresses, one per line: Name: value'),
+      valueOption('--every <TIME>', periodMs, 'how often an address is requested (default: 1)'),
+      duration,
+    ],
+    examples: [
+      ['rx-trade-feed top https://a.example/status https://b.example/status', 'two replicas of an app'],
+      ['rx-trade-feed top market:one.key raw:two.key', 'two feeds of two accounts'],
+    ],
+    exitCodes: topExitCodeMeanings,
   },
 } as const satisfies Readonly<Record<string, CommandSpec>>;
 

@@ -42,7 +42,7 @@ const listOfCommands = `The commands are ${commandNames.join(', ')}.`;
 
 /**
  * Checks the flags before commander does. Commander would use `--json` as the value in `--key-file --json`, and would look for an option with
- * the name `--cuont=5`.
+ * the name `--cuont=5`. A negative number is a value: its option explains what is allowed.
  */
 const checkFlags = ({ options }: Command, args: readonly string[]): string[] =>
   args.map((arg, index) => {
@@ -51,7 +51,7 @@ const checkFlags = ({ options }: Command, args: readonly string[]): string[] =>
     if (option === undefined) return arg.startsWith('--') ? flag : arg;
     const [name, hasValue, next = '-'] = [option.long ?? flag, flag !== arg, args[index + 1]];
     if (hasValue && !option.required) throw usageError(`${name} takes no value.`);
-    if (option.required && !hasValue && (args[index + 1] === undefined || /^-./.test(next)))
+    if (option.required && !hasValue && (args[index + 1] === undefined || /^-[^\d.]/.test(next)))
       throw usageError(`${name} needs a value: ${option.flags.replace(/.*<(.*)>/, '$1')}.`);
     return arg;
   });

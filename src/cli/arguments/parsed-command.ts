@@ -1,10 +1,15 @@
 import type { Feed } from '../../index.js';
+import type { TopSource } from '../top/source.js';
 
-/** The options of a connection to a service. */
-export interface ConnectionArguments {
+/** The options that name a service and a key. */
+export interface ServiceArguments {
   readonly baseUrl?: string;
   readonly keyFile?: string;
   readonly ca?: string;
+}
+
+/** The options of a connection to a service. */
+export interface ConnectionArguments extends ServiceArguments {
   readonly retries?: number;
   /** In ms. */
   readonly duration?: number;
@@ -71,10 +76,36 @@ export interface ServeCommand {
     readonly source?: string;
     readonly feed?: Feed;
     readonly replay?: string;
+    readonly upstream?: string;
     readonly speed?: number;
     readonly tls?: true;
     readonly cert?: string;
     readonly key?: string;
+  };
+}
+
+/** The command `doctor`. */
+export interface DoctorCommand {
+  readonly command: 'doctor';
+  readonly feed: Feed;
+  readonly options: ServiceArguments & {
+    readonly connect?: true;
+    /** In ms. */
+    readonly frameWithin?: number;
+    readonly json?: true;
+  };
+}
+
+/** The command `top`. */
+export interface TopCommand {
+  readonly command: 'top';
+  readonly source: readonly TopSource[];
+  readonly options: ServiceArguments & {
+    readonly headerFile?: string;
+    /** In ms. */
+    readonly every?: number;
+    /** In ms. */
+    readonly duration?: number;
   };
 }
 
@@ -85,4 +116,6 @@ export type ParsedCommand =
   | RecordCommand
   | ReplayCommand
   | ServeCommand
+  | DoctorCommand
+  | TopCommand
   | { readonly command: 'print'; readonly text: string };

@@ -26,6 +26,12 @@ export const valueOption = (flags: string, { read, allowed }: ValueType, help: s
 /** Any text that is not empty. */
 export const anyText: ValueType = { read: (text) => text || undefined, allowed: 'followed by a value' };
 
+/** The address of a server of WebSockets. */
+export const webSocketUrl: ValueType = {
+  read: (text) => (URL.canParse(text) && /^wss?:$/.test(new URL(text).protocol) ? text : undefined),
+  allowed: 'a ws: or wss: address, such as ws://127.0.0.1:8545',
+};
+
 /** One of the words. */
 export const oneOf = (...words: readonly string[]): ValueType => ({
   read: (text) => words.find((word) => word === text),
@@ -70,6 +76,17 @@ export const timeMs: ValueType = {
   },
   allowed: 'a time of at most 24 days, such as 30, 1.5s, 10m or 2h',
 };
+
+/** The time between two requests, with a unit, converted to ms. */
+export const periodMs: ValueType = {
+  read: (text) => {
+    const ms = timeMs.read(text);
+    return isNumber(ms) && ms >= 100 ? ms : undefined;
+  },
+  allowed: 'a time from 100ms to 24 days',
+};
+
+const isNumber = (value: unknown): value is number => typeof value === 'number';
 
 const unitBytes = new Map([
   ['', 1],

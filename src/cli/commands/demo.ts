@@ -4,6 +4,7 @@ import type { DemoCommand } from '../arguments/parsed-command.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { endingOf, endings$, finish, outcomeOf } from '../follow/ending.js';
 import { follow } from '../follow/follow.js';
+import { withKeys } from '../view/keys.js';
 import { panelView, plainView } from '../view/views.js';
 import { summaryLines } from '../view/words.js';
 import { demoService } from './demo-service.js';
@@ -21,10 +22,12 @@ export const demo = async (command: DemoCommand, context: CliContext): Promise<n
   const service = await demoService(command, context);
   try {
     const events$ = tradeFeedEvents$(feed, service.options);
-    const view = isTerminal(stdout, context) ? panelView(context, service) : plainView(stdout, service);
+    const isDrawn = isTerminal(stdout, context);
+    const view = isDrawn ? panelView(context, service) : plainView(stdout, service);
+    const endings = endings$(isDrawn ? withKeys(context) : context);
     const outcome = await outcomeOf(
       events$.pipe(
-        follow(feed, bounds, endings$(context)),
+        follow(feed, bounds, endings),
         tap((step) => view.show(step)),
       ),
     ).finally(() => view.close());

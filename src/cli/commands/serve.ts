@@ -21,14 +21,12 @@ import { logLine } from '../view/views.js';
  * @returns the exit code
  * @throws CliError when the port, the certificate or the source cannot be used; RecordingError when the recording cannot be read
  */
-export const serve = async (
-  { options }: ServeCommand,
-  { stdin, stdout, stderr, interrupt$ }: CliContext,
-): Promise<number> => {
+export const serve = async ({ options }: ServeCommand, context: CliContext): Promise<number> => {
+  const { stdout, stderr, interrupt$ } = context;
   const { plan = 'free', port = 0 } = options;
   const events = new Subject<ServiceEvent>();
   const clients = (feed: Feed) => events.pipe(filter((e) => e.type === 'handshake-accepted' && e.feed === feed));
-  const { sources, feeds, feed } = await payloadsFor(options, stdin, clients);
+  const { sources, feeds, feed } = await payloadsFor(options, context, clients);
   const certificate = await certificateFor(options);
 
   try {

@@ -28,6 +28,11 @@ const commandTexts: Partial<Readonly<Record<FailureCode, CommandTexts>>> = {
   'ticket-endpoint-unreachable': {
     advice: 'If this continues, check the network, the base URL and the proxy. The request is repeated with backoff.',
   },
+  'ticket-endpoint-without-tls': {
+    summary: 'The server answered without TLS, although the base URL begins with https:.',
+    detail: false,
+    advice: 'Check the host and the port of the base URL: this port speaks plain HTTP or another protocol.',
+  },
   'invalid-ticket': { advice: checkBaseUrl },
   'connection-replaced': {
     advice: 'Find the other client of the account. Reconnecting would close its connection.',
@@ -51,13 +56,16 @@ export const whatHappened = ({ code, summary, detail, option }: TradeFeedError):
   return printable(observed === '' ? text : `${text.replace(/\.$/, '')} (${observed}).`);
 };
 
+/** Returns what to do about a failure. */
+export const adviceFor = ({ code, advice }: TradeFeedError): string => commandTexts[code]?.advice ?? advice;
+
 /** Describes a failure, the failure before it, and what to do. */
 export const failureWords = (failure: TradeFeedError): string => {
-  const { code, advice, previous, cause } = failure;
+  const { code, previous, cause } = failure;
   const before = cause instanceof TradeFeedError ? cause : previous;
   return [
     whatHappened(failure),
     ...(before && before.code !== code ? [`Before that: ${whatHappened(before)}`] : []),
-    commandTexts[code]?.advice ?? advice,
+    adviceFor(failure),
   ].join(' ');
 };

@@ -26,7 +26,8 @@ export const spread = (left: Line, right: Line, columns: number): Line => {
   return gap < 2 ? left : [...left, [' '.repeat(gap)], ...right];
 };
 
-const lineWidth = (line: Line): number => line.reduce((sum, [text]) => sum + widthOf(text), 0);
+/** Returns the number of terminal columns of a line. */
+export const lineWidth = (line: Line): number => line.reduce((sum, [text]) => sum + widthOf(text), 0);
 
 const twoColumns =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;

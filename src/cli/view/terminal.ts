@@ -2,6 +2,18 @@ import type { Output } from '../context.js';
 
 const esc = '\x1b[';
 
+/** The size of a terminal. */
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** Returns the size of a terminal. One without a known size, which some report as 0, has 80 columns and 24 rows. */
+export const sizeOf = ({ columns = 0, rows = 0 }: Output): TerminalSize => ({
+  columns: columns > 0 ? columns : 80,
+  rows: rows > 0 ? rows : 24,
+});
+
 /** Draws full screens on a terminal, each over the previous one. */
 export interface Screen {
   /** Draws lines from the top, in one write and without clearing the screen first, which would flicker. */
@@ -44,7 +56,7 @@ const eraseControlC = `\r${esc}K`;
  * of another program such as `jq`.
  */
 export const pinnedLine = (output: Output): PinnedLine => {
-  const bottom = (): number => output.rows ?? 24;
+  const bottom = (): number => sizeOf(output).rows;
   const at = (row: number, text: string): string => `${saveCursor}${esc}${row};1H${eraseLine}${text}${restoreCursor}`;
   const region = (): string => `${saveCursor}${esc}1;${bottom() - 1}r${restoreCursor}`;
   let row = bottom();
@@ -60,7 +72,7 @@ export const pinnedLine = (output: Output): PinnedLine => {
   output.write(`\n${region()}${esc}1A`);
   return {
     get columns() {
-      return output.columns ?? 80;
+      return sizeOf(output).columns;
     },
     draw: (line) => {
       last = line;

@@ -5,7 +5,7 @@ import { type CliContext, hasColors } from '../context.js';
 import { type Step, tickMs } from '../follow/follow.js';
 import { printed } from './line.js';
 import { panel, type PanelContent } from './panel.js';
-import { pinnedLine, screen } from './terminal.js';
+import { pinnedLine, screen, sizeOf } from './terminal.js';
 import { bytes } from './units.js';
 import { eventWords, statusLine } from './words.js';
 
@@ -22,11 +22,16 @@ export const noView: View = { show: () => undefined, close: () => undefined };
 /** Returns a line of a log, with its time. */
 export const logLine = (at: number, text: string): string => `${new Date(at).toISOString()} ${text}\n`;
 
+/** The reconnect before which a feed without any connection names `doctor`. */
+const attemptsBeforeAdvice = 3;
+
 /** Writes a log line for each event that is not a frame. */
 export const eventLogView = (output: Writable): View => ({
   show: ({ event, tally }) => {
     if (event.type === 'frame' || event.type === 'tick' || event.type === 'ended') return;
     output.write(logLine(tally.now, eventWords(event)));
+    if (event.type === 'reconnecting' && event.attempt === attemptsBeforeAdvice && tally.connections === 0)
+      output.write(logLine(tally.now, 'no connection so far; to find the cause, run rx-trade-feed doctor'));
   },
   close: () => undefined,
 });
@@ -82,8 +87,8 @@ export const panelView = (context: CliContext, content: Pick<PanelContent, 'serv
   return {
     show: ({ event, tally }) => {
       if (event.type === 'frame' && tally.frames > 1) return;
-      const columns = Math.min(stdout.columns ?? 80, maxPanelColumns);
-      const rows = stdout.rows ?? 24;
+      const { columns: width, rows } = sizeOf(stdout);
+      const columns = Math.min(width, maxPanelColumns);
       terminal.draw(panel(tally, { ...content, columns, rows }).map((line) => printed(line, columns - 1, colors)));
     },
     close: () => terminal.close(),

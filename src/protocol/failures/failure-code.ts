@@ -26,6 +26,7 @@ export type ServiceFailureCode =
   | 'ticket-request-failed'
   | 'ticket-request-rejected'
   | 'ticket-endpoint-unreachable'
+  | 'ticket-endpoint-without-tls'
   | 'untrusted-certificate'
   | 'invalid-ticket'
   | 'handshake-rejected'

@@ -92,6 +92,13 @@ export const serviceMeanings: readonly Meaning[] = [
     advice:
       'If this continues, check the network, the name in `baseUrl` and the proxy; the request is repeated with backoff.',
   },
+  {
+    stage: 'ticket',
+    code: 'ticket-endpoint-without-tls',
+    verdict: 'stop',
+    meaning: 'The server answered without TLS, although the address begins with `https:`.',
+    advice: 'Check the host and the port in `baseUrl`: this port speaks plain HTTP or another protocol.',
+  },
   { stage: 'ticket', ...untrustedCertificate },
   {
     stage: 'ticket',

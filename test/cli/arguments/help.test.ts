@@ -4,10 +4,13 @@ import { commandNames } from '../../../src/cli/arguments/commands.js';
 import { helpText, parse } from '../../../src/cli/arguments/parse.js';
 import { createProgram } from '../../../src/cli/arguments/program.js';
 import {
+  demoExitCodeMeanings,
+  doctorExitCodeMeanings,
   exitCodeMeanings,
   recordExitCodeMeanings,
   replayExitCodeMeanings,
   serveExitCodeMeanings,
+  topExitCodeMeanings,
 } from '../../../src/cli/exit-code.js';
 
 const optionsOf = (name: string): readonly string[] =>
@@ -39,16 +42,24 @@ describe('helpText', () => {
 
   it('names every exit code', () => {
     const meanings = {
-      demo: exitCodeMeanings,
+      demo: demoExitCodeMeanings,
       listen: exitCodeMeanings,
       record: recordExitCodeMeanings,
       replay: replayExitCodeMeanings,
       serve: serveExitCodeMeanings,
+      doctor: doctorExitCodeMeanings,
+      top: topExitCodeMeanings,
     };
     for (const [name, codes] of Object.entries(meanings)) {
       const shown = [...helpText(name as keyof typeof meanings).matchAll(/^ {2}(\d+) +\S/gm)].map(([, code]) => code);
       expect([name, shown]).toStrictEqual([name, Object.keys(codes)]);
     }
+  });
+
+  it.each(commandNames)('of %s explains the exit codes only with options of the command', (name) => {
+    const [, codes = ''] = helpText(name).split('Exit codes');
+    const named = codes.match(/--[a-z-]+/g) ?? [];
+    expect(optionsOf(name)).toEqual(expect.arrayContaining(named));
   });
 
   it('of a command that does not use stdout has no exit code for stdout', () => {
@@ -57,8 +68,9 @@ describe('helpText', () => {
   });
 
   it('names the environment variables of a command that connects', () => {
-    for (const name of ['demo', 'listen', 'record', undefined] as const)
-      expect(helpText(name)).toMatch(/^ {2}TRADE_FEED_API_KEY /m);
+    for (const name of ['demo', 'listen', 'record', 'doctor', 'top', undefined] as const)
+      for (const variable of ['TRADE_FEED_API_KEY', 'HTTPS_PROXY', 'NO_PROXY', 'NODE_USE_ENV_PROXY'])
+        expect(helpText(name)).toMatch(new RegExp(`^ {2}${variable} `, 'm'));
     expect(helpText('replay')).not.toContain('TRADE_FEED_API_KEY');
   });
 

@@ -71,6 +71,28 @@ describe('parse', () => {
     ['serve --replay f --speed 10', { command: 'serve', options: { replay: 'f', speed: 10 } }],
     ['serve', { command: 'serve', options: {} }],
     ['serve --source -', { command: 'serve', options: { source: '-' } }],
+    ['serve --upstream wss://node.example/key', { command: 'serve', options: { upstream: 'wss://node.example/key' } }],
+    [
+      'top market raw:two.key https://a.example/status --header-file h --duration 1 --every 5 --ca c --base-url u --key-file k',
+      {
+        command: 'top',
+        source: [
+          { kind: 'feed', name: 'market', feed: 'market', keyFile: undefined },
+          { kind: 'feed', name: 'raw:two.key', feed: 'raw', keyFile: 'two.key' },
+          { kind: 'status', name: 'a.example/status', url: new URL('https://a.example/status') },
+        ],
+        options: { headerFile: 'h', duration: 1_000, every: 5_000, ca: 'c', baseUrl: 'u', keyFile: 'k' },
+      },
+    ],
+    ['doctor', { command: 'doctor', feed: 'market', options: {} }],
+    [
+      'doctor raw --connect --frame-within 1m --json --base-url u --key-file k --ca c',
+      {
+        command: 'doctor',
+        feed: 'raw',
+        options: { connect: true, frameWithin: 60_000, json: true, baseUrl: 'u', keyFile: 'k', ca: 'c' },
+      },
+    ],
     ['serve --source=-odd-name', { command: 'serve', options: { source: '-odd-name' } }],
     [
       'serve --plan developer --port 0 --rate 100000 --seed 7 --feed raw --tls --cert c --key k',
@@ -94,7 +116,7 @@ describe('parse', () => {
   });
 
   const bad: readonly (readonly [line: string, says: RegExp])[] = [
-    ['', /^A command is missing\. The commands are demo, listen, record, replay, serve\.$/],
+    ['', /^A command is missing\. The commands are demo, listen, record, replay, serve, doctor, top\.$/],
     ['lisen', /^There is no command lisen\. Did you mean listen\?$/],
     ['lsiten', / Did you mean listen\?$/],
     ['listn --help', / Did you mean listen\?$/],
@@ -103,7 +125,10 @@ describe('parse', () => {
     ['dmo', / Did you mean demo\?$/],
     ['publish', /^There is no command publish\. The commands are /],
     ['help sevre', /Did you mean serve\?/],
-    ['frobnicate', /^There is no command frobnicate\. The commands are demo, listen, record, replay, serve\.$/],
+    [
+      'frobnicate',
+      /^There is no command frobnicate\. The commands are demo, listen, record, replay, serve, doctor, top\.$/,
+    ],
     ['listen rwa', /^There is no feed rwa\. The feeds are market and raw\.$/],
     ['listen market raw', /^There are too many arguments\. Usage: rx-trade-feed listen \[options\] \[feed\]$/],
     ['serve market', /^There are too many arguments\. Usage: rx-trade-feed serve \[options\]$/],
@@ -113,7 +138,10 @@ describe('parse', () => {
     ['replay f --speed 0', /^--speed must be a number above 0, up to 1000000, or max\.$/],
     ['replay f --speed fast', /^--speed must be/],
     ['replay f --speed 1000001', /^--speed must be/],
-    ['replay f --offset -1', /^--offset needs a value: N\.$/],
+    ['replay f --offset -1', /^--offset must be a whole number, 0 or more\.$/],
+    ['demo --rate -5', /^--rate must be a number above 0, up to 100000\.$/],
+    ['demo --rate -.5', /^--rate must be a number above 0/],
+    ['demo --duration -1.5s', /^--duration must be a time of at most 24 days/],
     ['record --max-file-size 0', /^--max-file-size must be a size such as 500kB, 100MB, 2GB or 1TB\.$/],
     ['record --max-file-size 1PB', /^--max-file-size must be/],
     ['record --max-file-size 1.2.3k', /^--max-file-size must be/],
@@ -139,6 +167,15 @@ describe('parse', () => {
     ['listen --duration 25h.', /^--duration must be/],
     ['listen --duration 999h', /^--duration must be/],
     ['listen --key-file=', /^--key-file must be followed by a value\.$/],
+    ['doctor --retries 3', /^There is no option --retries\.$/],
+    ['top', /^The source is missing\. Usage: rx-trade-feed top \[options\] <source\.\.\.>$/],
+    ['top raw --every 99ms', /^--every must be a time from 100ms to 24 days\.$/],
+    ['top raw --every soon', /^--every must be/],
+    ['top nonsense', /^A source of top is market, raw, market:FILE, raw:FILE, or the http: or https: address/],
+    ['top ftp://a.example', /^A source of top is/],
+    ['top https://u:planted@a.example', /^An address of top must not contain a password\. Use --header-file FILE\.$/],
+    ['serve --upstream http://127.0.0.1:8545', /^--upstream must be a ws: or wss: address, such as ws:/],
+    ['serve --upstream nonsense', /^--upstream must be/],
     ['serve --port 65536', /^--port must be a whole number from 0 to 65535\.$/],
     ['serve --plan gold', /^--plan must be free or developer\.$/],
     ['serve --rate 0', /^--rate must be a number above 0, up to 100000\.$/],
@@ -177,6 +214,7 @@ describe('parse', () => {
     'listen market SECRET_KEY_0123456789',
     'replay file SECRET_KEY_0123456789',
     'listen --SECRET_KEY_0123456789',
+    'top SECRET_KEY_0123456789',
   ])('never repeats what may be a key in the wrong place: `%s`', (line) => {
     expect(() => parse(line.split(' '))).toThrow();
     expect(() => parse(line.split(' '))).not.toThrow(/SECRET/);

@@ -1,6 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { run } from '../../../src/cli/run.js';
-import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
+import {
+  marketBatches$,
+  startTradeFeedService,
+  type TradeFeedAccount,
+  type TradeFeedService,
+} from '../../../src/testing/index.js';
+import { certificateFor } from '../../support/certificate.js';
+import { startConnectProxy } from '../../support/connect-proxy.js';
 import { fakeTimers } from '../../support/fake-timers.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
 import { FakeOutput } from '../support/fake-output.js';
@@ -149,6 +156,45 @@ describe('listen', () => {
       'rx-trade-feed: The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or use --key-file.\n',
     );
     expect(context.stdout.text).not.toContain('planted-key');
+  });
+
+  it('stops at a server without TLS, and explains what is wrong with the address', async () => {
+    const TRADE_FEED_BASE_URL = service.baseUrl.replace('http:', 'https:');
+    const { context, exit } = listen('-q', { env: { TRADE_FEED_BASE_URL } });
+    expect(await exit).toBe(5);
+    expect(context.stderr.text).toBe(
+      'rx-trade-feed: The server answered without TLS, although the base URL begins with https:. ' +
+        'Check the host and the port of the base URL: this port speaks plain HTTP or another protocol.\n',
+    );
+  });
+
+  it('uses the proxy of the environment', async () => {
+    const certificate = await certificateFor('feed.example');
+    const source = marketBatches$({ rate: 100 });
+    await using behind = await startTradeFeedService({
+      tls: certificate,
+      publicUrl: 'https://feed.example',
+      sources: { market: source },
+    });
+    await using proxy = await startConnectProxy({
+      targets: { 'feed.example:443': Number(new URL(behind.baseUrl).port) },
+    });
+    const env = {
+      TRADE_FEED_BASE_URL: 'https://feed.example',
+      TRADE_FEED_API_KEY: behind.createAccount({ plan: 'developer' }).createApiKey(),
+      HTTPS_PROXY: proxy.url,
+    };
+    const ca = await folder.file('proxied-ca.pem', certificate.cert);
+    const { context, exit } = listen(`-q -n 1 --ca ${ca}`, { env });
+    expect(await exit).toBe(0);
+    expect(context.stdout.text).toMatch(/^\{"batch"/);
+    expect(proxy.tunnels()).toBe(2);
+  });
+
+  it('refuses a proxy that it cannot use', async () => {
+    const { context, exit } = listen('-q', { env: { HTTPS_PROXY: 'socks5://proxy.example:1080' } });
+    expect(await exit).toBe(2);
+    expect(context.stderr.text).toMatch(/HTTPS_PROXY must be the http: or https: address of a proxy/);
   });
 
   it('stops when another client takes the connection over', async () => {

@@ -5,6 +5,7 @@ import { run } from '../../../src/cli/run.js';
 import { Frame, recordTo } from '../../../src/index.js';
 import { certificateFor } from '../../support/certificate.js';
 import { type FakeContext, fakeContext } from '../support/fake-context.js';
+import { startNode } from '../support/scripted-node.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const folder = tempFolder();
@@ -211,6 +212,55 @@ describe('serve', () => {
     expect(await exit).toBe(0);
   });
 
+  it('sends the transactions of a node to raw, and batches of them to market', async () => {
+    await using node = await startNode();
+    const { context, exit, env } = await serve(`--upstream ${node.url}/planted-secret --plan developer`);
+    expect(context.stdout.text).toMatch(
+      /raw {6}pending transactions of the node at 127\.0\.0\.1:\d+, as it sends them/,
+    );
+    await context.stderr.until(/Z the node at 127\.0\.0\.1:\d+ sends transactions\n/);
+    const raw = start('listen raw --count 2', env);
+    await raw.context.stderr.until(/connection 1 is open/);
+    node.send({ hash: '0x1', from: '0xa' });
+    node.send({ hash: '0x2' });
+    expect(await raw.exit).toBe(0);
+    expect(raw.context.stdout.text).toBe('{"hash":"0x1","from":"0xa"}\n{"hash":"0x2"}\n');
+    const market = start('listen --count 1', env);
+    await market.context.stderr.until(/connection 1 is open/);
+    node.send({ hash: '0x3' });
+    expect(await market.exit).toBe(0);
+    expect(market.context.stdout.text).toMatch(/^\{"batch":\d+,"transactions":\[(\{"hash":"0x\d".*\},?)+\]\}\n$/);
+    expect(node.requests).toHaveLength(1);
+    context.interrupt$.next('SIGINT');
+    expect(await exit).toBe(0);
+    expect(context.stdout.text + context.stderr.text).not.toContain('planted');
+  });
+
+  it('connects to the node again, and shows why', async () => {
+    const node = await startNode();
+    const { context, exit } = await serve(`--upstream ${node.url}`);
+    await context.stderr.until(/sends transactions/);
+    for (const socket of node.sockets) socket.terminate();
+    await context.stderr.until(/Z no connection to the node at \S+: closed with 1006; connecting again in \d+ ms\n/);
+    await context.stderr.until(/sends transactions[^]*sends transactions/);
+    await node[Symbol.asyncDispose]();
+    await context.stderr.until(/ECONNREFUSED/);
+    await using again = await startNode(undefined, { port: node.port });
+    await context.stderr.until(/(sends transactions[^]*){3}/);
+    expect(again.sockets.size).toBe(1);
+    context.interrupt$.next('SIGINT');
+    expect(await exit).toBe(0);
+  });
+
+  it('explains that a node is not suitable, and continues to run', async () => {
+    await using node = await startNode({ error: { message: 'method not found' } });
+    const { context, exit } = await serve(`--upstream ${node.url}`);
+    for (const feed of ['market', 'raw'])
+      await context.stderr.until(new RegExp(`the source of ${feed} failed: The node refuses .*method not found`));
+    context.interrupt$.next('SIGINT');
+    expect(await exit).toBe(0);
+  });
+
   it('reports a port that is in use', async () => {
     const first = await serve('');
     const { port } = new URL(first.env.TRADE_FEED_BASE_URL);
@@ -231,6 +281,8 @@ describe('serve', () => {
       ['--speed 2', '--speed is the speed of --replay: use both.'],
       ['--replay f --source g', '--replay and --source cannot be combined: use one of them.'],
       ['--replay f --rate 5', '--rate and --seed do not apply to --replay; use --speed.'],
+      ['--upstream ws://a --source g', '--upstream cannot be combined with --source, --replay, --rate or --seed.'],
+      ['--upstream ws://a --seed 5', '--upstream cannot be combined'],
       ['--replay f --seed 5', '--rate and --seed do not apply to --replay; use --speed.'],
     ] as const;
     for (const [options, words] of pairs) {

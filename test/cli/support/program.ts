@@ -2,8 +2,9 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { waitFor } from '../../support/wait-for.js';
 
-/** The built program: `npm test` builds it first; by hand, `npm run build`. */
-const main = new URL('../../../dist/cli/main.js', import.meta.url).pathname;
+/** The command. It loads the built program: `npm test` builds it first; by hand, `npm run build`. */
+const main = new URL('../../../bin/rx-trade-feed.js', import.meta.url).pathname;
+const built = new URL('../../../dist/cli/main.js', import.meta.url).pathname;
 
 /** The built program in a separate process. */
 export interface Program {
@@ -43,7 +44,7 @@ export const endPrograms = async (): Promise<void> => {
 };
 
 const shell = ([file = '', ...args]: readonly string[], env: Readonly<Record<string, string>>): Program => {
-  if (!existsSync(main)) throw new Error(`${main} is not there: npm run build`);
+  if (!existsSync(built)) throw new Error(`${built} is not there: npm run build`);
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(file, args, { env: { PATH, HOME, ...env } });
   running.add(child);

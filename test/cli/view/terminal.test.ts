@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { pinnedLine, screen } from '../../../src/cli/view/terminal.js';
+import { pinnedLine, screen, sizeOf } from '../../../src/cli/view/terminal.js';
 import { FakeOutput } from '../support/fake-output.js';
 
 describe('screen', () => {
@@ -15,6 +15,22 @@ describe('screen', () => {
         '\x1b[Hthree\x1b[K\x1b[J' +
         '\x1b[?25h\x1b[?1049l',
     );
+  });
+});
+
+describe('sizeOf', () => {
+  it.each([
+    [
+      { columns: 20, rows: 5 },
+      { columns: 20, rows: 5 },
+    ],
+    [
+      { columns: 0, rows: 0 },
+      { columns: 80, rows: 24 },
+    ],
+    [{}, { columns: 80, rows: 24 }],
+  ])('of %j is %j', (size, expected) => {
+    expect(sizeOf(new FakeOutput(size))).toEqual(expected);
   });
 });
 

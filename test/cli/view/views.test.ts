@@ -3,12 +3,30 @@ import { tickMs } from '../../../src/cli/follow/follow.js';
 import { emptyTally } from '../../../src/cli/follow/tally.js';
 import { emptyReplayTally } from '../../../src/cli/replay/replay-tally.js';
 import { replayView } from '../../../src/cli/replay/replay-view.js';
-import { progressEveryMs, progressView } from '../../../src/cli/view/views.js';
-import { opening, start } from '../support/events.js';
+import { eventLogView, progressEveryMs, progressView } from '../../../src/cli/view/views.js';
+import { ending, opening, start } from '../support/events.js';
 import { fakeContext } from '../support/fake-context.js';
 import { FakeOutput } from '../support/fake-output.js';
 
 const ticks = progressEveryMs / tickMs;
+
+describe('the log of events', () => {
+  it('names doctor once, before the third reconnect of a feed that never had a connection', () => {
+    const logOf = (connections: number): string => {
+      const output = new FakeOutput();
+      const tally = { ...emptyTally('market', start), connections };
+      for (const attempt of [1, 2, 3, 4])
+        for (const event of ending(attempt * 1_000, { stage: 'ticket', status: 500 }, 10, attempt))
+          eventLogView(output).show({ event, tally });
+      return output.text;
+    };
+    expect(logOf(1)).not.toContain('doctor');
+    expect(logOf(0).match(/doctor/g)).toHaveLength(1);
+    expect(logOf(0)).toMatch(
+      /\(attempt 3\).*\n.*Z no connection so far; to find the cause, run rx-trade-feed doctor\n/,
+    );
+  });
+});
 
 describe('progress in a log', () => {
   it('of a recording is written at intervals, and each event immediately', () => {

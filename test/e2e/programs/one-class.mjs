@@ -4,11 +4,12 @@ import * as browser from 'rx-trade-feed/browser';
 import * as index from 'rx-trade-feed';
 import * as nestjs from 'rx-trade-feed/nestjs';
 import * as operators from 'rx-trade-feed/operators';
+import * as otel from 'rx-trade-feed/otel';
 import * as relay from 'rx-trade-feed/relay';
 import * as testing from 'rx-trade-feed/testing';
 import { firstValueFrom } from 'rxjs';
 
-const entries = [index, operators, relay, browser, angular, nestjs, testing];
+const entries = [index, operators, relay, browser, angular, nestjs, otel, testing];
 const valuesOf = (name) => entries.flatMap((entry) => (name in entry ? [entry[name]] : []));
 const names = [...new Set(entries.flatMap((entry) => Object.keys(entry)))];
 const shared = names.filter((name) => valuesOf(name).length > 1);

@@ -29,6 +29,7 @@ const stops: ReadonlySet<TradeFeedError['code']> = new Set([
     'not-entitled',
     'invalid-ticket-request',
     'ticket-request-rejected',
+    'ticket-endpoint-without-tls',
   ] as const),
   ...(['untrusted-certificate', 'invalid-ticket', 'handshake-rejected', 'subprotocol-mismatch'] as const),
   ...(['connection-replaced', 'policy-violation', 'retries-exhausted', 'relay-source-failed'] as const),

@@ -58,6 +58,8 @@ export class Monitor {
   readonly ring = new FrameRing(maxFrames);
   readonly history = new History(historyMs);
   readonly status = this.feed.status;
+  /** Whether the newest frame is too old. */
+  readonly freshness = this.feed.freshness;
   /** The failure that stopped the feed of the relay; `undefined` while it runs. The page checks again automatically. */
   readonly stop = this.feedStop.failure;
   /** Whether a person has requested a restart. */

@@ -36,6 +36,7 @@ export class StatusPanel {
   protected readonly words = computed(() =>
     statusWords({
       status: this.monitor.status(),
+      freshness: this.monitor.freshness(),
       stop: this.monitor.stop(),
       isRestarting: this.isRestarting(),
       lastOutage: this.lastOutage(),

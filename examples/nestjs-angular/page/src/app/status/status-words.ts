@@ -1,4 +1,5 @@
 import type { FeedStatus } from 'rx-trade-feed/angular';
+import type { Freshness } from 'rx-trade-feed/operators';
 import type { Failure } from '../feed/failure';
 import { count, counted, headline, moment, observed, seconds, whatHappened, whatToDo } from '../feed/words';
 import type { FeedState } from '../feed/feed-stop';
@@ -19,6 +20,8 @@ export interface StatusWords {
 /** The data of the status. */
 export interface StatusFacts {
   readonly status: FeedStatus;
+  /** Whether the newest frame is too old; `undefined` if that is not checked, or if all frames have arrived in time. */
+  readonly freshness?: Freshness | undefined;
   /** The failure that stopped the feed of the relay, while this page checks for a restart. */
   readonly stop: Failure | undefined;
   /** Whether a person has requested a restart. */
@@ -52,7 +55,7 @@ export const statusWords = (facts: StatusFacts): StatusWords => {
     case 'live':
       return {
         title: titles.live,
-        reason: undefined,
+        reason: silenceWords(facts),
         observed: undefined,
         next: `Connection ${status.connection}, live on this page for ${seconds(now - status.since)}.`,
         advice: lastOutage,
@@ -70,6 +73,12 @@ export const statusWords = (facts: StatusFacts): StatusWords => {
     case 'stopped':
       return stopWords(status.failure, now, '');
   }
+};
+
+// A connection can be open while the service sends nothing.
+const silenceWords = ({ status, freshness, now }: StatusFacts): string | undefined => {
+  if (freshness?.state !== 'stale') return undefined;
+  return `No frame for ${seconds(now - (freshness.newestAt ?? status.since))}.`;
 };
 
 const stopWords = (failure: Failure, now: number, check: string): StatusWords => {

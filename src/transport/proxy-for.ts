@@ -1,0 +1,52 @@
+import { isLoopback } from '../protocol/loopback.js';
+import { invalidOption } from '../protocol/rules.js';
+import { isSecure, portOf } from './connect-socket.js';
+
+/** Environment variables: `process.env`, or an object with the same names. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Returns the proxy for a URL; `undefined` for a direct connection.
+ *
+ * `HTTPS_PROXY` names the proxy for all hosts except those in `NO_PROXY`. Both names may be in lower case, which has precedence, as in curl.
+ * `NODE_USE_ENV_PROXY=0` turns both off. A loopback host is never reached through a proxy, and a URL without TLS has a loopback host.
+ *
+ * @throws TradeFeedError with code `invalid-options` if `HTTPS_PROXY` is not the address of an HTTP proxy
+ */
+export const proxyFor = (url: URL, env: Environment): URL | undefined => {
+  const proxy = proxyOf(env);
+  return proxy === undefined || !isSecure(url) || isLoopback(url) || isExcepted(url, env) ? undefined : proxy;
+};
+
+/**
+ * Returns the proxy that the environment names, whatever the host; `undefined` if there is none.
+ *
+ * @throws TradeFeedError with code `invalid-options` if it is not the address of an HTTP proxy
+ */
+export const proxyOf = (env: Environment): URL | undefined => {
+  const address = valueOf(env, 'HTTPS_PROXY');
+  if (address === '' || env['NODE_USE_ENV_PROXY'] === '0') return undefined;
+  const text = address.includes('://') ? address : `http://${address}`;
+  const proxy = URL.canParse(text) ? new URL(text) : undefined;
+  // A SOCKS proxy has another protocol.
+  if (proxy === undefined || !/^https?:$/.test(proxy.protocol))
+    throw invalidOption('HTTPS_PROXY', 'the http: or https: address of a proxy, such as http://proxy.example:3128');
+  return proxy;
+};
+
+const valueOf = (env: Environment, name: string): string => (env[name.toLowerCase()] ?? env[name] ?? '').trim();
+
+// `example.com` and `.example.com` are the host and all hosts below it, as in curl and undici.
+const isExcepted = (url: URL, env: Environment): boolean => {
+  const host = url.hostname.toLowerCase();
+  const entries = valueOf(env, 'NO_PROXY')
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter(Boolean);
+  return entries.some((entry) => {
+    const [, name = '', port] = /^(.*?)(?::(\d+))?$/.exec(entry.replace(/^(\*?\.)/, '')) ?? [];
+    // An IPv6 address may be without its brackets. Then its last part looks like a port.
+    if (`[${entry}]` === host || entry === '*') return true;
+    return (port === undefined || Number(port) === portOf(url)) && (host === name || host.endsWith(`.${name}`));
+  });
+};

@@ -1,0 +1,89 @@
+// `serve --upstream` with a real Ethereum node: Anvil, from npm.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { lastValueFrom, take, tap, toArray } from 'rxjs';
+import { tradeFeedEvents$ } from 'rx-trade-feed';
+import { frames } from 'rx-trade-feed/operators';
+import { installAnvil, startAnvil } from '../../scripts/anvil.mjs';
+import { serveUpstream } from '../../scripts/serve-upstream.mjs';
+
+installAnvil();
+
+/** Sends transactions between the accounts of the node once the feed is open. Resolves with frames of the feed as JSON, and with the hashes. */
+const exchange = async (node, feed, options, { transactions, frames: count }) => {
+  const accounts = await node.call('eth_accounts');
+  let sent = Promise.resolve([]);
+  // Each account sends one, because the node counts the transactions of an account.
+  const send = (from) =>
+    node.call('eth_sendTransaction', { from, to: accounts.at(-1), value: '0x1', data: '0xc0ffee' });
+  const payloads = await lastValueFrom(
+    tradeFeedEvents$(feed, options).pipe(
+      tap(({ type }) => {
+        if (type === 'opened') sent = Promise.all(accounts.slice(0, transactions).map(send));
+      }),
+      frames(),
+      take(count),
+      toArray(),
+    ),
+  );
+  return { payloads: payloads.map((frame) => frame.json()), hashes: await sent };
+};
+
+test('Anvil', { timeout: 110_000 }, async (t) => {
+  const first = await startAnvil();
+  t.after(() => first.close());
+  const { port } = first;
+  const service = await serveUpstream(first.url);
+  t.after(() => service.close());
+  await service.until(/sends transactions/);
+
+  const sent = new Set();
+
+  await t.test('sends its pending transactions to raw, with all their fields', async () => {
+    const { payloads, hashes } = await exchange(first, 'raw', service.options, { transactions: 3, frames: 3 });
+    assert.deepEqual(payloads.map(({ hash }) => hash).sort(), [...hashes].sort());
+    for (const hash of hashes) sent.add(hash);
+    for (const payload of payloads) {
+      const { from, to, value, nonce, input } = await first.call('eth_getTransactionByHash', payload.hash);
+      assert.deepEqual(
+        { from: payload.from, to: payload.to, value: payload.value, nonce: payload.nonce, input: payload.input },
+        { from, to, value, nonce, input },
+      );
+    }
+  });
+
+  await t.test('sends batches of them to market', async () => {
+    const { payloads, hashes } = await exchange(first, 'market', service.options, { transactions: 3, frames: 1 });
+    const [{ batch, transactions }] = payloads;
+    assert.ok(batch >= 1);
+    assert.ok(transactions.length >= 1);
+    // The first batch may also have the last transactions of the previous test.
+    for (const hash of hashes) sent.add(hash);
+    for (const { hash } of transactions) assert.ok(sent.has(hash));
+  });
+
+  await t.test('sends transactions again after a restart of the node', async (t) => {
+    await first.close();
+    await service.until(/no connection to the node.*connecting again in/);
+    const second = await startAnvil({ port });
+    t.after(() => second.close());
+    await service.until(/sends transactions[^]*sends transactions/);
+    const { payloads, hashes } = await exchange(second, 'raw', service.options, { transactions: 1, frames: 1 });
+    assert.deepEqual(
+      payloads.map(({ hash }) => hash),
+      hashes,
+    );
+  });
+});
+
+test('npm run demo:chain', { timeout: 110_000 }, async () => {
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['scripts/demo-chain.mjs', '--count', '3']);
+  assert.equal(stderr, '');
+  assert.match(stdout, /the contract shows no payload format/i);
+  assert.equal(
+    stdout.match(/^0x[0-9a-f]{8}… {2}0x[0-9a-f]{8}… sends 0\.00\d ETH to 0x\S+, \d+ ms after it was sent$/gm).length,
+    3,
+  );
+});

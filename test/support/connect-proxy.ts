@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { type AddressInfo, connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Certificate } from './certificate.js';
+
+/** How a proxy behaves. */
+export interface ConnectProxyOptions {
+  /** The ports on 127.0.0.1 by `host:port`, as clients request them. Any other request is answered with 502. */
+  readonly targets: Readonly<Record<string, number>>;
+  /** The status of every answer. @defaultValue 200 */
+  readonly status?: number;
+  /** Makes it a proxy with an `https:` address. */
+  readonly tls?: Certificate;
+  /** Answers nothing. */
+  readonly isSilent?: boolean;
+}
+
+/** An HTTP proxy on loopback that opens tunnels. */
+export interface ConnectProxy extends AsyncDisposable {
+  readonly url: string;
+  /** The requests, in order. */
+  readonly requests: readonly { readonly authority: string; readonly headers: IncomingHttpHeaders }[];
+  /** How many tunnels were opened. */
+  readonly tunnels: () => number;
+}
+
+/** Starts an HTTP proxy for CONNECT (RFC 9110, 9.3.6). It knows hosts that DNS does not know. */
+export const startConnectProxy = async ({
+  targets,
+  status = 200,
+  tls,
+  isSilent = false,
+}: ConnectProxyOptions): Promise<ConnectProxy> => {
+  const requests: { authority: string; headers: IncomingHttpHeaders }[] = [];
+  const sockets = new Set<Duplex>();
+  let tunnels = 0;
+  const hold = (socket: Duplex): Duplex => {
+    sockets.add(socket);
+    return socket.on('error', () => socket.destroy()).once('close', () => sockets.delete(socket));
+  };
+  const server: Server = tls ? createSecureServer(tls) : createServer();
+  server
+    .on('connection', hold)
+    .on('tlsClientError', () => undefined)
+    .on('connect', ({ url: authority = '', headers }, client: Duplex) => {
+      requests.push({ authority, headers });
+      hold(client);
+      if (isSilent) return;
+      const port = targets[authority];
+      const answer = port === undefined ? 502 : status;
+      if (port === undefined || answer >= 300) {
+        client.end(`HTTP/1.1 ${answer} Refused\r\ncontent-length: 0\r\n\r\n`);
+        return;
+      }
+      const target = connect({ host: '127.0.0.1', port }, () => {
+        tunnels += 1;
+        client.write(`HTTP/1.1 ${answer} Connection Established\r\n\r\n`);
+        target.pipe(client).pipe(target);
+      });
+      hold(target).once('close', () => client.destroy());
+      client.once('close', () => target.destroy());
+    })
+    .listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http${tls ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    tunnels: () => tunnels,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await once(server, 'close');
+    },
+  };
+};
