@@ -41,8 +41,7 @@ export const step = (state: Election, input: Input, clock: Clock): Step => {
 const handle = (turn: Turn, input: Input): void => {
   switch (input.type) {
     case 'start':
-      if (turn.state.isConnected) read(turn, 'orient');
-      return;
+      return turn.state.isConnected ? join(turn) : undefined;
     case 'tick':
       return tick(turn);
     case 'engine':
@@ -78,6 +77,12 @@ const handle = (turn: Turn, input: Input): void => {
     case 'hand-over':
       return startLeaving(turn);
   }
+};
+
+/** Announces this replica before it has read the key, so that an owner that leaves at this moment can choose it. */
+const join = (turn: Turn): void => {
+  if (turn.state.settings.canOwn) setTimers(turn, { presence: turn.clock.now });
+  read(turn, 'orient');
 };
 
 /** Runs the timers that are due, the earliest first. */
@@ -133,7 +138,8 @@ const engineBack = (turn: Turn): void => {
   }
   const { known } = turn.state;
   change(turn, { known: { ...known, revisionAt: clock.now } });
-  if (state.role !== 'joining') follow(turn);
+  if (state.role === 'joining') return join(turn);
+  follow(turn);
   read(turn, 'orient');
 };
 

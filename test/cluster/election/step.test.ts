@@ -49,6 +49,25 @@ describe('a replica that joins', () => {
     expect(election.state()).toMatchObject({ role: 'following', gen: 3, known: { owner: 'other' } });
   });
 
+  it('announces itself before the store has answered, and accepts an offer', () => {
+    const election = driveElection({}, storeWith());
+    election.setStore('away');
+    election.give({ type: 'start' });
+    expect(typesOf(election.pass(0))).toEqual(['presence']);
+    expect(election.state().role).toBe('joining');
+    election.setStore('good');
+    const effects = election.give({ type: 'offer', offer: { key: keyOf(), revision: 1 } });
+    expect(typesOf(effects)).toEqual(['beat', 'open']);
+    expect(election.writes()).toEqual(['opening 4']);
+  });
+
+  it('does not announce itself if it only follows', () => {
+    const election = driveElection({ canOwn: false }, storeWith());
+    election.setStore('away');
+    election.give({ type: 'start' });
+    expect(typesOf(election.pass(0))).toEqual([]);
+  });
+
   it('fails if the cluster has stopped', () => {
     const election = driveElection({}, storeWith({ owner: '', phase: 'stopped' }));
     expect(election.give({ type: 'start' })).toEqual([{ type: 'fail', isReplaced: true }]);

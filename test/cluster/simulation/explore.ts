@@ -330,8 +330,11 @@ const settle = (start: Place): string | undefined => {
   const alive = place.nodes.filter(({ isAlive, election }) => isAlive && !['stopped', 'left'].includes(election.role));
   if (alive.length === 0) return undefined;
   const owners = alive.filter(({ election }) => election.own !== undefined);
-  if (alive.length < place.nodes.filter(({ isAlive, election }) => isAlive && election.role !== 'left').length)
-    return 'one replica has stopped, and another one has not';
+  const isPartlyStopped =
+    alive.length < place.nodes.filter(({ isAlive, election }) => isAlive && election.role !== 'left').length;
+  // A store that has lost the stop cannot show it to the other replica.
+  const hasLostData = place.faults.some((fault) => ['wipe', 'roll back'].includes(fault));
+  if (isPartlyStopped && !hasLostData) return 'one replica has stopped, and another one has not';
   if (owners.length !== 1) return `${owners.length} owners in the end`;
   if (owners[0]!.feed?.phase !== 'open') return 'the owner has no connection in the end';
   if (place.live === undefined || place.live === 'foreign' || nodeAt(place, place.live.node) !== owners[0])
