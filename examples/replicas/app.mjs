@@ -41,7 +41,7 @@ Req()(FeedController.prototype, 'feed', 0);
 Reflect.apply(Get('health'), undefined, method('health'));
 
 const connection = await connect({
-  servers: process.env['NATS_URL'],
+  servers: process.env['NATS_URL'] ?? '127.0.0.1:4222',
   maxReconnectAttempts: -1,
   pingInterval: 2_000,
 });
