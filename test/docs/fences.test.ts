@@ -11,7 +11,7 @@ const commentFences = filesIn('src', '.ts').flatMap(commentFencesOf);
 
 /** The number of unchecked fences in each document. A new one needs the mark `<!-- not checked: reason -->`. */
 const unchecked: Readonly<Record<string, number>> = {
-  'README.md': 3,
+  'README.md': 4,
   'docs/architecture.md': 1,
   'docs/operating.md': 2,
   'docs/recording.md': 1,
