@@ -44,6 +44,7 @@ const rows = {
   'testing/': ['protocol/', 'cluster/engine/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
     ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'transport/proxy-for.ts', 'testing/'],
+    ...['cluster/', 'nats/', 'redis/', '@nats-io/transport-node', 'ioredis'],
     ...['rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:'],
   ],
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
@@ -52,7 +53,8 @@ const rows = {
   'otel/': ['protocol/', 'operators/', 'rxjs', 'type @opentelemetry/api'],
   'nestjs/': [
     ...['index.ts', 'options.ts', 'trade-feed.ts', 'accounts/', 'protocol/', 'reconnect/', 'operators/'],
-    ...['operators/node/', 'relay/', 'testing/', 'otel/', '@nestjs/common', 'type @opentelemetry/api', 'rxjs', 'node:'],
+    ...['operators/node/', 'relay/', 'cluster/', 'testing/', 'otel/', '@nestjs/common', 'type @opentelemetry/api'],
+    ...['rxjs', 'node:'],
   ],
 };
 

@@ -13,8 +13,8 @@ import {
 } from '../protocol/rules.js';
 import type { ClusterEngine } from './engine/cluster-engine.js';
 
-/** The options of a cluster: those of the feed, which each replica needs, and those of the election. */
-export interface ClusterOptions extends TradeFeedOptions {
+/** The options of the election of a cluster. */
+export interface ClusterElectionOptions {
   /** The engine that connects the replicas. */
   readonly engine: ClusterEngine;
   /** The name under which replicas find each other: letters, digits, `-` and `_`. Replicas with the same API key need the same name. It is never the key. */
@@ -37,9 +37,11 @@ export interface ClusterOptions extends TradeFeedOptions {
   readonly handOverMs?: number | undefined;
 }
 
-/** The validated options of a cluster, with the defaults. */
-export interface ClusterSettings {
-  readonly feed: TicketSettings;
+/** The options of a cluster: those of the feed, which each replica needs, and those of the election. */
+export interface ClusterOptions extends TradeFeedOptions, ClusterElectionOptions {}
+
+/** The validated options of the election, with the defaults. */
+export interface ClusterElectionSettings {
   readonly engine: ClusterEngine;
   readonly account: string;
   readonly replica: string;
@@ -50,6 +52,11 @@ export interface ClusterSettings {
   readonly suspectMs: number;
   readonly batchBytes: number;
   readonly handOverMs: number;
+}
+
+/** The validated options of a cluster, with the defaults. */
+export interface ClusterSettings extends ClusterElectionSettings {
+  readonly feed: TicketSettings;
 }
 
 const defaults = Object.freeze({
@@ -64,9 +71,7 @@ const aName: Rule = {
   is: (v) => typeof v === 'string' && /^[\w-]{1,80}$/.test(v),
 };
 
-type ClusterOnly = Omit<ClusterOptions, keyof TradeFeedOptions>;
-
-const rules: Readonly<Record<keyof ClusterOnly, Rule>> = {
+const rules: Readonly<Record<keyof ClusterElectionOptions, Rule>> = {
   engine: objectWith('compareAndSet', 'a ClusterEngine, for example memoryEngine()'),
   account: aName,
   replica: aName,
@@ -88,23 +93,35 @@ const rules: Readonly<Record<keyof ClusterOnly, Rule>> = {
  * @throws TradeFeedError with code `invalid-options`
  */
 export const resolveClusterOptions = (options: ClusterOptions): ClusterSettings => {
-  checkRequired(options, { engine: rules.engine, account: rules.account });
   const own = Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(rules, name)));
   const rest: TradeFeedOptions & Readonly<Record<string, unknown>> = Object.fromEntries(
     Object.entries(options).filter(([name]) => !Object.hasOwn(rules, name)),
   );
   const unknown = Object.keys(rest).find((name) => !Object.hasOwn(feedOptionRules, name));
   if (unknown !== undefined) validated({ [unknown]: rest[unknown] }, { ...rules, ...feedOptionRules });
-  const settings = { replica: defaultReplica(), ...defaults, ...validated(own as unknown as ClusterOnly, rules) };
-  const { leaseMs, renewMs, marginMs, suspectMs } = settings;
-  if (renewMs > leaseMs / 3) throw invalidOption('renewMs', `at most a third of leaseMs (${leaseMs})`, renewMs);
-  if (marginMs >= leaseMs - renewMs)
-    throw invalidOption('marginMs', `less than leaseMs minus renewMs (${leaseMs - renewMs})`, marginMs);
-  if (suspectMs <= 250 || suspectMs >= leaseMs)
-    throw invalidOption('suspectMs', `more than 250, and less than leaseMs (${leaseMs})`, suspectMs);
+  const settings = resolveElectionOptions(own as unknown as ClusterElectionOptions);
   const feed = resolveTicketOptions(rest);
   if (feed.receiveIn === 'worker') throw invalidOption('receiveIn', "'main' in a cluster");
   return { ...settings, feed };
+};
+
+/**
+ * Validates the options of the election, and adds the defaults.
+ *
+ * @param prefix - precedes each name in the error, for a nested object
+ * @throws TradeFeedError with code `invalid-options`
+ */
+export const resolveElectionOptions = (options: ClusterElectionOptions, prefix = ''): ClusterElectionSettings => {
+  checkRequired(options, { engine: rules.engine, account: rules.account }, prefix);
+  const settings = { replica: defaultReplica(), ...defaults, ...validated(options, rules, prefix) };
+  const { leaseMs, renewMs, marginMs, suspectMs } = settings;
+  const invalid = (name: string, allowed: string, value: number) => invalidOption(prefix + name, allowed, value);
+  if (renewMs > leaseMs / 3) throw invalid('renewMs', `at most a third of leaseMs (${leaseMs})`, renewMs);
+  if (marginMs >= leaseMs - renewMs)
+    throw invalid('marginMs', `less than leaseMs minus renewMs (${leaseMs - renewMs})`, marginMs);
+  if (suspectMs <= 250 || suspectMs >= leaseMs)
+    throw invalid('suspectMs', `more than 250, and less than leaseMs (${leaseMs})`, suspectMs);
+  return settings;
 };
 
 const defaultReplica = (): string =>

@@ -3,16 +3,15 @@ import { callPlace } from '../accounts/call-place.js';
 import type { Feed } from '../protocol/feed.js';
 import { checkFeed } from '../protocol/feed-names.js';
 import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
+import type { FeedPosition, PositionedFeed } from '../protocol/feed-position.js';
 import type { Frame } from '../protocol/frame.js';
 import { type ClusterOptions, resolveClusterOptions } from './cluster-options.js';
 import type { ClusterStatus } from './cluster-status.js';
-import type { ClusterEngine } from './engine/cluster-engine.js';
-import { readKey, resumedKey, writeKey } from './election/cluster-key.js';
+import { resumeCluster } from './operate.js';
 import { type Replica, startReplica } from './replica.js';
-import { subjectsOf } from './subjects.js';
 
 /** A feed that any number of processes share, although the account has one connection. */
-export interface FeedCluster {
+export interface FeedCluster extends PositionedFeed {
   /**
    * Emits the frames and events of the feed, whichever replica owns the connection. Hot while there is a subscriber: all subscribers share this
    * replica. Errors with a `TradeFeedError`: `connection-replaced` if a client outside the cluster replaced the connection. A subscription after
@@ -85,17 +84,12 @@ export const createFeedCluster = (feed: Feed, options: ClusterOptions): FeedClus
     get status() {
       return status.value;
     },
+    get position(): FeedPosition | undefined {
+      return replica?.position;
+    },
     handOver: async () => replica?.handOver(),
-    resume: () => resume(settings.engine, subjectsOf(settings.account).key),
+    resume: async () => {
+      await resumeCluster(settings.engine, settings.account);
+    },
   };
-};
-
-const resume = async (engine: ClusterEngine, name: string): Promise<void> => {
-  for (;;) {
-    const stored = await engine.read(name);
-    if (stored === undefined) return;
-    const key = readKey(stored.value);
-    if (key.phase !== 'stopped') return;
-    if ((await engine.compareAndSet(name, writeKey(resumedKey(key)), stored.revision)) !== undefined) return;
-  }
 };

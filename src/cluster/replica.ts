@@ -2,6 +2,7 @@ import { merge, Observable, Subscription, take } from 'rxjs';
 import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
 import { createTradeFeedError } from '../protocol/failures/classify.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import type { PositionedFeed } from '../protocol/feed-position.js';
 import type { Feed } from '../protocol/feed.js';
 import { clampMs } from '../protocol/rules.js';
 import { type ClusterSettings, replicaId } from './cluster-options.js';
@@ -43,7 +44,7 @@ export interface ReplicaHandlers {
 }
 
 /** A replica that runs: the election with its clock, the engine and the feed. */
-export interface Replica {
+export interface Replica extends PositionedFeed {
   /** Gives the ownership away. Resolves when another replica has it, or when there is none. Frames continue to arrive. */
   handOver(): Promise<void>;
   /** Ends the replica. It gives the ownership away in the background. */
@@ -67,9 +68,9 @@ export const startReplica = (
   handlers: ReplicaHandlers,
 ): Replica => {
   const { engine, account, batchBytes } = settings;
-  const id = replicaId(settings.replica);
+  let id = replicaId(settings.replica);
   const subjects = subjectsOf(account);
-  const decoder = createDecoder(feed, settings.feed.maxFrameBytes, id);
+  let decoder = createDecoder(feed, settings.feed.maxFrameBytes, id);
   const publisher = createPublisher();
   const follower = createFollower(feed, (event) => {
     if (!isClosed) handlers.event(event);
@@ -85,6 +86,8 @@ export const startReplica = (
   let answer: Uint8Array | undefined;
   let failure: unknown;
   let status: ClusterStatus | undefined;
+  let isRejoining = false;
+  let offers: Subscription | undefined;
   /** When the last message to all replicas arrived, also one of this replica. */
   let receivedAt: number | undefined;
   let isSilent = false;
@@ -164,15 +167,22 @@ export const startReplica = (
   const serve = (): void => {
     if (isServing(state) === (serving !== undefined)) return;
     serving?.unsubscribe();
-    serving = isServing(state)
-      ? engine
-          .respond(subjects.owner, (data) => {
-            const question = readQuestion(data);
-            if (question) input({ type: 'asked', question });
-            return takeAnswer();
-          })
-          .subscribe({ error: end })
-      : undefined;
+    if (!isServing(state)) {
+      serving = undefined;
+      return;
+    }
+    serving = merge(
+      engine.respond(subjects.owner, (data) => {
+        const question = readQuestion(data);
+        if (question) input({ type: 'asked', question });
+        return takeAnswer();
+      }),
+      engine.respond(subjects.handOver, () => {
+        isRejoining = true;
+        setImmediate(() => input({ type: 'hand-over' }));
+        return new Uint8Array();
+      }),
+    ).subscribe({ error: end });
   };
 
   const access = async (effect: Extract<Effect, { readonly type: 'read' | 'write' }>): Promise<CallResult> => {
@@ -185,12 +195,14 @@ export const startReplica = (
   };
 
   const call = async (effect: Parameters<typeof access>[0]): Promise<void> => {
+    const caller = id;
     const result = await access(effect).catch((error: unknown): CallResult | TradeFeedError =>
       error instanceof TradeFeedError ? error : { type: 'unknown' },
     );
     // This version cannot read the key, so it can never own it.
     if (result instanceof TradeFeedError) end(result);
-    else input({ type: 'call', id: effect.id, result });
+    // Of an earlier run of the election.
+    else if (caller === id) input({ type: 'call', id: effect.id, result });
   };
 
   const ask = async (data: Uint8Array): Promise<Extract<Input, { readonly type: 'ask' }>['result']> => {
@@ -204,13 +216,19 @@ export const startReplica = (
     }
   };
 
+  const askOwner = async (effect: Extract<Effect, { readonly type: 'ask' }>): Promise<void> => {
+    const caller = id;
+    const result = await ask(writeControl(effect.question));
+    if (caller === id) input({ type: 'ask', id: effect.id, result });
+  };
+
   const perform = (effect: Effect): void => {
     switch (effect.type) {
       case 'read':
       case 'write':
         return void call(effect);
       case 'ask':
-        return void ask(writeControl(effect.question)).then((result) => input({ type: 'ask', id: effect.id, result }));
+        return void askOwner(effect);
       case 'answer':
         answer = writeControl(effect.report);
         return;
@@ -249,9 +267,25 @@ export const startReplica = (
         return end(effect.isReplaced ? replacedByOther() : failure);
       case 'left':
         outbox.flush();
+        if (isRejoining && !isClosed) return rejoin();
         left();
         if (isClosed) running.unsubscribe();
     }
+  };
+
+  // A new run of the election. The follower continues, so the application notices the change of the owner only.
+  const rejoin = (): void => {
+    isRejoining = false;
+    id = replicaId(settings.replica);
+    decoder = createDecoder(feed, settings.feed.maxFrameBytes, id);
+    state = createElection(electionSettings(settings, feed, id), isConnectedNow(engine));
+    receiveOffers();
+    input({ type: 'start' });
+  };
+
+  const receiveOffers = (): void => {
+    offers?.unsubscribe();
+    offers = messages(subjects.to(id), readOffer, (offer) => ({ type: 'offer', offer })).subscribe();
   };
 
   const end = (error: unknown): void => {
@@ -290,6 +324,7 @@ export const startReplica = (
   running.add(() => {
     clearTimeout(timer);
     serving?.unsubscribe();
+    offers?.unsubscribe();
     run.close();
     inputs.length = 0;
   });
@@ -297,7 +332,6 @@ export const startReplica = (
   running.add(
     merge(
       messages(subjects.standby, readPresence, (presence) => ({ type: 'standby', presence })),
-      messages(subjects.to(id), readOffer, (offer) => ({ type: 'offer', offer })),
       messages(subjects.voided, readVoided, ({ gen }) => ({ type: 'voided', gen })),
       messages(subjects.evicted, readEvictions, ({ evictions }) => ({ type: 'evicted', evictions })),
       messages(
@@ -307,6 +341,7 @@ export const startReplica = (
       ),
     ).subscribe(),
   );
+  receiveOffers();
   input({ type: 'start' });
   running.add(
     engine.connected$.subscribe((isConnected) => {
@@ -317,12 +352,17 @@ export const startReplica = (
   );
 
   return {
+    get position() {
+      return follower.position;
+    },
     handOver: () => {
+      isRejoining = false;
       input({ type: 'hand-over' });
       return hasLeft;
     },
     close: () => {
       isClosed = true;
+      isRejoining = false;
       if (state.role === 'stopped' || state.role === 'left') running.unsubscribe();
       else input({ type: 'hand-over' });
     },

@@ -7,6 +7,8 @@ export interface Subjects {
   readonly voided: string;
   readonly evicted: string;
   readonly stop: string;
+  /** Requests of an operator to the owner: give the ownership away, and follow. */
+  readonly handOver: string;
   /** The messages to one replica. */
   readonly to: (replica: string) => string;
 }
@@ -22,6 +24,7 @@ export const subjectsOf = (account: string): Subjects => {
     voided: of('voided'),
     evicted: of('evicted'),
     stop: of('stop'),
+    handOver: of('hand-over'),
     to: (replica) => of(`m.${replica}`),
   };
 };

@@ -79,7 +79,12 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   nats: { may: ['cluster-engine', '@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'rxjs'] },
   redis: { may: ['cluster-engine', 'rxjs', 'node:fs'], mayAsType: ['ioredis'] },
   testing: { may: ['protocol', 'cluster-engine', 'ws', 'rxjs', 'node:fs'], mayAsType: ['fp-ts'] },
-  cli: { may: ['index', 'testing', 'rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:fs'] },
+  cli: {
+    may: [
+      ...['index', 'testing', 'cluster', 'nats', 'redis', '@nats-io/transport-node', 'ioredis'],
+      ...['rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:fs'],
+    ],
+  },
   relay: { may: ['protocol', ...operators, 'rxjs', 'node:fs'] },
   browser: { may: ['protocol', 'reconnect', 'operators', 'rxjs'] },
   angular: { may: ['browser', 'operators', 'protocol', '@angular/core', 'rxjs'] },
@@ -87,7 +92,7 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   nestjs: {
     may: [
       ...['index', 'options', 'trade-feed', 'protocol', 'reconnect', ...operators, 'relay', 'testing'],
-      ...['otel', 'accounts', '@nestjs/common', 'rxjs', 'node:fs'],
+      ...['otel', 'accounts', 'cluster', '@nestjs/common', 'rxjs', 'node:fs'],
     ],
     mayAsType: ['@opentelemetry/api'],
   },

@@ -1,6 +1,7 @@
 import type { FeedEvent } from '../../protocol/event.js';
 import { clusterMeanings } from '../../protocol/failures/cluster-meanings.js';
 import { createFailure, type Meaning } from '../../protocol/failures/meaning.js';
+import { type FeedPosition, type PositionedFeed, runOf } from '../../protocol/feed-position.js';
 import type { Feed } from '../../protocol/feed.js';
 import type { Frame } from '../../protocol/frame.js';
 import { gapOfMissed } from '../../protocol/gap.js';
@@ -9,7 +10,7 @@ import type { FeedMessage } from '../messages/feed-message.js';
 import type { OwnerChanged } from '../../protocol/event.js';
 
 /** Emits the frames and events of the current owner, in order and once, with a `gap` in place of those that did not arrive. */
-export interface Follower {
+export interface Follower extends PositionedFeed {
   /**
    * Handles a message, which may be one of this replica.
    *
@@ -36,6 +37,7 @@ const maxHeldBytes = 64 * 1024 * 1024;
 export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChanged) => void): Follower => {
   let gen = 0;
   let owner = '';
+  let run = '';
   /** The numbers of the next frame or event of this generation, and of the next frame. */
   let sequence = 0;
   let frames = 0;
@@ -50,8 +52,14 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
   /** When the last message of this generation arrived. */
   let heardAt = 0;
 
-  const emitGap = (to: number, missed: number | undefined, meaning: Meaning): void =>
-    emit(gapOfMissed({ from: lastAt, to, frames: missed }, meaning));
+  // A client that resumes before the gap receives `opened` and the gap. So only the gap moves the position.
+  let beforeGap: FeedPosition | undefined;
+  const positionNow = (): FeedPosition | undefined => (gen === 0 ? undefined : { run, sequence, frames });
+
+  const emitGap = (from: number, to: number, missed: number | undefined, meaning: Meaning): void => {
+    beforeGap = undefined;
+    emit(gapOfMissed({ from, to, frames: missed }, meaning));
+  };
 
   const emitOpened = (at: number): void => {
     connection += 1;
@@ -60,12 +68,15 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
 
   const begin = (message: FeedMessage): void => {
     const isFirst = gen === 0;
+    const from = lastAt;
+    beforeGap = positionNow();
     ({ gen, owner, sequence, frames } = message);
+    run = runOf(message.epoch, gen, owner);
     [isAway, hasEnded] = [false, false];
     if (!isFirst) emit({ type: 'owner-changed', at: message.at, owner: message.owner, generation: gen });
     emitOpened(message.at);
-    if (!isFirst) emitGap(message.at, undefined, clusterMeanings.ownerChanged);
     lastAt = message.at;
+    if (!isFirst) emitGap(from, message.at, undefined, clusterMeanings.ownerChanged);
   };
 
   const emitItems = (message: FeedMessage): void => {
@@ -98,9 +109,12 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
     if (message.sequence < sequence) return;
     const missed = message.frames - frames;
     const hasMissed = message.sequence > sequence;
+    const meaning = isAway ? clusterMeanings.away : clusterMeanings.behind;
+    const isGap = isAway || hasMissed;
+    const from = lastAt;
     if (isAway) emitOpened(message.at);
-    if (isAway || hasMissed) emitGap(message.at, missed, isAway ? clusterMeanings.away : clusterMeanings.behind);
     [isAway, sequence, frames, lastAt] = [false, message.sequence, message.frames, message.at];
+    if (isGap) emitGap(from, message.at, missed, meaning);
     emitItems(message);
   };
 
@@ -141,6 +155,9 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
     },
     get nextTick() {
       return holdUntil;
+    },
+    get position() {
+      return beforeGap ?? positionNow();
     },
     away: (at) => {
       if (gen === 0 || isAway) return;
