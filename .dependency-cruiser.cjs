@@ -29,7 +29,7 @@ const rows = {
     'trade-feed.ts',
   ],
   'cluster/': [
-    ...['protocol/', 'accounts/', 'options.ts', 'trade-feed.ts'],
+    ...['protocol/', 'accounts/', 'diagnostics/', 'options.ts', 'trade-feed.ts'],
     ...['cluster/election/', 'cluster/engine/', 'cluster/follower/', 'cluster/messages/', 'rxjs', 'node:'],
   ],
   // Pure: the simulation runs it in virtual time.

@@ -1,6 +1,8 @@
 import { BehaviorSubject, filter, Observable, share } from 'rxjs';
 import { callPlace } from '../accounts/call-place.js';
 import type { Feed } from '../protocol/feed.js';
+import { debugLog } from '../diagnostics/debug-log.js';
+import { publishEvents } from '../diagnostics/lifecycle-channels.js';
 import { checkFeed } from '../protocol/feed-names.js';
 import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
 import type { FeedPosition, PositionedFeed } from '../protocol/feed-position.js';
@@ -61,11 +63,17 @@ export const createFeedCluster = (feed: Feed, options: ClusterOptions): FeedClus
   const status = new BehaviorSubject<ClusterStatus>({
     ...{ role: 'left', replica: settings.replica, owner: undefined, generation: 0, since: Date.now() },
   });
+  const origin = { feed, baseUrl: settings.feed.baseUrl, where };
+  // The feed of the owner reports all other events.
+  const listeners = [debugLog(origin), publishEvents(origin)];
   let replica: Replica | undefined;
 
   const events$ = new Observable<FeedEvent | OwnerChanged>((subscriber) => {
     const started = startReplica(feed, settings, where, {
-      event: (event) => subscriber.next(event),
+      event: (event) => {
+        if (event.type === 'owner-changed') for (const listener of listeners) listener(event);
+        subscriber.next(event);
+      },
       error: (error) => subscriber.error(error),
       status: (next) => status.next(next),
     });

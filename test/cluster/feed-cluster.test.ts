@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { filter, throwError } from 'rxjs';
 import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
@@ -38,14 +39,23 @@ describe('three replicas of an account', () => {
     const first = await test.owner(...replicas);
     test.push('before');
     for (const replica of replicas) await received(replica, 'before');
+    const published: unknown[] = [];
+    const publish = (message: unknown) => void published.push(message);
+    subscribe('rx-trade-feed:owner', publish);
     first.kill();
     const others = replicas.filter((replica) => replica !== first);
     const second = await waitFor(() => others.find(({ cluster }) => cluster.status.role === 'owning'));
     const third = others.find((replica) => replica !== second)!;
     await waitFor(() => codesOf(third).includes('owner-changed'));
     test.push('after');
+    for (const replica of others) await received(replica, 'after');
+    unsubscribe('rx-trade-feed:owner', publish);
+    const message = {
+      origin: { feed: 'market', where: expect.stringContaining('createFeedCluster') },
+      event: { type: 'owner-changed', owner: second.cluster.status.replica },
+    };
+    expect(published).toMatchObject([message, message]);
     for (const replica of others) {
-      await received(replica, 'after');
       expect(replica.texts()).toEqual(['before', 'after']);
       expect(codesOf(replica)).toEqual(['owner-changed']);
       expect(replica.events).toContainEqual(
