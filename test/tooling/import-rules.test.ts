@@ -68,7 +68,7 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   index: { may: ['protocol', 'reconnect', 'diagnostics', ...operators, 'transport', 'options', 'trade-feed'] },
   cluster: {
     may: [
-      ...['protocol', 'accounts', 'options', 'trade-feed', 'election', 'cluster-engine'],
+      ...['protocol', 'accounts', 'diagnostics', 'options', 'trade-feed', 'election', 'cluster-engine'],
       ...['cluster-messages', 'follower', 'rxjs', 'node:fs'],
     ],
   },
