@@ -31,14 +31,14 @@ export const shown = ({ charts, tables, facts }, folder) => [
     .join('\n'),
 ];
 
-/** Returns a sentence about the goals, and a table of the missed ones. The sections of the benchmarks have the reasons. */
+/** Returns a sentence about the goals, a table of the missed ones, and the reasons. */
 export const summaryOf = (results) => {
   const goals = results.flatMap((result) => result.goals);
   const missed = goals.filter(({ met }) => !met);
   if (goals.length === 0) return 'Not measured yet: `npm run bench -- all`.';
   if (missed.length === 0) return `All ${goals.length} goals are met.`;
   const counted = `${goals.length - missed.length} of ${goals.length} goals are met. Missed:`;
-  return [counted, goalTable(missed)].join('\n\n');
+  return [counted, goalTable(missed), notes(missed).join('\n')].filter(Boolean).join('\n\n');
 };
 
 /** Replaces the text between the marks `<!-- MARK:NAME -->` and `<!-- /MARK -->` of each section. Throws if the marks are missing. */
