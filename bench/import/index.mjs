@@ -8,10 +8,11 @@ const imports = [
 ];
 const feeds = ['a feed', 'a feed in a worker'];
 const workers = ['a worker', 'a worker with ws and undici'];
+// A sample takes a fraction of a second, and varies more than those of the other benchmarks.
+const rounds = Math.max(ROUNDS, 15);
 const samples = await interleaved({
   title: 'import',
-  // A sample takes a fraction of a second, and varies more than those of the other benchmarks.
-  rounds: Math.max(ROUNDS, 15),
+  rounds,
   contenders: Object.fromEntries([...imports, ...feeds, ...workers].map((name) => [name, () => sample(file, [name])])),
 });
 
@@ -22,6 +23,7 @@ const cpuRatio = (over, under) => pairedRatio(samples[over], samples[under], 'cp
 await report({
   bench: 'import',
   command: 'npm run bench -- import',
+  rounds,
   goals: [
     goal({
       id: 'import/ours',

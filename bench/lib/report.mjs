@@ -14,21 +14,31 @@ export const folders = isQuick
  *
  * @param bench - the name of the benchmark and of its files
  * @param command - the command that repeats it
+ * @param rounds - how often each contender was measured
  * @param goals - rows of `goal`
  * @param charts - `{ id, title, alt, kind: 'bars' | 'columns' | 'lines', x, y, log, series: [{ name, points: [[x, y], …] }] }`
  * @param tables - `{ title, columns: ['…'], rows: [[…]] }`; `opens` puts a chart or a table at the beginning of performance.md
  * @param ratios - results of `pairedRatio` by id, which have no goal
  * @param facts - `{ name: text or number }`, listed below the tables
  */
-export const report = async ({ bench, command, goals = [], charts = [], tables = [], facts = {}, ratios }) => {
+export const report = async ({
+  bench,
+  command,
+  rounds = ROUNDS,
+  goals = [],
+  charts = [],
+  tables = [],
+  facts = {},
+  ratios,
+}) => {
   const found = machine();
-  const result = { bench, command, measuredAt: new Date().toISOString(), rounds: ROUNDS, machine: found };
+  const result = { bench, command, measuredAt: new Date().toISOString(), rounds, machine: found };
   const whole = { ...result, goals, tables, charts, facts, ...(ratios && { ratios }) };
   const json = await writeResult(bench, whole, folders);
 
   const parts = [
     `# ${bench}: ${command}`,
-    `${machineLine(found)}, ${ROUNDS} rounds${isQuick ? ': QUICK RUN, NOT A RESULT' : ''}`,
+    `${machineLine(found)}, ${rounds} rounds${isQuick ? ': QUICK RUN, NOT A RESULT' : ''}`,
     ...tables.map(({ title, columns, rows }) => `${title}\n\n${table(columns, rows)}`),
     ...(goals.length > 0 ? [goalTable(goals)] : []),
     ...goals.filter(({ met, note }) => !met && note).map(({ what, note }) => `${what}: ${note}`),

@@ -1,5 +1,5 @@
 // What the TLS of Node costs: a socket that only counts bytes, with read buffers, records and ciphers of different sizes.
-import { interleaved, median, report, sample } from '../lib/bench.mjs';
+import { interleaved, median, report, ROUNDS, sample } from '../lib/bench.mjs';
 import { startSender } from '../support/start.mjs';
 
 const file = new URL('sample.mjs', import.meta.url);
@@ -10,6 +10,8 @@ const buffers = [4, 16, 64, 256];
 const ciphers = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'];
 const [, usual] = ciphers;
 
+const rounds = Math.ceil(ROUNDS / 3);
+
 const senders = Object.fromEntries(
   await Promise.all(records.map(async (kib) => [kib, await startSender('../tls/sender', [kib * KIB])])),
 );
@@ -19,6 +21,7 @@ const contender = (record, read, cipher) => {
 };
 const samples = await interleaved({
   title: 'tls',
+  rounds,
   contenders: Object.fromEntries([
     ...records.flatMap((record) => [...buffers, 'data'].map((read) => contender(record, read, usual))),
     ...ciphers.map((cipher) => contender(16, 64, cipher)),
@@ -35,6 +38,7 @@ const columns = ['records of the sender', ...buffers.map((kib) => `buffer of ${k
 await report({
   bench: 'tls',
   command: 'npm run bench -- tls',
+  rounds,
   goals: [],
   tables: [
     {
