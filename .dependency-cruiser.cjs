@@ -28,9 +28,23 @@ const rows = {
     ...['protocol/', 'reconnect/', 'diagnostics/', 'operators/', 'operators/node/', 'transport/', 'options.ts'],
     'trade-feed.ts',
   ],
-  'testing/': ['protocol/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
+  'cluster/': [
+    ...['protocol/', 'accounts/', 'diagnostics/', 'options.ts', 'trade-feed.ts'],
+    ...['cluster/election/', 'cluster/engine/', 'cluster/follower/', 'cluster/messages/', 'rxjs', 'node:'],
+  ],
+  // Pure: the simulation runs it in virtual time.
+  'cluster/election/': ['protocol/', 'io-ts'],
+  // The type of a phase.
+  'cluster/messages/': ['protocol/', 'cluster/election/', 'io-ts'],
+  'cluster/follower/': ['protocol/', 'cluster/messages/'],
+  'cluster/engine/': ['rxjs'],
+  'nats/': ['cluster/engine/', '@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'rxjs'],
+  'redis/': ['cluster/engine/', 'type ioredis', 'rxjs', 'node:'],
+  // The tests of an engine.
+  'testing/': ['protocol/', 'cluster/engine/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
     ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'transport/proxy-for.ts', 'testing/'],
+    ...['cluster/', 'nats/', 'redis/', '@nats-io/transport-node', 'ioredis'],
     ...['rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:'],
   ],
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
@@ -39,7 +53,8 @@ const rows = {
   'otel/': ['protocol/', 'operators/', 'rxjs', 'type @opentelemetry/api'],
   'nestjs/': [
     ...['index.ts', 'options.ts', 'trade-feed.ts', 'accounts/', 'protocol/', 'reconnect/', 'operators/'],
-    ...['operators/node/', 'relay/', 'testing/', 'otel/', '@nestjs/common', '@opentelemetry/api', 'rxjs', 'node:'],
+    ...['operators/node/', 'relay/', 'cluster/', 'testing/', 'otel/', '@nestjs/common', '@opentelemetry/api'],
+    ...['rxjs', 'node:'],
   ],
 };
 
@@ -59,7 +74,7 @@ const pathsOf = (name) => {
 
 // A worker thread loads its file by URL; no file imports it.
 const entryPoints =
-  '^src/(index|(operators|testing|relay|browser|angular|nestjs|otel)/index|cli/main|worker/inside/feed-worker)\\.ts$';
+  '^src/(index|(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel)/index|cli/main|worker/inside/feed-worker)\\.ts$';
 
 const rulesOf = ([row, names]) => {
   const from = pathsOf(row);

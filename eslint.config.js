@@ -106,7 +106,10 @@ export default defineConfig(
   { files: ['**/*.cts'], rules: { '@typescript-eslint/no-require-imports': 'off' } },
   {
     // These folders get time from a scheduler or as data. Only `transport` uses timers and sockets.
-    files: ['src/protocol/**', 'src/reconnect/**', 'src/operators/**'],
+    files: [
+      ...['src/protocol/**', 'src/reconnect/**', 'src/operators/**'],
+      ...['src/cluster/election/**', 'src/cluster/follower/**', 'src/cluster/messages/**'],
+    ],
     rules: { 'no-restricted-globals': ['error', 'setTimeout', 'setInterval', 'setImmediate', 'fetch', 'WebSocket'] },
   },
   {

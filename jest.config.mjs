@@ -12,7 +12,8 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rx-trade-feed$': '<rootDir>/src/index.ts',
-    '^rx-trade-feed/(operators|testing|relay|browser|angular|nestjs|otel)$': '<rootDir>/src/$1/index.ts',
+    '^rx-trade-feed/(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel)$':
+      '<rootDir>/src/$1/index.ts',
     ...bundledPackages,
     // A worker thread cannot run TypeScript.
     '/start-worker\\.js$': '<rootDir>/test/support/start-worker.ts',

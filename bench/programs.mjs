@@ -19,6 +19,10 @@ const program = (what, file) => ({ what, node: ['--expose-gc', `bench/${file}`],
 /** All programs of `npm run bench`. */
 export const programs = {
   ...Object.fromEntries(Object.entries(benchmarks).map(([name, what]) => [name, program(what, `${name}/index.mjs`)])),
+  cluster: program(
+    'replicas over nats-server: the CPU time and the delay of a frame, takeovers (5 minutes)',
+    'cluster/index.mjs',
+  ),
   check: program('what CI runs: fails if receiving, decoding or an import became slower (1 minute)', 'check/index.mjs'),
-  all: program('all of the above except check; then updates docs/performance.md', 'all.mjs'),
+  all: program('all of the above except cluster and check; then updates docs/performance.md', 'all.mjs'),
 };

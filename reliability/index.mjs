@@ -16,6 +16,14 @@ runProgram('reliability', {
     'random sequences of steps, compared with a model [--runs 2000] [--seed 1]',
     'reliability/model/index.mjs',
   ),
+  'cluster-simulation': unbuilt(
+    'replicas in virtual time with random faults [--runs 2000] [--seed 1] [--states 200000]',
+    'reliability/cluster-simulation/index.mjs',
+  ),
+  cluster: built(
+    'three replica processes and a real broker [--engine nats] [--rate 5000] [--rounds 20] [--quick]',
+    'reliability/cluster/index.mjs',
+  ),
   fuzz: unbuilt(
     'random bytes from the service and from clients [--runs 5000] [--seed 1]',
     'reliability/fuzz/index.mjs',

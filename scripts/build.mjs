@@ -3,8 +3,9 @@
 // rolldown takes a sixth of the time of rollup, but its plugin for declarations moves their comments to other places.
 // Other programs may be reading dist, so the folder stays, and old files are removed last.
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { transform } from 'esbuild';
 import { rolldown } from 'rolldown';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
@@ -43,7 +44,7 @@ const inputOf = (files, end) =>
     }),
   );
 
-/** Writes the files that belong to some entry points. Returns their names. A warning is an error. */
+/** Writes the files that belong to some entry points. Returns them. A warning is an error. */
 const bundle = async (bundler, files, end, settings, outputSettings) => {
   const built = await bundler({
     input: inputOf(files, end),
@@ -61,14 +62,56 @@ const bundle = async (bundler, files, end, settings, outputSettings) => {
     ...outputSettings,
   });
   await built.close();
-  return output.map(({ fileName }) => fileName);
+  return output;
 };
 
-const code = { platform: 'neutral', experimental: { attachDebugInfo: 'none' } };
+const code = {
+  platform: 'neutral',
+  preserveEntrySignatures: 'allow-extension',
+  experimental: { attachDebugInfo: 'none' },
+};
 // The declarations have the comments, and editors read those.
 const noComments = { comments: false };
 
-const bundleCode = () => bundle(rolldown, programs, '.js', code, noComments);
+// Small modules that several entry points or commands share. Without this, each would be a file. A page loads only `page`.
+const groups = [
+  {
+    name: 'page',
+    test: /rx-trade-feed\/(protocol\/(frame\.|rules|event-line|type-guards|try-call|failures\/(?!service|worker|cluster|classify|failure-of))|reconnect\/(policy|lifecycle|backoff))/,
+  },
+  {
+    name: 'protocol',
+    test: /rx-trade-feed\/protocol\/(close-code|event-record|failures\/failure-of|feed-names|lazy-frame|gap\.|outage|printable)/,
+  },
+  { name: 'items', test: /rx-trade-feed\/operators\/(items|timing|bounded\/ring)/ },
+  {
+    name: 'command',
+    test: /rx-trade-feed\/cli\/(arguments|follow|output|view|cli-error|connection|context|exit-code|top\/source)/,
+  },
+];
+
+const namesOf = (files) => files.map(({ fileName }) => fileName);
+
+/** Gives a written file of a program short names. In a stack trace of an application, the names of functions must be readable. */
+const minify = async ({ fileName, code: text }) => {
+  const { code: minified } = await transform(text, { minify: true, format: 'esm', target: 'node20' });
+  writeFileSync(join(dist, fileName), minified);
+};
+
+/** Writes the addresses of dynamic imports as strings. rolldown writes them as templates, which not every bundler understands. */
+const withoutTemplates = ({ fileName, code: text }) =>
+  writeFileSync(join(dist, fileName), text.replace(/\bimport\(`([^`$]+)`\)/g, 'import("$1")'));
+
+const bundleCode = async () => {
+  const codeSplitting = { groups, includeDependenciesRecursively: false };
+  // esbuild would change names of classes here.
+  const withoutSpace = { compress: false, mangle: false };
+  const files = await bundle(rolldown, programs, '.js', code, { ...noComments, codeSplitting, minify: withoutSpace });
+  for (const file of files) await (isOfCommand(file) ? minify(file) : withoutTemplates(file));
+  return namesOf(files);
+};
+
+const isOfCommand = ({ moduleIds }) => moduleIds.every((id) => id.includes(`${compiled}/cli/`));
 
 /**
  * Bundles the worker with the part of RxJS that it uses: each worker loads its modules again, and RxJS has 200 files. All its values reach the
@@ -80,11 +123,12 @@ const bundleWorker = async () => {
   const license = 'worker/inside/rxjs-license.txt';
   const banner = '/*! Contains RxJS, which has the Apache License 2.0: see rxjs-license.txt */';
   const files = await bundle(rolldown, [worker], '.js', { ...code, resolve, external }, { ...noComments, banner });
+  for (const file of files) await minify(file);
   cpSync('node_modules/rxjs/LICENSE.txt', join(dist, license));
-  return [...files, license];
+  return [...namesOf(files), license];
 };
 
-const bundleDeclarations = () => bundle(rollup, declarations, '.d.ts', { plugins: [dts()] }, {});
+const bundleDeclarations = async () => namesOf(await bundle(rollup, declarations, '.d.ts', { plugins: [dts()] }, {}));
 
 const copyCommonJs = () => {
   for (const file of commonJs) {

@@ -38,11 +38,11 @@ try {
   const [{ filename, files, size }] = JSON.parse(packed);
   const inside = files.map(({ path }) => path);
 
-  for (const path of ['README.md', 'CHANGELOG.md', 'LICENSE', ...pathsIn(exports), ...pathsIn(bin)]) {
+  for (const path of ['README.md', 'LICENSE', ...pathsIn(exports), ...pathsIn(bin)]) {
     if (!inside.includes(path.replace(/^\.\//, ''))) fail(`Missing in the package: ${path}`);
   }
   for (const path of inside) {
-    const isDocument = /^(README\.md|CHANGELOG\.md|LICENSE|docs\/[a-z-]+\.md)$/.test(path);
+    const isDocument = /^(README\.md|LICENSE|docs\/[a-z-]+\.md)$/.test(path);
     const isBuilt = /^dist\/[\w/-]+(\.d\.ts|\.js|\.cjs|-license\.txt)$/.test(path);
     const isCommand = path === 'bin/rx-trade-feed.js';
     if (!isDocument && !isBuilt && !isCommand && path !== 'package.json') fail(`Should not be in the package: ${path}`);

@@ -101,6 +101,7 @@ const appsInCi = [
   ['debian', beside('node scripts/install-debian.mjs')],
   ['download', beside('node scripts/install-nodes.mjs')],
   ['peers', counted('node scripts/test-peers.mjs')],
+  ['cluster', command('node reliability/cluster/index.mjs --quick')],
   ['apps', counted('node scripts/test-apps.mjs --without speed')],
 ];
 const nodesInCi = nodeVersions.map((version) => [nodeName(version), onNode(version)]);

@@ -1,4 +1,4 @@
-import { defer, finalize, merge, noop, type Observable, of, pipe, retryWhen, tap } from 'rxjs';
+import { defer, delayWhen, finalize, identity, merge, noop, type Observable, of, pipe, retryWhen, tap } from 'rxjs';
 import type { TicketSettings } from './options.js';
 import type { Feed } from './protocol/feed.js';
 import type { Frame } from './protocol/frame.js';
@@ -17,6 +17,7 @@ import { type ReusableSockets, reusableSockets } from './transport/reusable-sock
  * @param emit - receives each lifecycle event of an attempt
  * @param onClosing - is called for each connection that starts to close
  * @param onStop - receives the error of the feed, before the subscriber
+ * @param beforeHandshake - is subscribed to when a ticket was issued; its first value starts the handshake @defaultValue no wait
  */
 export const attempts$ = (
   feed: Feed,
@@ -24,6 +25,7 @@ export const attempts$ = (
   emit: Emit,
   onClosing: OnClosing = noop,
   onStop: (error: unknown) => void = noop,
+  beforeHandshake?: Observable<unknown>,
 ): Observable<Frame> =>
   defer(() => {
     const sockets = reusableSockets(settings);
@@ -32,6 +34,7 @@ export const attempts$ = (
       tap(on.ticketRequested),
       requestTicketOver(sockets, settings), //                        Feed    -> Ticket   POST /v1/wss/tickets
       tap(on.ticketIssued),
+      beforeHandshake ? delayWhen(() => beforeHandshake) : identity,
       openConnectionOver(sockets, settings, on.opened, onClosing), // Ticket  -> Frame    handshake, then frames
       retryWhen(pipe(backoff(settings.backoff, on.attemptFailed), tap({ error: onStop }))), // failure -> when to resubscribe, or stop
       finalize(sockets.release),

@@ -83,6 +83,7 @@ export { Frame } from './protocol/frame.js';
 export { Secret } from './protocol/secret.js';
 export { CloseCode, CloseReason } from './protocol/close-code.js';
 export type {
+  ClusterFailureCode,
   FailureCode,
   ReceiverFailureCode,
   RelayFailureCode,

@@ -11,6 +11,7 @@ import type { Frame } from './protocol/frame.js';
 import { type Emit, withLifecycle } from './reconnect/lifecycle.js';
 import { withGaps } from './reconnect/with-gaps.js';
 import type { OnClosing } from './transport/handshake.js';
+import { loadHttpClient } from './transport/network-clients.js';
 import { checkReceiveIn } from './worker/cloneable-settings.js';
 import { feedInWorker$ } from './worker/feed-in-worker.js';
 
@@ -72,6 +73,8 @@ export interface FeedOwner {
   readonly user: AccountUser;
   /** Is called for each connection, and each worker, that starts to close. */
   readonly onClosing?: OnClosing | undefined;
+  /** Is subscribed to when a ticket was issued; its first value starts the handshake. Not with `receiveIn: 'worker'`. */
+  readonly beforeHandshake?: Observable<unknown> | undefined;
   /** Whether the subscriber receives no lifecycle events. The process is then warned when no connection opens. */
   readonly receivesNoEvents?: boolean | undefined;
 }
@@ -86,11 +89,16 @@ export const feedEvents$ = (
   return withLifecycle<FeedEvent>((emit) => frames$(feed, settings, emit, owner), withGaps());
 };
 
+/** Loads the network clients in advance, so that the first connection does not wait for them. */
+export const prepareConnections = async (): Promise<void> => {
+  await loadHttpClient();
+};
+
 const frames$ = (
   feed: Feed,
   settings: TicketSettings,
   emit: Emit,
-  { user, onClosing, receivesNoEvents = false }: FeedOwner,
+  { user, onClosing, beforeHandshake, receivesNoEvents = false }: FeedOwner,
 ): Observable<Frame> =>
   defer(() => {
     const { baseUrl, warnings = true } = settings;
@@ -99,11 +107,11 @@ const frames$ = (
       observer.event(event);
       emit(event);
     };
-    const received$ = settings.receiveIn === 'worker' ? feedInWorker$ : attempts$;
-    return received$(feed, settings, emitObserved, onClosing, observer.stop).pipe(
-      finalize(useAccount(settings, user)),
-      finalize(observer.end),
-    );
+    const received$ =
+      settings.receiveIn === 'worker'
+        ? feedInWorker$(feed, settings, emitObserved, onClosing, observer.stop)
+        : attempts$(feed, settings, emitObserved, onClosing, observer.stop, beforeHandshake);
+    return received$.pipe(finalize(useAccount(settings, user)), finalize(observer.end));
   });
 
 const resolveFeedSettings = (feed: Feed, options: TradeFeedOptions | undefined): TicketSettings => {

@@ -4,7 +4,7 @@ import { goal, median, pairedRatio, report, ROUNDS } from '../lib/bench.mjs';
 import { missingPeers, peers } from '../peers/index.mjs';
 import { cellId, cellsOf, heaps, startLoopback, ways } from '../support/loopback.mjs';
 import { sizeLabel, sizes } from '../support/payloads.mjs';
-import { bare, barChart, idOf, installed, receivingTables } from '../support/receiving.mjs';
+import { bare, barChart, idOf, installed, receivingTable } from '../support/receiving.mjs';
 import { openingOf } from './opening.mjs';
 import { wantedOf } from './wanted.mjs';
 
@@ -76,7 +76,7 @@ const fastestGoals = Object.entries({ 200: 2.5, 1024: 1.3 }).map(([text, atLeast
 });
 
 const tables = Object.keys(ways).flatMap((way) =>
-  heaps.flatMap((heap) => {
+  heaps.map((heap) => {
     const samples = Object.fromEntries(
       sizes.flatMap((size) =>
         Object.keys(peers)
@@ -86,11 +86,8 @@ const tables = Object.keys(ways).flatMap((way) =>
       ),
     );
     const where = `${ways[way]}, ${heap} MB of live objects`;
-    const [cpu, rate] = receivingTables(samples, sizes).map(({ title, ...rest }) => ({
-      title: `${title}, ${where}`,
-      ...rest,
-    }));
-    return heap === 0 ? [cpu, rate] : [cpu];
+    const table = receivingTable(samples, sizes);
+    return { ...table, title: `${table.title}, ${where}` };
   }),
 );
 

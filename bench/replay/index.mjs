@@ -8,7 +8,7 @@ import {
   idOf,
   installed,
   kindTable,
-  receivingTables,
+  receivingTable,
   sizeChart,
   nodeArgs,
 } from '../support/receiving.mjs';
@@ -75,7 +75,7 @@ await report({
     }),
     ...goalsOf(everywhere(0.8), 'plain', 'ws with toString() over our plain path', 'ws', 'oursPlain'),
   ],
-  tables: [...receivingTables(samples, sizes), ...kinds.map((kind) => kindTable(samples, small, { ...kind, names }))],
+  tables: [receivingTable(samples, sizes), ...kinds.map((kind) => kindTable(samples, small, { ...kind, names }))],
   charts: [
     ...small.map((size) =>
       sizeChart(samples, size, {

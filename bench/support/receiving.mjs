@@ -37,26 +37,20 @@ const of = (samples, key) => (peer, size, mode) => {
   return found && median(found.map((each) => each[key]));
 };
 
-/** Returns the tables of CPU time and of frames a second, with a row for each peer. */
-export const receivingTables = (samples, sizes) => {
-  const tableOf = (title, key, round = (value) => value) => {
-    const read = of(samples, key);
-    const rows = Object.entries(peers).flatMap(([peer, { title: name, modes }]) =>
-      modes.map((mode) => [
-        modes.length > 1 || mode !== 'text' ? `${name}, ${modeTitles[mode]}` : name,
-        ...sizes.map((size) => {
-          const value = read(peer, size, mode);
-          return value === undefined ? undefined : round(value);
-        }),
-      ]),
-    );
-    const measured = rows.filter((row) => row.slice(1).some((value) => value !== undefined));
-    return { title, columns: ['receiver', ...sizes.map(sizeLabel)], rows: measured };
-  };
-  return [
-    tableOf('CPU time a frame, ns', 'ns', (value) => Number(value.toPrecision(3))),
-    tableOf('Frames a second of wall time (has no goal)', 'framesPerSecond', (value) => Number(value.toPrecision(3))),
-  ];
+/** Returns the table of CPU time, with a row for each peer. */
+export const receivingTable = (samples, sizes) => {
+  const read = of(samples, 'ns');
+  const rows = Object.entries(peers).flatMap(([peer, { title: name, modes }]) =>
+    modes.map((mode) => [
+      modes.length > 1 || mode !== 'text' ? `${name}, ${modeTitles[mode]}` : name,
+      ...sizes.map((size) => {
+        const ns = read(peer, size, mode);
+        return ns && Number(ns.toPrecision(3));
+      }),
+    ]),
+  );
+  const measured = rows.filter((row) => row.slice(1).some((value) => value !== undefined));
+  return { title: 'CPU time a frame, ns', columns: ['receiver', ...sizes.map(sizeLabel)], rows: measured };
 };
 
 /** Returns the table for frames of another kind, with a row for each of `names`. */

@@ -17,6 +17,7 @@ export type {
 } from '../protocol/event.js';
 export type { RelayedValue } from '../protocol/relayed-value.js';
 export type {
+  ClusterFailureCode,
   FailureCode,
   ReceiverFailureCode,
   RelayFailureCode,

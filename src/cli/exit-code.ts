@@ -70,6 +70,14 @@ export const serveExitCodeMeanings: Readonly<Record<number, string>> = {
   [ExitCode.ok]: 'ended by Ctrl-C, SIGTERM or SIGHUP',
 };
 
+/** The meanings of the exit codes of `cluster`. */
+export const clusterExitCodeMeanings: Readonly<Record<number, string>> = {
+  ...anyCommand,
+  [ExitCode.ok]: 'success',
+  [ExitCode.refused]: 'there is nothing to do: no owner, no other replica, or the cluster has not stopped',
+  [ExitCode.unavailable]: 'the engine was not available',
+};
+
 /** The meanings of the exit codes of `doctor`. */
 export const doctorExitCodeMeanings: Readonly<Record<number, string>> = {
   ...anyCommand,

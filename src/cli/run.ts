@@ -40,6 +40,8 @@ const start = async (command: ParsedCommand, context: CliContext): Promise<numbe
       return (await import('./commands/replay.js')).replay(command, context);
     case 'serve':
       return (await import('./commands/serve.js')).serve(command, context);
+    case 'cluster':
+      return (await import('./commands/cluster.js')).cluster(command, context);
     case 'doctor':
       return (await import('./commands/doctor.js')).doctor(command, context);
     case 'top':

@@ -1,6 +1,6 @@
 import { Global, Module, type OnModuleInit } from '@nestjs/common';
 import { invalidOption } from '../protocol/rules.js';
-import type { TradeFeedModuleOptions } from './module-options.js';
+import { connectOf, type TradeFeedModuleOptions } from './module-options.js';
 
 /** A feed of an application: its name, and the place in the program that defines it. */
 export interface FeedPlace {
@@ -37,10 +37,10 @@ export class AppFeeds implements OnModuleInit {
     const entry: Entry = {
       ...place,
       isStarted: false,
-      start: ({ connect }) => {
+      start: (options) => {
         if (entry.isStarted) throw createdPerRequest(place);
         entry.isStarted = true;
-        if (connect === 'bootstrap' && this.#hooks === 'missed') throw loadedLazily(place);
+        if (connectOf(options) === 'bootstrap' && this.#hooks === 'missed') throw loadedLazily(place);
       },
     };
     this.#entries.push(entry);

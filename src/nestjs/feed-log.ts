@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { type MonoTypeOperatorFunction, tap } from 'rxjs';
 import type { Freshness } from '../operators/freshness.js';
-import type { FeedEvent } from '../protocol/event.js';
+import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { RelayActivity, RelayRefusal } from '../relay/index.js';
 
@@ -10,7 +10,7 @@ export const loggerOf = (name: string | undefined): Logger =>
   new Logger(name === undefined ? 'TradeFeed' : `TradeFeed:${name}`);
 
 /** Logs the lifecycle events of a feed. Events and `TradeFeedError`s contain no secret. Exceptions of the application are logged unchanged. */
-export const logFeed = (logger: Logger): MonoTypeOperatorFunction<FeedEvent> =>
+export const logFeed = (logger: Logger): MonoTypeOperatorFunction<FeedEvent | OwnerChanged> =>
   tap({
     next: (event) => {
       if (event.type !== 'frame') logEvent(logger, event);
@@ -20,7 +20,7 @@ export const logFeed = (logger: Logger): MonoTypeOperatorFunction<FeedEvent> =>
     unsubscribe: () => logger.log('Closed: there is no subscriber'),
   });
 
-const logEvent = (logger: Logger, event: Exclude<FeedEvent, { readonly type: 'frame' }>): void => {
+const logEvent = (logger: Logger, event: Exclude<FeedEvent | OwnerChanged, { readonly type: 'frame' }>): void => {
   switch (event.type) {
     case 'opened':
       return logger.log(`Connected to ${event.feed} (connection ${event.connection})`);
@@ -30,6 +30,8 @@ const logEvent = (logger: Logger, event: Exclude<FeedEvent, { readonly type: 'fr
       return logger.warn(`Reconnect ${event.attempt} in ${event.delayMs} ms`);
     case 'gap':
       return logger.warn(`Frames may be missing: ${event.durationMs} ms from ${isoTime(event.from)} on`);
+    case 'owner-changed':
+      return logger.log(`The replica ${event.owner} owns the connection (generation ${event.generation})`);
     case 'ticket-requested':
     case 'ticket-issued':
     case 'watermark':

@@ -1,3 +1,4 @@
+import type { ClusterStatus } from '../cluster/index.js';
 import type { FailureCode } from '../protocol/failures/failure-code.js';
 import type { LiveStatus } from '../operators/connection-status.js';
 import type { Freshness } from '../operators/freshness.js';
@@ -7,7 +8,7 @@ import type { FeedStatus } from './feed-status.js';
 import type { TradeFeed } from './trade-feed.js';
 
 /** The part of a feed that decides its health. */
-export type HealthSource = Pick<TradeFeed, 'status'> & Partial<Pick<TradeFeed, 'freshness'>>;
+export type HealthSource = Pick<TradeFeed, 'status'> & Partial<Pick<TradeFeed, 'freshness' | 'cluster'>>;
 
 /** The options of {@link TradeFeedHealthIndicator.isHealthy}. */
 export interface HealthOptions {
@@ -21,7 +22,7 @@ export interface HealthOptions {
   readonly maxOutageMs?: number | undefined;
 }
 
-/** The health of a feed. It contains fixed texts only, so it is safe to publish. */
+/** The health of a feed. It contains fixed texts only, and in a cluster the names of replicas, so it is safe to publish. */
 export interface FeedHealth {
   readonly status: 'up' | 'down';
   readonly state: FeedStatus['state'];
@@ -37,6 +38,12 @@ export interface FeedHealth {
   readonly reason?: string;
   /** When reconnecting: the start of the next attempt. Missing during an attempt. */
   readonly nextAttemptAt?: string;
+  /** In a cluster: what this replica does, for example `owning` or `following`. */
+  readonly role?: ClusterStatus['role'];
+  /** In a cluster: the id of this replica. */
+  readonly replica?: string;
+  /** In a cluster: the id of the owner of the connection. Missing if there is none, or if it is not known. */
+  readonly owner?: string;
 }
 
 /** The result of a health indicator of `@nestjs/terminus`. */
@@ -90,7 +97,8 @@ export class TradeFeedHealthIndicator {
     options: HealthOptions = {},
   ): TradeFeedHealthResult<Key> {
     const { feed = this.#feed, maxOutageMs = 5_000 } = validated(options, rules);
-    return { [key]: healthOf(feed, maxOutageMs) } as Record<Key, FeedHealth>;
+    const health = { ...healthOf(feed, maxOutageMs), ...(feed.cluster && membership(feed.cluster.status)) };
+    return { [key]: health } as Record<Key, FeedHealth>;
   }
 }
 
@@ -116,6 +124,10 @@ const healthOf = (feed: HealthSource, maxOutageMs: number): FeedHealth => {
   }
 };
 
+const membership = ({ role, replica, owner }: ClusterStatus): Pick<FeedHealth, 'role' | 'replica' | 'owner'> => ({
+  ...{ role, replica },
+  ...(owner === undefined ? {} : { owner }),
+});
 /** Returns the fields that report an open connection without current frames. A connection that has just opened has no frame yet. */
 const silenceOf = (
   { since }: LiveStatus,

@@ -1,4 +1,5 @@
 import type { ConfigurableModuleAsyncOptions, ConfigurableModuleOptionsFactory } from '@nestjs/common';
+import { type ClusterElectionOptions, resolveElectionOptions } from '../cluster/cluster-options.js';
 import { feedStats, type FeedStatsOptions } from '../operators/feed-stats.js';
 import { checkFreshness, type FreshnessOptions } from '../operators/freshness.js';
 import { shareFeed, type ShareFeedOptions } from '../operators/share-feed.js';
@@ -17,7 +18,9 @@ export interface TradeFeedModuleOptions extends TradeFeedOptions {
    * When the connection is opened: with the first subscriber, or when the application has started. With `'bootstrap'` it stays open without
    * subscribers.
    *
-   * @defaultValue `'first-subscriber'`
+   * In a cluster it is when this replica joins. Then it can own the connection, and pages of other replicas can continue here.
+   *
+   * @defaultValue `'first-subscriber'`; with `cluster`: `'bootstrap'`
    */
   readonly connect?: 'first-subscriber' | 'bootstrap' | undefined;
   /** How the connection is shared. */
@@ -39,6 +42,13 @@ export interface TradeFeedModuleOptions extends TradeFeedOptions {
   readonly telemetry?: boolean | undefined;
   /** The limits of the relay to browsers. */
   readonly relay?: RelayOptions | undefined;
+  /**
+   * One connection for all replicas of the application: its engine, the name of the account, and the options of `createFeedCluster`. Import
+   * `memoryEngine`, `natsEngine` or `redisEngine` for the engine.
+   *
+   * @defaultValue none: each process has a connection
+   */
+  readonly cluster?: ClusterElectionOptions | undefined;
 }
 
 /** The options that are needed before `useFactory` is called. Pass them next to `useFactory`; the factory cannot return them. */
@@ -79,14 +89,20 @@ export const moduleSettings = (options: TradeFeedModuleOptions): ModuleSettings 
   const { name, isGlobal } = Object(options) as TradeFeedModuleExtras;
   validated({ name, isGlobal }, { name: nextToFactory, isGlobal: nextToFactory });
   const valid = validated(options, rules);
-  const { feed = 'market', connect, share, stats, freshness, telemetry, relay, ...feedOptions } = valid;
+  const { feed = 'market', connect, share, stats, freshness, telemetry, relay, cluster, ...feedOptions } = valid;
   // Each of these validates its options.
   if (share) shareFeed(share);
   if (stats) feedStats(stats);
   if (freshness) checkFreshness(freshness, 'freshness.');
   resolveRelayOptions(relay, 'relay.');
-  return { feed, connect, share, stats, freshness, telemetry, relay, settings: resolveOptions(feedOptions) };
+  if (cluster) resolveElectionOptions(cluster, 'cluster.');
+  const own = { feed, connect, share, stats, freshness, telemetry, relay, cluster };
+  return { ...own, settings: resolveOptions(feedOptions) };
 };
+
+/** Returns when the connection is opened, or when a replica joins its cluster. */
+export const connectOf = ({ connect, cluster }: TradeFeedModuleOptions): 'first-subscriber' | 'bootstrap' =>
+  connect ?? (cluster === undefined ? 'first-subscriber' : 'bootstrap');
 
 /** Validates the options of `forRoot`, which include the {@link TradeFeedModuleExtras}. */
 export const checkOptions = (options: TradeFeedModuleOptions & TradeFeedModuleExtras): void => {
@@ -125,6 +141,7 @@ const rules: Readonly<Record<keyof TradeFeedModuleOptions, Rule>> = {
   freshness: anObject,
   telemetry: aBoolean,
   relay: anObject,
+  cluster: anObject,
   ...feedOptionRules,
 };
 

@@ -1,22 +1,31 @@
 import type { BeforeApplicationShutdown, Logger, MessageEvent, OnApplicationBootstrap } from '@nestjs/common';
-import { AsyncSubject, catchError, defer, identity, ignoreElements, merge, noop } from 'rxjs';
-import { NEVER, type Observable, ReplaySubject, share, takeUntil, takeWhile, throwError } from 'rxjs';
-import { useAccount } from '../accounts/account-use.js';
+import {
+  AsyncSubject,
+  catchError,
+  defer,
+  distinctUntilChanged,
+  filter,
+  identity,
+  ignoreElements,
+  map,
+  merge,
+} from 'rxjs';
+import { NEVER, noop, Observable, ReplaySubject, share, switchMap, takeUntil, takeWhile, throwError } from 'rxjs';
 import { callPlace } from '../accounts/call-place.js';
+import type { FeedCluster } from '../cluster/index.js';
 import { feedStats } from '../operators/feed-stats.js';
 import { frames } from '../operators/frames.js';
 import type { Freshness } from '../operators/freshness.js';
 import { shareFeed } from '../operators/share-feed.js';
 import type { FeedStats } from '../operators/items/feed-tally.js';
-import { resolveTicketOptions } from '../options.js';
-import type { FeedEvent } from '../protocol/event.js';
+import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
 import { createRelay, type Relay } from '../relay/index.js';
-import { feedEvents$ } from '../trade-feed.js';
 import { logClients, logFeed, logFreshness, loggerOf, logSameAccount } from './feed-log.js';
 import { FeedMemory } from './feed-memory.js';
+import { createFeedSource } from './feed-source.js';
 import type { FeedStatus } from './feed-status.js';
-import { moduleSettings, type TradeFeedModuleOptions } from './module-options.js';
+import { connectOf, moduleSettings, type TradeFeedModuleOptions } from './module-options.js';
 import { PendingWork } from './pending-work.js';
 import { lastEventIdOf, responseOf, type SseRequest } from './sse-request.js';
 import { sseMessages$ } from './sse-messages.js';
@@ -68,7 +77,10 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   readonly stats$: Observable<FeedStats>;
   /** Forwards the feed to browsers. A controller uses it through {@link TradeFeed.sse}. */
   readonly relay: Relay;
+  /** The cluster, for its `status`; `undefined` without the option `cluster`. */
+  readonly cluster: FeedCluster | undefined;
 
+  readonly #logger: Logger;
   readonly #memory = new FeedMemory();
   readonly #pending = new PendingWork();
   readonly #closed$ = new AsyncSubject<void>();
@@ -85,21 +97,23 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   /** @internal `where` is the place in the program that created the feed, for the log. */
   constructor(options: TradeFeedModuleOptions, name: string | undefined, where: string);
   constructor(options: TradeFeedModuleOptions, name?: string, where = `new TradeFeed at ${callPlace()}`) {
-    const valid = moduleSettings(options);
-    const { feed, connect, share: sharing, stats, freshness, relay, settings } = valid;
+    const settings = moduleSettings(options);
+    const { feed, share: sharing, stats, freshness, relay } = settings;
     const logger = loggerOf(name);
+    this.#logger = logger;
     const user = { where: `the feed ${name ?? feed} (${where})`, warn: logSameAccount(logger) };
-    const feedSettings = resolveTicketOptions(settings);
-    this.#useAccount = () => useAccount(feedSettings, user);
+    const source = createFeedSource(settings, user, (closed) => this.#pending.addClosing(closed));
+    this.cluster = source.cluster;
+    this.#useAccount = () => source.useAccount();
 
-    const feed$ = feedEvents$(feed, feedSettings, { user, onClosing: (closed) => this.#pending.addClosing(closed) });
     const begin$ = defer(() => {
       // A relay does not restart automatically after a stop.
       if (this.status.state === 'stopped') this.relay.restart();
-      return feed$.pipe(takeUntil(this.#closed$));
+      return source.events$.pipe(takeUntil(this.#closed$));
     });
     // The log is the first operator: a subscriber of the status may unsubscribe while it is notified.
-    const logged$ = begin$.pipe(logFeed(logger), valid.telemetry === true ? telemetry(name) : identity);
+    const ofFeed$ = begin$.pipe(logFeed(logger), filter(isOfFeed));
+    const logged$ = ofFeed$.pipe(settings.telemetry === true ? telemetry(name) : identity);
     const checked$ = freshness ? logged$.pipe(trackFreshness(freshness, this.#setFreshness(logger))) : logged$;
     this.events$ = checked$.pipe(this.#memory.track(), shareFeed(sharing));
     this.frames$ = this.events$.pipe(frames());
@@ -108,9 +122,9 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     this.stats$ = defer(() => this.#unlessStopped$(stats$)).pipe(share({ connector: () => new ReplaySubject(1) }));
     // The relay may subscribe while the feed is open, or in an outage: its clients need that status first.
     const withSnapshot$ = defer(() => merge(this.#memory.snapshot, this.#unlessStopped$(this.events$)));
-    this.relay = createRelay(withSnapshot$, relay);
+    this.relay = createRelay(withSnapshot$, { ...relay, cluster: this.cluster });
     this.relay.events$.subscribe(logClients(logger));
-    this.#atBootstrap = connect === 'bootstrap';
+    this.#atBootstrap = connectOf(settings) === 'bootstrap';
   }
 
   /** Returns the current status. Opens no connection. */
@@ -129,12 +143,17 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   /**
    * Restarts a feed that has stopped, with a new ticket, for later subscribers and browsers. Keeps the feed subscribed until it is open.
    * Does nothing while the feed has not stopped. A person should decide: after `connection-replaced` it closes the other client's connection.
+   *
+   * In a cluster it also allows the other replicas to connect again. Each of them that has stopped needs a restart, too.
    */
   restart(): void {
     if (this.status.state !== 'stopped') return;
-    const untilOpen$ = this.events$.pipe(takeWhile(({ type }) => type !== 'opened'));
-    // The log and the status report another stop.
-    untilOpen$.subscribe({ error: noop });
+    if (this.cluster === undefined) return this.#restart();
+    this.cluster.resume().then(
+      () => this.#restart(),
+      (error: unknown) =>
+        this.#logger.error(`Cannot restart: the engine of the cluster did not answer: ${String(error)}`),
+    );
   }
 
   /**
@@ -179,20 +198,43 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   onApplicationBootstrap(): void {
     this.#closed$.subscribe(this.#useAccount());
     // The log and the status report a stop.
-    if (this.#atBootstrap) this.events$.subscribe({ error: noop });
+    if (!this.#atBootstrap) return;
+    this.events$.subscribe({ error: noop });
+    if (this.cluster) this.#holdLog();
   }
 
   /**
    * Closes the connection, ends the responses to browsers with the message `connect-again`, and closes their connections. Waits until all are
    * closed: about a second at most, or three seconds for a worker. Nest calls it after `onModuleDestroy` of the application's services, and
-   * before it waits for open responses.
+   * before it waits for open responses. In a cluster it first gives the ownership to another replica, which takes `cluster.handOverMs` at most.
    */
   async beforeApplicationShutdown(): Promise<void> {
     // The relay closes first: browsers must reconnect, to another replica or after the restart, instead of seeing the end of the feed.
     this.relay.close();
+    await this.cluster?.handOver();
     this.#closed$.next();
     this.#closed$.complete();
     await this.#pending.end();
+  }
+
+  #restart(): void {
+    const untilOpen$ = this.events$.pipe(takeWhile(({ type }) => type !== 'opened'));
+    // The log and the status report another stop.
+    untilOpen$.subscribe({ error: noop });
+  }
+
+  // Pages of other replicas can continue here. After a restart the relay has a new log.
+  #holdLog(): void {
+    const isActive$ = this.#memory.status$.pipe(
+      map(({ state }) => state !== 'stopped'),
+      distinctUntilChanged(),
+    );
+    isActive$
+      .pipe(
+        switchMap((isActive) => (isActive ? new Observable(() => this.relay.hold()) : NEVER)),
+        takeUntil(this.#closed$),
+      )
+      .subscribe();
   }
 
   #setFreshness(logger: Logger): (state: Freshness | undefined) => void {
@@ -215,3 +257,6 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     return status.state === 'stopped' ? throwError(() => status.failure) : source;
   }
 }
+
+// The status of the cluster shows the owner.
+const isOfFeed = (event: FeedEvent | OwnerChanged): event is FeedEvent => event.type !== 'owner-changed';

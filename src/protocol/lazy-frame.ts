@@ -4,6 +4,8 @@ import { type AnyFrame, Frame } from './frame.js';
 export abstract class LazyFrame extends Frame {
   /** The payload without a copy. Do not store it: its memory may be used again. */
   abstract get view(): Buffer;
+  /** Copies the payload to another buffer. It does not decode, and creates no `data`. */
+  abstract copyTo(target: Buffer, at: number): void;
   /** Moves the payload to memory that no other frame uses. */
   abstract own(): void;
 }
@@ -13,3 +15,9 @@ export const isSparse = (bytes: number, buffer: ArrayBufferLike): boolean => byt
 
 /** Returns the payload of a frame without a copy. Do not store it. */
 export const payloadOf = (frame: AnyFrame): Uint8Array => (frame instanceof LazyFrame ? frame.view : frame.data);
+
+/** Copies the payload of a frame to a buffer. */
+export const copyPayload = (frame: AnyFrame, target: Buffer, at: number): void => {
+  if (frame instanceof LazyFrame) frame.copyTo(target, at);
+  else target.set(frame.data, at);
+};

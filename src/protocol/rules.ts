@@ -86,8 +86,8 @@ export const validated = <T extends object>(
 };
 
 /** Checks required values. Throws a `TradeFeedError` with code `invalid-options` for the first one that is missing or wrong. */
-export const checkRequired = (required: object, rules: Readonly<Record<string, Rule>>): void => {
+export const checkRequired = (required: object, rules: Readonly<Record<string, Rule>>, prefix = ''): void => {
   const values = required as Readonly<Record<string, unknown>>;
   for (const [name, { allowed, is }] of Object.entries(rules))
-    if (!is(values[name])) throw invalidOption(name, allowed, values[name]);
+    if (!is(values[name])) throw invalidOption(prefix + name, allowed, values[name]);
 };

@@ -2,6 +2,7 @@ import { writeFrame } from '../operators/node/write-frame.js';
 import { EventTime } from '../operators/timing/event-time.js';
 import { timeOf } from '../operators/items/item.js';
 import type { Watermark } from '../protocol/event.js';
+import { type FeedPosition, isAfterPosition } from '../protocol/feed-position.js';
 import { writeEventLine } from '../protocol/event-line.js';
 import { type LoggedEvent, nextSnapshot } from '../protocol/snapshot.js';
 import { type EntryBounds, LogEntries, type Position } from './log-entries.js';
@@ -39,7 +40,9 @@ export class EventLog {
   constructor(bounds: LogBounds, clock: () => number) {
     this.#bounds = bounds;
     this.#time = new EventTime(clock);
-    this.#entries = new LogEntries(bounds, { seq: 0, frames: 0, at: clock(), snapshot: [], watermark: -Infinity });
+    this.#entries = new LogEntries(bounds, {
+      ...{ seq: 0, frames: 0, at: clock(), snapshot: [], watermark: -Infinity, shared: undefined },
+    });
   }
 
   /** The position before the oldest stored event. */
@@ -66,9 +69,10 @@ export class EventLog {
    * Adds an event. Clients receive it, so its failure is replaced by its public version. A watermark of the source is not stored: it sets the
    * watermarks of batches and positions.
    *
+   * @param shared - the position of a cluster after the event
    * @throws TypeError for an event with a time that is not a finite number, because JSON has no such number
    */
-  append(added: LoggedEvent): void {
+  append(added: LoggedEvent, shared?: FeedPosition): void {
     const event = publicEvent(added);
     const time = event.type === 'value' ? event.at : (timeOf(event) ?? this.newest.at);
     checkTimes(event, time);
@@ -82,6 +86,7 @@ export class EventLog {
       at: Math.max(at, time),
       snapshot: nextSnapshot(snapshot, event),
       watermark: this.#time.known(),
+      shared,
     });
     this.#times.add(seq + 1, time);
     this.#times.dropUntil(this.oldest.seq);
@@ -113,6 +118,17 @@ export class EventLog {
     return (seq === undefined ? undefined : this.positionAt(seq)) ?? this.oldest;
   }
 
+  /**
+   * Returns the last position that is not after a position of the cluster; `undefined` if it is removed.
+   *
+   * A position of another store or owner that has the same number is not after it.
+   */
+  positionUntil(shared: FeedPosition): Position | undefined {
+    return this.#entries.lastWhere(
+      (each) => each.shared === undefined || isAfterPosition(each.shared, shared) !== true,
+    );
+  }
+
   /** Returns the oldest position from which a joining client may receive every event: at most `maxReplayBytes`. */
   replayStart(): Position {
     return this.#entries.positionBeforeLast(this.#bounds.maxReplayBytes);
@@ -126,6 +142,11 @@ export class EventLog {
   /** Returns the earliest time of the events after a position, in epoch ms; `Infinity` if there are none. */
   earliestAfter(seq: number): number {
     return this.#times.earliestAfter(seq);
+  }
+
+  /** Returns whether the event before a stored position is a gap. */
+  isGap({ seq }: Position): boolean {
+    return this.#entries.after(seq - 1).line.startsWith('{"type":"gap"');
   }
 
   /** Returns the next events after a position; `undefined` if there are none. The position must be stored. */

@@ -1,4 +1,5 @@
 import { Ring } from '../operators/bounded/ring.js';
+import type { FeedPosition } from '../protocol/feed-position.js';
 import type { Snapshot } from '../protocol/snapshot.js';
 import { firstIndexWhere } from './time-index.js';
 
@@ -14,6 +15,8 @@ export interface Position {
   readonly snapshot: Snapshot;
   /** No event after the position is older, in epoch ms. `-Infinity` before the first event. */
   readonly watermark: number;
+  /** The position in the feed of a cluster; `undefined` in a relay without a cluster, and before the first event of the cluster. */
+  readonly shared: FeedPosition | undefined;
 }
 
 /** The limits of the stored entries. The oldest ones are removed first. */
@@ -84,6 +87,12 @@ export class LogEntries {
     return index < 0 || index > this.size ? undefined : this.#positionBefore(index);
   }
 
+  /** Returns the last position that `is` accepts. It must accept every position before one that it accepts. */
+  lastWhere(is: (position: Position) => boolean): Position | undefined {
+    const end = firstIndexWhere(0, this.size + 1, (index) => !is(this.#positionBefore(index)));
+    return end === 0 ? undefined : this.#positionBefore(end - 1);
+  }
+
   /** Returns the oldest position that is followed by at most `bytes` bytes of lines, in UTF-8. */
   positionBeforeLast(bytes: number): Position {
     const from = this.#writtenBefore(this.size) - bytes;
@@ -100,11 +109,11 @@ export class LogEntries {
   }
 
   #removeOldest(): void {
-    const { seq, frames, at, snapshot, watermark, bytes, written } = this.#ring.shift() as Entry;
+    const { seq, frames, at, snapshot, watermark, shared, bytes, written } = this.#ring.shift() as Entry;
     this.#bytes -= bytes;
     this.#removed = written;
     // A copy without the line, so that the garbage collector can free the line.
-    this.#oldest = { seq, frames, at, snapshot, watermark };
+    this.#oldest = { seq, frames, at, snapshot, watermark, shared };
   }
 }
 

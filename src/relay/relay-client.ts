@@ -34,7 +34,7 @@ export class RelayClient {
     this.#isLate = run.end !== undefined;
     this.#now = now;
     this.#onBehind = onBehind;
-    const start = startPosition(run.log, run.epoch, lastEventId, now());
+    const start = startPosition(run.log, run, lastEventId, now());
     const { progress, events } = firstStep(run.log, start, now());
     this.joined = start.joined;
     this.#requestId = start.missed && lastEventId;
@@ -157,12 +157,13 @@ export class RelayClient {
   }
 
   #message(data: string, type?: string): RelayMessage {
-    const { position, seenUntil, missingSince } = this.#progress;
+    const { position, seenUntil, seen, missingSince } = this.#progress;
     // If the connection is lost before the gap is sent, the next connection must send it. So the client keeps the id of its request.
     const requestId = missingSince === undefined ? undefined : this.#requestId;
     // If `at` is later than the position, the client has events of another relay up to `at`. `startPosition` reads it.
     const at = seenUntil === undefined ? position.at : Math.max(position.at, seenUntil + 1);
-    const id = requestId ?? formatEventId(this.#run.epoch, { ...position, at });
+    const seenId = seen && formatEventId(seen.run, { seq: seen.sequence, frames: seen.frames, at: seen.at });
+    const id = requestId ?? seenId ?? this.#run.idAt({ ...position, at });
     return type === undefined ? { id, data } : { id, type, data };
   }
 }

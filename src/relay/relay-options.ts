@@ -1,5 +1,14 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import { aScheduler, durationMs, positiveCount, positiveMs, type Rule, validated } from '../protocol/rules.js';
+import type { PositionedFeed } from '../protocol/feed-position.js';
+import {
+  aScheduler,
+  anObject,
+  durationMs,
+  positiveCount,
+  positiveMs,
+  type Rule,
+  validated,
+} from '../protocol/rules.js';
 
 /** The limits and intervals of a relay. */
 export interface RelayOptions {
@@ -46,12 +55,22 @@ export interface RelayOptions {
   readonly maxTopics?: number | undefined;
   /** How long the feed stays open after the last client has left, so that clients can resume, in ms. @defaultValue 60 000 */
   readonly lingerMs?: number | undefined;
+  /**
+   * The cluster whose `events$` is the source. The ids of messages are then the same in every replica: a page that a load balancer sends to another
+   * replica resumes there, without a gap unless no replica has the frames. Between `events$` and the relay there must be no operator that delays
+   * events. Clients with a topic resume by time.
+   *
+   * @defaultValue none: each relay has separate ids
+   */
+  readonly cluster?: PositionedFeed | undefined;
   /** For tests: the clock and the timers. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
 /** The options with all defaults. */
-export type RelaySettings = { readonly [Name in keyof RelayOptions]-?: Exclude<RelayOptions[Name], undefined> };
+export type RelaySettings = {
+  readonly [Name in keyof Omit<RelayOptions, 'cluster'>]-?: Exclude<RelayOptions[Name], undefined>;
+} & Pick<RelayOptions, 'cluster'>;
 
 const defaults: RelaySettings = Object.freeze({
   capacity: 50_000,
@@ -78,6 +97,7 @@ const rules: Readonly<Record<keyof RelayOptions, Rule>> = {
   maxAgeMs: positiveMs,
   maxTopics: positiveCount,
   lingerMs: durationMs,
+  cluster: { allowed: 'a cluster of createFeedCluster', is: (v) => anObject.is(v) && 'position' in (v as object) },
   scheduler: aScheduler,
 };
 

@@ -3,8 +3,10 @@ import { writeEventLine } from '../protocol/event-line.js';
 import { copyFailure } from '../protocol/failures/trade-feed-error.js';
 import type { LoggedValue } from '../protocol/snapshot.js';
 import { isRelayedValue, type RelayedValue } from '../protocol/relayed-value.js';
+import type { PositionedFeed } from '../protocol/feed-position.js';
 import { formatEventId } from '../protocol/event-id.js';
 import { type Batch, EventLog, type LogBounds } from './event-log.js';
+import type { Position } from './log-entries.js';
 import { publicFailure, publicJson } from './public-json.js';
 import type { RelayMessage, RelayMessageType } from './relay-message.js';
 import { minRetryMs } from './retry-after.js';
@@ -19,9 +21,16 @@ export class RelayRun {
   #lateEnd: RunEnd | undefined;
   readonly #messages = new WeakMap<Batch, RelayMessage>();
 
-  /** @param clock - returns the time in epoch ms */
-  constructor(bounds: LogBounds, clock: () => number) {
+  /** The cluster whose positions are the ids of the messages. */
+  readonly #cluster: PositionedFeed | undefined;
+
+  /**
+   * @param clock - returns the time in epoch ms
+   * @param cluster - the cluster that emits the events of the source
+   */
+  constructor(bounds: LogBounds, clock: () => number, cluster?: PositionedFeed) {
     this.log = new EventLog(bounds, clock);
+    this.#cluster = cluster;
   }
 
   /** The last message, once the source has ended. */
@@ -39,8 +48,9 @@ export class RelayRun {
    * relay also emits values.
    */
   append(event: TopicEvent): void {
-    if (isRelayedValue(event)) this.log.append(loggedValue(event));
-    else this.log.append(event.type === 'stopped' ? { ...event, type: 'disconnected' } : event);
+    const shared = this.#cluster?.position;
+    if (isRelayedValue(event)) this.log.append(loggedValue(event), shared);
+    else this.log.append(event.type === 'stopped' ? { ...event, type: 'disconnected' } : event, shared);
   }
 
   /** Ends the run: the source is complete. */
@@ -57,11 +67,22 @@ export class RelayRun {
     this.#lateEnd = { type: 'connect-again', data: JSON.stringify(late) };
   }
 
+  /** Whether the ids of the messages are positions of a cluster. */
+  get isInCluster(): boolean {
+    return this.#cluster !== undefined;
+  }
+
+  /** Returns the id of a position. */
+  idAt({ seq, frames, at, shared }: Position): string {
+    if (shared === undefined) return formatEventId(this.epoch, { seq, frames, at });
+    return formatEventId(shared.run, { seq: shared.sequence, frames: shared.frames, at });
+  }
+
   /** Returns the message of a batch: the same object for every client. */
   messageOf(batch: Batch): RelayMessage {
     const cached = this.#messages.get(batch);
     if (cached !== undefined) return cached;
-    const message = { id: formatEventId(this.epoch, batch.end), data: withWatermark(batch.lines, batch.watermark) };
+    const message = { id: this.idAt(batch.end), data: withWatermark(batch.lines, batch.watermark) };
     this.#messages.set(batch, message);
     return message;
   }

@@ -1,6 +1,18 @@
-import { defer, finalize, interval, map, merge, NEVER, type Observable, of, race, type SchedulerLike } from 'rxjs';
-import { share, Subject, switchMap, take, tap, throwError, timer } from 'rxjs';
-import type { RelayedEvent } from '../protocol/event.js';
+import {
+  defer,
+  filter,
+  finalize,
+  interval,
+  map,
+  merge,
+  NEVER,
+  type Observable,
+  of,
+  race,
+  type SchedulerLike,
+} from 'rxjs';
+import { share, Subject, switchMap, take, tap, throwError, timer, type Unsubscribable } from 'rxjs';
+import type { OwnerChanged, RelayedEvent } from '../protocol/event.js';
 import type { RelayedValue } from '../protocol/relayed-value.js';
 import { clampMs } from '../protocol/rules.js';
 import { clientMessages$ } from './client-messages.js';
@@ -37,6 +49,13 @@ export interface Relay {
    */
   restart(): void;
   /**
+   * Subscribes to the source and stores its events, also without clients. In a cluster each replica needs it: a page of another replica then
+   * continues here without a gap.
+   *
+   * @returns a subscription that ends it. It has no effect on a source that has ended: after {@link Relay.restart}, call it again
+   */
+  hold(): Unsubscribable;
+  /**
    * Ends the streams of one user, for example after a sign-out. Each page receives `connect-again`, and must be authorized again.
    *
    * @param id - the `id` that `authorize` returned, or {@link RelayReceiver.user}
@@ -62,7 +81,7 @@ export interface Relay {
  * If the source is another relay, set `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`. With the default it errors after
  * five stops of the feed in a row, and this relay does not subscribe to it again.
  *
- * @param source - `tradeFeedEvents$`, `replay$` or `relayFeed$`; it may also emit the values of another relay
+ * @param source - `tradeFeedEvents$`, `replay$`, `relayFeed$` or the `events$` of a cluster; it may also emit the values of another relay
  * @param options - see {@link RelayOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
@@ -77,7 +96,7 @@ export interface Relay {
  * ```
  */
 export const createRelay = (
-  source: Observable<RelayedEvent | RelayedValue<unknown>>,
+  source: Observable<RelayedEvent | RelayedValue<unknown> | OwnerChanged>,
   options?: RelayOptions,
 ): Relay => {
   const settings = resolveRelayOptions(options);
@@ -87,7 +106,8 @@ export const createRelay = (
   const slots = new ClientSlots(settings);
   const onStop = (error: unknown) => events.next({ type: 'source-stopped', at: now(), error });
   // The cast is safe: the run and the topics also accept the values of another relay.
-  const shared = shareSource(source as Observable<RelayedEvent>, scheduler, onStop);
+  const events$ = source.pipe(filter(({ type }) => type !== 'owner-changed')) as Observable<RelayedEvent>;
+  const shared = shareSource(events$, scheduler, onStop);
   const unlessOfSource = (report: (error: unknown) => void) => (error: unknown) => {
     if (!shared.hasFailedWith(error)) report(error);
   };
@@ -149,6 +169,7 @@ export const createRelay = (
       shared.restart();
       topics.restart();
     },
+    hold: () => topics.run$(undefined).subscribe(),
     disconnect: (id) => slots.disconnect(id),
     close: () => {
       topics.close();

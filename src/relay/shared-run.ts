@@ -1,5 +1,6 @@
 import { AsyncSubject, auditTime, catchError, concat, defer, endWith, filter, finalize, ignoreElements } from 'rxjs';
 import { map, merge, NEVER, type Observable, ReplaySubject, share, startWith, takeUntil, tap, timer } from 'rxjs';
+import type { PositionedFeed } from '../protocol/feed-position.js';
 import { clampMs } from '../protocol/rules.js';
 import type { RelaySettings } from './relay-options.js';
 import { RelayRun } from './relay-run.js';
@@ -26,12 +27,13 @@ export interface SharedRun {
  * @param onStop - called with the error of the source, after the run has ended
  * @param staysEnded - whether an ended run remains until `restart`, even without clients; otherwise new clients begin a new run `lingerMs` after
  *   the end
+ * @param cluster - the cluster that emits the events of the source
  */
 export const shareRun = (
   source: Observable<TopicEvent>,
   settings: RelaySettings,
   onStop: (error: unknown) => void,
-  { staysEnded }: { readonly staysEnded: boolean } = { staysEnded: true },
+  { staysEnded = true, cluster }: { readonly staysEnded?: boolean; readonly cluster?: PositionedFeed | undefined } = {},
 ): SharedRun => {
   const { lingerMs, scheduler } = settings;
   const closed = new AsyncSubject<void>();
@@ -39,7 +41,7 @@ export const shareRun = (
   let current: CurrentRun | undefined;
 
   const begin = (): CurrentRun => {
-    const run = new RelayRun(settings, () => scheduler.now());
+    const run = new RelayRun(settings, () => scheduler.now(), cluster);
     const detached = new AsyncSubject<void>();
     const detach = () => {
       if (current === begun) current = undefined;

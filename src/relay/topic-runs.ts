@@ -27,7 +27,7 @@ export class TopicRuns {
     this.#source = source;
     this.#settings = settings;
     this.#onTopicStop = onTopicStop;
-    this.#feed = shareRun(source, settings, onStop);
+    this.#feed = shareRun(source, settings, onStop, { cluster: settings.cluster });
   }
 
   /** The number of topics, without the complete feed. */

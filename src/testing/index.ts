@@ -1,3 +1,4 @@
+export { clusterEngineTests, type ClusterEngineTest } from './engine/cluster-engine-tests.js';
 export { startTradeFeedService } from './service/start-trade-feed-service.js';
 export type { TradeFeedService } from './service/trade-feed-service.js';
 export type { AccountOptions, TradeFeedAccount } from './service/account.js';

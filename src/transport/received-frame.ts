@@ -80,12 +80,16 @@ export class ReceivedFrame extends LazyFrame {
    * @returns the end of the payload in the block
    */
   moveTo(block: Buffer, at: number): number {
-    if (this.#memory === undefined) this.data.copy(block, at);
-    else this.#memory.copy(block, at, this.#start, this.#start + this.#length);
+    this.copyTo(block, at);
     this.#memory = block;
     this.#start = at;
     this.#isReused = false;
     return at + this.#length;
+  }
+
+  override copyTo(target: Buffer, at: number): void {
+    if (this.#memory === undefined) this.data.copy(target, at);
+    else this.#memory.copy(target, at, this.#start, this.#start + this.#length);
   }
 
   override own(): void {

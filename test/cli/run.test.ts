@@ -36,7 +36,7 @@ describe('run', () => {
   it.each([
     [
       [],
-      'rx-trade-feed: A command is missing. The commands are demo, listen, record, replay, serve, doctor, top.\nTry rx-trade-feed --help.\n',
+      'rx-trade-feed: A command is missing. The commands are demo, listen, record, replay, serve, cluster, doctor, top.\nTry rx-trade-feed --help.\n',
     ],
     [['listne'], 'rx-trade-feed: There is no command listne. Did you mean listen?\nTry rx-trade-feed --help.\n'],
     [['serve', '-x'], 'rx-trade-feed: There is no option -x.\nTry rx-trade-feed serve --help.\n'],

@@ -10,6 +10,7 @@ const relayWithError = (error: Error): Relay => ({
     throw new Error('not called');
   },
   restart: () => undefined,
+  hold: () => EMPTY.subscribe(),
   disconnect: () => 0,
   close: () => undefined,
 });

@@ -6,10 +6,14 @@ import { existsSync } from 'node:fs';
 export const python = '/usr/bin/python3';
 export const nginx = '/usr/sbin/nginx';
 export const haproxy = '/usr/sbin/haproxy';
+export const natsServer = '/usr/sbin/nats-server';
+export const redisServer = '/usr/bin/redis-server';
 
 const missing = {
   nginx: () => !existsSync(nginx),
   haproxy: () => !existsSync(haproxy),
+  'nats-server': () => !existsSync(natsServer),
+  'redis-server': () => !existsSync(redisServer),
   'python3-websockets': () => !existsSync(python) || !runs(python, '-c', 'import websockets'),
 };
 

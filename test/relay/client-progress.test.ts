@@ -17,7 +17,8 @@ const logOf = (count: number, { capacity = 100, from = 1 }: { capacity?: number;
 const add = (log: EventLog, ...events: readonly RelayedEvent[]): void => {
   for (const event of events) if (event.type !== 'stopped') log.append(event);
 };
-const start = (log: EventLog, id?: string) => firstStep(log, startPosition(log, 'mine', id, now), now);
+const start = (log: EventLog, id?: string) =>
+  firstStep(log, startPosition(log, { epoch: 'mine', isInCluster: false }, id, now), now);
 const at = (log: EventLog, seq: number, changes: Partial<ClientProgress> = {}): ClientProgress => ({
   ...start(log).progress,
   position: log.positionAt(seq)!,

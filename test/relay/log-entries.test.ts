@@ -2,7 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import { LogEntries, type Position } from '../../src/relay/log-entries.js';
 import { range } from './support.js';
 
-const position = (seq: number): Position => ({ seq, frames: seq, at: seq, snapshot: [], watermark: seq });
+const position = (seq: number): Position => ({
+  seq,
+  frames: seq,
+  at: seq,
+  snapshot: [],
+  watermark: seq,
+  shared: undefined,
+});
 const entriesOf = (lines: readonly string[], bounds: { capacity?: number; capacityBytes?: number } = {}) => {
   const entries = new LogEntries({ capacity: 100, capacityBytes: 1e6, ...bounds }, position(0));
   for (const [index, line] of lines.entries()) entries.add(line, position(index + 1));

@@ -84,7 +84,7 @@ describe('the installation of a user', () => {
     expect(Object.keys(manifest.scripts).filter((name) => hooks.includes(name))).toEqual([]);
   });
 
-  it('has the command, the built files, the guides and three documents, each named in the list', () => {
-    expect(manifest.files).toEqual(['bin', 'dist', 'docs/*.md', 'README.md', 'CHANGELOG.md', 'LICENSE']);
+  it('has the command, the built files, the guides, the README and the license, each named in the list', () => {
+    expect(manifest.files).toEqual(['bin', 'dist', 'docs/*.md', 'README.md', 'LICENSE']);
   });
 });

@@ -20,6 +20,13 @@ const files: Readonly<Record<string, string>> = {
   attempts: 'src/attempts.ts',
   'trade-feed': 'src/trade-feed.ts',
   index: 'src/index.ts',
+  cluster: 'src/cluster/leaf.ts',
+  election: 'src/cluster/election/leaf.ts',
+  'cluster-engine': 'src/cluster/engine/leaf.ts',
+  'cluster-messages': 'src/cluster/messages/leaf.ts',
+  follower: 'src/cluster/follower/leaf.ts',
+  nats: 'src/nats/leaf.ts',
+  redis: 'src/redis/leaf.ts',
   testing: 'src/testing/leaf.ts',
   cli: 'src/cli/leaf.ts',
   relay: 'src/relay/leaf.ts',
@@ -33,6 +40,7 @@ const codecs = ['io-ts', 'fp-ts', '@standard-schema/spec'];
 const packages = [
   ...[...codecs, 'rxjs', 'ws', 'undici', 'selfsigned', 'commander', 'fs-native-extensions'],
   ...['@angular/core', '@nestjs/common', '@opentelemetry/api'],
+  ...['@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'ioredis'],
 ];
 const others = [...packages, 'lodash', 'node:fs'];
 const targets = [...Object.keys(files), ...others];
@@ -58,8 +66,25 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
     ],
   },
   index: { may: ['protocol', 'reconnect', 'diagnostics', ...operators, 'transport', 'options', 'trade-feed'] },
-  testing: { may: ['protocol', 'ws', 'rxjs', 'node:fs'], mayAsType: ['fp-ts'] },
-  cli: { may: ['index', 'testing', 'rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:fs'] },
+  cluster: {
+    may: [
+      ...['protocol', 'accounts', 'diagnostics', 'options', 'trade-feed', 'election', 'cluster-engine'],
+      ...['cluster-messages', 'follower', 'rxjs', 'node:fs'],
+    ],
+  },
+  election: { may: ['protocol', 'io-ts'] },
+  'cluster-messages': { may: ['protocol', 'election', 'io-ts'] },
+  follower: { may: ['protocol', 'cluster-messages'] },
+  'cluster-engine': { may: ['rxjs'] },
+  nats: { may: ['cluster-engine', '@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'rxjs'] },
+  redis: { may: ['cluster-engine', 'rxjs', 'node:fs'], mayAsType: ['ioredis'] },
+  testing: { may: ['protocol', 'cluster-engine', 'ws', 'rxjs', 'node:fs'], mayAsType: ['fp-ts'] },
+  cli: {
+    may: [
+      ...['index', 'testing', 'cluster', 'nats', 'redis', '@nats-io/transport-node', 'ioredis'],
+      ...['rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:fs'],
+    ],
+  },
   relay: { may: ['protocol', ...operators, 'rxjs', 'node:fs'] },
   browser: { may: ['protocol', 'reconnect', 'operators', 'rxjs'] },
   angular: { may: ['browser', 'operators', 'protocol', '@angular/core', 'rxjs'] },
@@ -67,7 +92,7 @@ const table: Readonly<Record<string, { may: readonly string[]; mayAsType?: reado
   nestjs: {
     may: [
       ...['index', 'options', 'trade-feed', 'protocol', 'reconnect', ...operators, 'relay', 'testing'],
-      ...['otel', 'accounts', '@nestjs/common', '@opentelemetry/api', 'rxjs', 'node:fs'],
+      ...['otel', 'accounts', 'cluster', '@nestjs/common', '@opentelemetry/api', 'rxjs', 'node:fs'],
     ],
   },
   test: { may: targets },

@@ -1,5 +1,6 @@
 import { relayGap, snapshotAfterGap, snapshotSince } from '../../protocol/snapshot.js';
-import { parseEventId } from '../../protocol/event-id.js';
+import { type EventId, parseEventId } from '../../protocol/event-id.js';
+import { feedPositionOf, isAfterPosition } from '../../protocol/feed-position.js';
 import type { Received } from '../../protocol/event-line.js';
 import type { Missed } from '../../protocol/gap.js';
 import type { Batch, Welcome } from './tab-message.js';
@@ -59,13 +60,25 @@ const newEvents = (
   events: readonly Received[],
 ): readonly Received[] => {
   const [reached, begin, end] = [parseEventId(lastId), parseEventId(from), parseEventId(to)];
+  if (end !== undefined && isAfter(lastId, to)) return [];
   if (reached === undefined || begin === undefined || reached.epoch !== end?.epoch) return events;
   if (reached.seq >= end.seq) return [];
+  if (feedPositionOf(end)) return afterFrames(events, end.frames - reached.frames);
   const counted = events.filter(({ type }) => type !== 'watermark').length;
   // The relay has skipped events: the remaining ones are later than the skipped ones.
   if (counted !== end.seq - begin.seq) return events;
   let emitted = reached.seq - begin.seq;
   return events.filter(({ type }) => type === 'watermark' || (emitted -= 1) < 0);
+};
+
+// In a cluster an id counts the frames and events of the owner. A change of the owner adds events that no id counts.
+const afterFrames = (events: readonly Received[], count: number): readonly Received[] => {
+  let known = events.filter(({ type }) => type === 'frame').length - count;
+  return events.filter(({ type }) => {
+    const isNew = known <= 0;
+    if (type === 'frame') known -= 1;
+    return isNew || type === 'watermark';
+  });
 };
 
 /** Returns the loss of a tab between its id and the next one; `undefined` if there is none. */
@@ -74,6 +87,7 @@ const missedBetween = (lastId: string | undefined, next: string | undefined, shi
   const [reached, other] = [parseEventId(lastId), parseEventId(next)];
   const isSameLog = reached !== undefined && reached.epoch === other?.epoch;
   if (isSameLog && reached.seq >= other.seq) return undefined;
+  if (isAfter(lastId, next)) return undefined;
   const to = (other?.at ?? 0) + shiftMs;
   const frames = isSameLog ? other.frames - reached.frames : undefined;
   return { from: reached === undefined ? to : reached.at + shiftMs, to, frames };
@@ -81,5 +95,11 @@ const missedBetween = (lastId: string | undefined, next: string | undefined, shi
 
 const isAfter = (lastId: string | undefined, other: string | undefined): boolean => {
   const [reached, next] = [parseEventId(lastId), parseEventId(other)];
-  return reached !== undefined && reached.epoch === next?.epoch && reached.seq > next.seq;
+  if (reached === undefined || next === undefined) return false;
+  return reached.epoch === next.epoch ? reached.seq > next.seq : isLaterInCluster(reached, next);
+};
+
+const isLaterInCluster = (one: EventId, other: EventId): boolean => {
+  const [position, before] = [feedPositionOf(one), feedPositionOf(other)];
+  return position !== undefined && before !== undefined && isAfterPosition(position, before) === true;
 };

@@ -2,6 +2,7 @@ import { Argument, Option } from 'commander';
 import { usageError } from '../cli-error.js';
 import { type TopSource, topSource } from '../top/source.js';
 import {
+  clusterExitCodeMeanings,
   demoExitCodeMeanings,
   doctorExitCodeMeanings,
   exitCodeMeanings,
@@ -12,7 +13,9 @@ import {
 } from '../exit-code.js';
 import {
   anyText,
+  engineUrl,
   integer,
+  name,
   oneOf,
   periodMs,
   perSecond,
@@ -59,6 +62,18 @@ const connection = [
   valueOption('--retries <N>', integer(0), 'stop after N reconnects in a row (default: never)'),
   duration,
 ];
+const cluster = [
+  valueOption(
+    '--cluster <URL>',
+    engineUrl,
+    'share one connection with other replicas, over nats:// or redis:// (default: TRADE_FEED_CLUSTER, if it is set)',
+  ),
+  valueOption(
+    '--account <NAME>',
+    name,
+    'the name under which the replicas of an account find each other (default: main)',
+  ),
+];
 const count = valueOption('-n, --count <N>', integer(1), 'end after N frames');
 const noStatus = new Option('--no-status', 'write plain lines to stderr on a terminal, without a status line');
 const quiet = new Option('-q, --quiet', 'write only errors to stderr');
@@ -79,10 +94,16 @@ export const commands = {
         timeMs,
         'how often the local service closes the connection, to show a reconnect; 0: never (default: 30)',
       ),
+      valueOption(
+        '--replicas <N>',
+        integer(2, 9),
+        'show replicas that share one connection, with keys to kill, stop and hand over; uses nats-server or redis-server, if one is installed',
+      ),
     ],
     examples: [
       ['rx-trade-feed demo', 'the market feed of a local service'],
       ['rx-trade-feed demo raw --rate 500', 'a faster feed'],
+      ['rx-trade-feed demo --replicas 3', 'three replicas, one of which owns the connection'],
     ],
     exitCodes: demoExitCodeMeanings,
   },
@@ -95,6 +116,8 @@ export const commands = {
     ],
     options: [
       ...connection,
+      ...cluster,
+      valueOption('--replica <NAME>', name, 'the name of this replica in the cluster (default: host and process id)'),
       count,
       new Option('--json', 'one JSON object per line: frames with metadata, and gaps and reconnects in between'),
       noStatus,
@@ -105,6 +128,10 @@ export const commands = {
       ['rx-trade-feed listen raw --duration 10m > frames.ndjson', 'only the payloads, for serve --source'],
       ['rx-trade-feed listen --count 1 --duration 10s -q', 'a health check: exit code 0 if a frame arrived'],
       ['rx-trade-feed listen --json | jq \'select(.type=="gap")\'', 'show only the gaps'],
+      [
+        'rx-trade-feed listen --cluster nats://127.0.0.1:4222 --account main',
+        'a replica: one connection for all of them',
+      ],
     ],
     exitCodes: exitCodeMeanings,
   },
@@ -193,6 +220,23 @@ export const commands = {
       ['rx-trade-feed serve --tls', 'over TLS, with instructions for the client'],
     ],
     exitCodes: serveExitCodeMeanings,
+  },
+  cluster: {
+    argument: new Argument('<action>', 'status, hand-over or resume').argParser((word) => {
+      if (word === 'status' || word === 'hand-over' || word === 'resume') return word;
+      throw usageError(`There is no action${quoted(word)}. The actions are status, hand-over and resume.`);
+    }),
+    summary: 'show or change which replica owns a connection',
+    description: [
+      'status shows the owner, its generation and the replicas that could replace it. hand-over moves the ownership to another replica. resume allows the replicas to connect again after another client replaced their connection; the replicas that have stopped need a restart.',
+      'A user and a password in the address are visible in the list of processes. Use TRADE_FEED_CLUSTER for such an address.',
+    ],
+    options: [...cluster, new Option('--json', 'write the status as one JSON object')],
+    examples: [
+      ['rx-trade-feed cluster status --cluster nats://127.0.0.1:4222', 'which replica owns the connection'],
+      ['rx-trade-feed cluster hand-over --cluster redis://127.0.0.1:6379', 'move the ownership before a maintenance'],
+    ],
+    exitCodes: clusterExitCodeMeanings,
   },
   doctor: {
     argument: feed,

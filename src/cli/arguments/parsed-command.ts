@@ -15,6 +15,14 @@ export interface ConnectionArguments extends ServiceArguments {
   readonly duration?: number;
 }
 
+/** The options of a replica of a cluster. */
+export interface ClusterArguments {
+  /** The address of the engine. */
+  readonly cluster?: string;
+  readonly account?: string;
+  readonly replica?: string;
+}
+
 /** The options of the output to stderr. */
 export interface StatusArguments {
   /** `false` for `--no-status`. */
@@ -30,6 +38,7 @@ export interface DemoCommand {
     readonly rate?: number;
     /** In ms. */
     readonly outageEvery?: number;
+    readonly replicas?: number;
   };
 }
 
@@ -37,7 +46,9 @@ export interface DemoCommand {
 export interface ListenCommand {
   readonly command: 'listen';
   readonly feed: Feed;
-  readonly options: ConnectionArguments & StatusArguments & { readonly count?: number; readonly json?: true };
+  readonly options: ConnectionArguments &
+    ClusterArguments &
+    StatusArguments & { readonly count?: number; readonly json?: true };
 }
 
 /** The command `record`. */
@@ -84,6 +95,13 @@ export interface ServeCommand {
   };
 }
 
+/** The command `cluster`. */
+export interface ClusterCommand {
+  readonly command: 'cluster';
+  readonly action: 'status' | 'hand-over' | 'resume';
+  readonly options: Omit<ClusterArguments, 'replica'> & { readonly json?: true };
+}
+
 /** The command `doctor`. */
 export interface DoctorCommand {
   readonly command: 'doctor';
@@ -116,6 +134,7 @@ export type ParsedCommand =
   | RecordCommand
   | ReplayCommand
   | ServeCommand
+  | ClusterCommand
   | DoctorCommand
   | TopCommand
   | { readonly command: 'print'; readonly text: string };

@@ -63,6 +63,7 @@ const environment: Section = [
   [
     item('TRADE_FEED_BASE_URL', 'the address of the service', 20),
     item('TRADE_FEED_API_KEY', 'the API key; a command-line argument is not accepted', 20),
+    item('TRADE_FEED_CLUSTER', 'the address of the engine of a cluster', 20),
     item('HTTPS_PROXY', 'the HTTP proxy, such as http://proxy.example:3128', 20),
     item('NO_PROXY', 'hosts that are connected directly: example.com,10.0.0.1', 20),
     item('NODE_USE_ENV_PROXY', '0: HTTPS_PROXY has no effect', 20),

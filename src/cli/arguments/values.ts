@@ -26,6 +26,18 @@ export const valueOption = (flags: string, { read, allowed }: ValueType, help: s
 /** Any text that is not empty. */
 export const anyText: ValueType = { read: (text) => text || undefined, allowed: 'followed by a value' };
 
+/** The address of the engine of a cluster. */
+export const engineUrl: ValueType = {
+  read: (text) => (/^(nats|tls|rediss?):\/\/./.test(text) && URL.canParse(text) ? text : undefined),
+  allowed: 'an address such as nats://127.0.0.1:4222 or redis://127.0.0.1:6379',
+};
+
+/** The name of an account or of a replica. */
+export const name: ValueType = {
+  read: (text) => (/^[\w-]{1,80}$/.test(text) ? text : undefined),
+  allowed: '1 to 80 letters, digits, - or _',
+};
+
 /** The address of a server of WebSockets. */
 export const webSocketUrl: ValueType = {
   read: (text) => (URL.canParse(text) && /^wss?:$/.test(new URL(text).protocol) ? text : undefined),

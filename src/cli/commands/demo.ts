@@ -18,6 +18,11 @@ import { demoService } from './demo-service.js';
 export const demo = async (command: DemoCommand, context: CliContext): Promise<number> => {
   const { stdout } = context;
   const { feed, options } = command;
+  const { replicas } = options;
+  if (replicas !== undefined) {
+    const { demoReplicas } = await import('./demo-replicas.js');
+    return demoReplicas({ ...command, options: { ...options, replicas } }, context);
+  }
   const bounds = { durationMs: options.duration };
   const service = await demoService(command, context);
   try {

@@ -1,7 +1,6 @@
 import { tap } from 'rxjs';
-import { tradeFeedEvents$ } from '../../index.js';
 import type { ListenCommand } from '../arguments/parsed-command.js';
-import { connectionOptions } from '../connection.js';
+import { commandFeed } from '../cluster/feed.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { endingOf, endings$, finish, outcomeOf } from '../follow/ending.js';
 import { follow } from '../follow/follow.js';
@@ -25,7 +24,7 @@ const lastFlushMs = 1_000;
  */
 export const listen = async ({ feed, options }: ListenCommand, context: CliContext): Promise<number> => {
   const bounds = { count: options.count, durationMs: options.duration };
-  const events$ = tradeFeedEvents$(feed, await connectionOptions(options, context));
+  const { events$, close } = await commandFeed(feed, options, context);
   const writer = writerFor(options, context);
   const format = formatFor(options, context);
   const view = viewFor(options, context);
@@ -39,7 +38,10 @@ export const listen = async ({ feed, options }: ListenCommand, context: CliConte
         view.show(step);
       }),
     ),
-  ).finally(() => view.close());
+  ).finally(async () => {
+    await close();
+    view.close();
+  });
   await writer.flush(outcome.ending.kind === 'interrupted' ? lastFlushMs : undefined);
   if (!options.quiet) summarize(context, outcome.tally, writer.dropped);
   return finish({ ...outcome, ending: endingOf(context.stdout) ?? outcome.ending }, bounds);

@@ -1,4 +1,4 @@
-import type { Frame, LifecycleEvent, Stopped, Watermark } from '../../index.js';
+import type { ClusterLifecycleEvent, Frame, Stopped, Watermark } from '../../index.js';
 import type { Interrupt } from '../context.js';
 
 /** Why a command ends. */
@@ -24,7 +24,7 @@ export interface Ended {
 }
 
 /** The lifecycle events that a command shows. */
-export type ShownLifecycle = Exclude<LifecycleEvent, Stopped | Watermark>;
+export type ShownLifecycle = Exclude<ClusterLifecycleEvent, Stopped | Watermark>;
 
 /** The feed events that a command shows. */
 export type ShownEvent = ShownLifecycle | Frame;

@@ -17,7 +17,7 @@ import {
   takeWhile,
   timer,
 } from 'rxjs';
-import type { Feed, FeedEvent } from '../../index.js';
+import type { Feed, FeedEvent, OwnerChanged } from '../../index.js';
 import { type CliEvent, type Ended, ended, type Ending, type ShownEvent } from './event.js';
 import { emptyTally, type Tally, tallied } from './tally.js';
 
@@ -46,7 +46,11 @@ export const tickMs = 500;
  *
  * @param endings$ - other causes of the end: a signal, a broken output
  */
-export const follow = (feed: Feed, bounds: Bounds, endings$: Observable<Ending>): OperatorFunction<FeedEvent, Step> =>
+export const follow = (
+  feed: Feed,
+  bounds: Bounds,
+  endings$: Observable<Ending>,
+): OperatorFunction<FeedEvent | OwnerChanged, Step> =>
   pipe(
     filter(isShown),
     endingAfter(bounds.count),
@@ -71,7 +75,8 @@ const timeUp$ = (durationMs: number | undefined): Observable<Ended> =>
   durationMs === undefined ? NEVER : timer(durationMs).pipe(map(() => ended({ kind: 'time-up' })));
 
 // `stopped` is reported as the ending, and a watermark is only for windows.
-const isShown = (event: FeedEvent): event is ShownEvent => event.type !== 'stopped' && event.type !== 'watermark';
+const isShown = (event: FeedEvent | OwnerChanged): event is ShownEvent =>
+  event.type !== 'stopped' && event.type !== 'watermark';
 
 const endingAfter = (count: number | undefined): OperatorFunction<ShownEvent, ShownEvent | Ended> => {
   if (count === undefined) return pipe();

@@ -91,6 +91,8 @@ const changes = (tally: Tally, event: ShownLifecycle): Partial<Tally> => {
       return { now: event.at, phase: { name: 'handshake' } };
     case 'opened':
       return { now: event.at, phase: { name: 'open' }, connections: event.connection, lostAt: undefined };
+    case 'owner-changed':
+      return { now: event.at };
     case 'gap':
       return { now: event.to, gaps: tally.gaps + 1, lostMs: tally.lostMs + event.durationMs };
     case 'disconnected': {

@@ -1,3 +1,4 @@
+import { printable } from '../../protocol/printable.js';
 import type { ShownLifecycle } from '../follow/event.js';
 import { averageRate, currentRate, reconnectCount, type Tally } from '../follow/tally.js';
 import { whatHappened } from './failure-words.js';
@@ -12,6 +13,7 @@ const words: EventWords = {
   opened: ({ feed, connection }) => `connection ${connection} is open: frames of ${feed} follow`,
   disconnected: ({ failure }) => `disconnected: ${whatHappened(failure)}`,
   reconnecting: (event) => `${reconnectWords(event)}, with a fresh ticket`,
+  'owner-changed': ({ owner }) => `the replica ${printable(owner)} owns the connection now`,
   gap: ({ durationMs }) => `gap of ${duration(durationMs)}: its frames are not replayed`,
 };
 

@@ -67,5 +67,8 @@ export type RelayFailureCode =
 /** Names every failure between the main thread and the worker that receives for it (`receiveIn: 'worker'`). */
 export type ReceiverFailureCode = 'receiver-too-slow' | 'receiver-failed';
 
+/** Names every failure between the replicas of a cluster: the reasons for a gap. */
+export type ClusterFailureCode = 'cluster-behind' | 'cluster-away' | 'owner-changed';
+
 /** Names every failure. Branch on these codes, never on a message. */
-export type FailureCode = ServiceFailureCode | RelayFailureCode | ReceiverFailureCode;
+export type FailureCode = ServiceFailureCode | RelayFailureCode | ReceiverFailureCode | ClusterFailureCode;

@@ -54,6 +54,33 @@ describe('applyBatch', () => {
     expect(applyBatch(id(7), next)).toEqual({ events: next.events, id: id(100) });
   });
 
+  describe('with the ids of a cluster', () => {
+    const at = (generation: number, seq: number, frames = seq) =>
+      formatEventId(`c5-${generation}-0123456789ab`, { seq, frames, at: 10 });
+    const gap = { type: 'gap', from: 1, to: 2, durationMs: 1, failure: expect.anything() as never } as const;
+    // An owner counts `opened` as an event, but a change of the owner adds another `opened` and a gap, which it does not count.
+    const change = batch(at(1, 9), at(2, 3, 2), opened(9), gap, ...frames(10, 11), watermark(12));
+
+    it('returns the events after the frames that this tab has, also in a message with a change of the owner', () => {
+      expect(inShort(applyBatch(at(1, 9), change).events)).toEqual(['opened', 'gap', '10', '11', 'watermark']);
+      expect(inShort(applyBatch(at(2, 2, 1), change).events)).toEqual(['11', 'watermark']);
+      expect(applyBatch(at(2, 3, 2), change)).toMatchObject({ id: at(2, 3, 2) });
+      expect(inShort(applyBatch(at(2, 3, 2), change).events)).toEqual([]);
+    });
+
+    it('returns no events of an earlier generation', () => {
+      const own = at(3, 1, 0);
+      expect(applyBatch(own, change)).toEqual({ events: [], id: own });
+      const other = formatEventId('c6-1-0123456789ab', { seq: 1, frames: 1, at: 10 });
+      expect(applyBatch(other, change)).toEqual({ events: [], id: other });
+    });
+
+    it('adds a gap if the leader is in a later generation', () => {
+      const { events, id: reached } = applyBatch(at(1, 9), batch(at(2, 1, 0), at(2, 2, 1), ...frames(10, 10)));
+      expect([inShort(events), reached]).toEqual([['gap', '10'], at(2, 2, 1)]);
+    });
+  });
+
   it('adds a gap if this tab has reached an earlier id than the leader', () => {
     const { events, id: reached } = applyBatch(id(5), batch(id(8), id(9), ...frames(9, 9)));
     expect([inShort(events), reached]).toEqual([['gap', '9'], id(9)]);

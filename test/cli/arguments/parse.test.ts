@@ -18,6 +18,19 @@ describe('parse', () => {
     ['-v', { command: 'print', text: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) }],
     ['demo', { command: 'demo', feed: 'market', options: {} }],
     ['demo raw --rate 0.5 --duration 2', { command: 'demo', feed: 'raw', options: { rate: 0.5, duration: 2_000 } }],
+    ['demo --replicas 3', { command: 'demo', feed: 'market', options: { replicas: 3 } }],
+    [
+      'cluster status --cluster nats://a --account b --json',
+      { command: 'cluster', action: 'status', options: { cluster: 'nats://a', account: 'b', json: true } },
+    ],
+    [
+      'listen --cluster redis://a --account b --replica c',
+      {
+        command: 'listen',
+        feed: 'market',
+        options: { status: true, cluster: 'redis://a', account: 'b', replica: 'c' },
+      },
+    ],
     ['demo --outage-every 0', { command: 'demo', feed: 'market', options: { outageEvery: 0 } }],
     ['listen', { command: 'listen', feed: 'market', options: { status: true } }],
     ['listen market', { command: 'listen', feed: 'market', options: { status: true } }],
@@ -116,7 +129,7 @@ describe('parse', () => {
   });
 
   const bad: readonly (readonly [line: string, says: RegExp])[] = [
-    ['', /^A command is missing\. The commands are demo, listen, record, replay, serve, doctor, top\.$/],
+    ['', /^A command is missing\. The commands are demo, listen, record, replay, serve, cluster, doctor, top\.$/],
     ['lisen', /^There is no command lisen\. Did you mean listen\?$/],
     ['lsiten', / Did you mean listen\?$/],
     ['listn --help', / Did you mean listen\?$/],
@@ -127,7 +140,7 @@ describe('parse', () => {
     ['help sevre', /Did you mean serve\?/],
     [
       'frobnicate',
-      /^There is no command frobnicate\. The commands are demo, listen, record, replay, serve, doctor, top\.$/,
+      /^There is no command frobnicate\. The commands are demo, listen, record, replay, serve, cluster, doctor, top\.$/,
     ],
     ['listen rwa', /^There is no feed rwa\. The feeds are market and raw\.$/],
     ['listen market raw', /^There are too many arguments\. Usage: rx-trade-feed listen \[options\] \[feed\]$/],

@@ -29,6 +29,6 @@ console.log(
     different: shared.filter((name) => new Set(valuesOf(name)).size > 1),
     frame: isOf(frame, 'Frame'),
     failure: [failure.code, isOf(failure, 'TradeFeedError')],
-    classes: names.filter((name) => valuesOf(name).some((value) => /^class /.test(String(value)))).sort(),
+    classes: names.filter((name) => valuesOf(name).some((value) => /^class\b/.test(String(value)))).sort(),
   }),
 );

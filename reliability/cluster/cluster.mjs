@@ -1,0 +1,105 @@
+// Three replica processes, the local service and a broker, with numbered frames.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startTradeFeedService } from 'rx-trade-feed/testing';
+import { startBroker } from '../../test/peers/brokers.mjs';
+import { checkLog } from './check-log.mjs';
+import { startLink } from './link.mjs';
+
+const padding = 'x'.repeat(190);
+/** A replica that is not there after this time never comes. */
+const patienceMs = 60_000;
+
+/** Waits until a condition holds, and returns its value. */
+export const until = async (condition, what) => {
+  const end = performance.now() + patienceMs;
+  for (;;) {
+    const value = condition();
+    if (value) return value;
+    if (performance.now() > end) throw new Error(`Not within ${patienceMs} ms: ${what()}`);
+    await delay(2);
+  }
+};
+
+/**
+ * Starts the service and a broker.
+ *
+ * @param {'nats' | 'redis'} kind - the broker
+ * @param {number} rate - frames a second
+ */
+export const startCluster = async (kind, rate) => {
+  const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-cluster-'));
+  const broker = await startBroker(kind, folder);
+  const limits = { ticketsPerWindow: Infinity, shutdownTimeoutMs: 100 };
+  // The tickets name the proxy, which can hold a handshake.
+  const link = await startLink(() => Number(new URL(service.baseUrl).port));
+  const service = await startTradeFeedService({ limits, publicUrl: `http://127.0.0.1:${link.port}` });
+  const account = service.createAccount({ plan: 'developer' });
+  const apiKey = account.createApiKey();
+  const handshakes = [];
+  service.events$.subscribe((event) => {
+    if (event.type === 'handshake-accepted') handshakes.push(Date.now());
+  });
+  const replicas = [];
+  let pushed = 0;
+  const startedAt = performance.now();
+  const pump = setInterval(() => {
+    const due = Math.floor(((performance.now() - startedAt) * rate) / 1_000);
+    for (; pushed < due; pushed += 1) service.push('market', `${pushed + 1} ${padding}`);
+  }, 1);
+
+  const start = async (name) => {
+    const own = await startLink(() => broker.port);
+    const argument = { kind, port: own.port, baseUrl: service.baseUrl, apiKey, name };
+    const child = fork(new URL('replica.mjs', import.meta.url), [JSON.stringify(argument)]);
+    const replica = { name, child, link: own, log: [], status: { role: 'left' }, isEnded: false };
+    child.on('message', ({ entries = [], status = replica.status }) => {
+      replica.log.push(...entries);
+      replica.status = status;
+    });
+    child.once('exit', () => {
+      replica.isEnded = true;
+    });
+    replicas.push(replica);
+    return replica;
+  };
+
+  const alive = () => replicas.filter(({ isEnded }) => !isEnded);
+  const ownerOf = (among = alive()) => among.find(({ status }) => status.role === 'owning');
+  const describe = () => JSON.stringify(alive().map(({ name, status, log }) => [name, status.role, log.at(-1)]));
+  const lastFrame = ({ log }) => log.findLast(({ type }) => type === 'frames')?.to ?? 0;
+
+  return {
+    ...{ service, broker, link, account, apiKey, replicas, handshakes, start, alive, ownerOf },
+    pushed: () => pushed,
+    /** Waits until one of the replicas owns, and all of them have received a frame that was sent from now on. */
+    settled: async (among = alive()) => {
+      const from = pushed + 1;
+      await until(() => among.every((each) => lastFrame(each) >= from), describe);
+      return until(() => ownerOf(among), describe);
+    },
+    until: (condition) => until(condition, describe),
+    /** Kills a replica, as `kill -9` does, or another signal. */
+    signal: async (replica, signal) => {
+      replica.child.kill(signal);
+      if (!replica.isEnded) await once(replica.child, 'exit');
+    },
+    violations: () =>
+      replicas.flatMap(({ name, log }) => checkLog(log).violations.map((violation) => `${name}: ${violation}`)),
+    close: async () => {
+      clearInterval(pump);
+      for (const { child, link: own } of replicas) {
+        child.kill('SIGKILL');
+        own.close();
+      }
+      link.close();
+      await service.shutdown();
+      await broker.kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};

@@ -1,0 +1,73 @@
+import { type ClusterKey, creditsAfter } from './cluster-key.js';
+import type { Call, Offer, Revision } from './election.js';
+import { follow, isOutdated, mayOwn, noteKey, unwrittenEvictions } from './follow.js';
+import { orient } from './orient.js';
+import { own, release } from './own.js';
+import { change, read, recent, setTimers, type Turn, write } from './turn.js';
+
+/** Reads the key for a claim that is due. */
+export const startClaim = (turn: Turn): void => {
+  setTimers(turn, { claim: undefined });
+  if (!mayOwn(turn)) return follow(turn);
+  if (turn.state.call) return change(turn, { wanted: 'claim' });
+  read(turn, 'claim');
+};
+
+/** Claims the key that was read, unless another replica has written it since the claim was planned. */
+export const claimRead = (turn: Turn, key: ClusterKey | undefined, revision: Revision | undefined): void => {
+  const { state } = turn;
+  const { known } = state;
+  if (state.role !== 'claiming' || !mayOwn(turn)) return orient(turn, key, revision);
+  const isUnchanged = key?.gen === known.gen && revision === known.revision;
+  const isLost = key === undefined || isOutdated(turn, key);
+  if (!isLost && !isUnchanged && key.phase !== 'free') return orient(turn, key, revision);
+  if (!isLost) {
+    if (key.phase === 'stopped') return orient(turn, key, revision);
+    noteKey(turn, key, revision);
+  }
+  const displaced = isLost ? known : key;
+  claim(turn, { key, revision, displaced });
+};
+
+/** Accepts the ownership that the owner offers. */
+export const accept = (turn: Turn, { key, revision }: Offer): void => {
+  const { state } = turn;
+  const isBusy = state.call?.purpose === 'claim' && state.call.key !== undefined;
+  if (!mayOwn(turn) || isBusy || key.gen < state.gen) return;
+  noteKey(turn, key, revision);
+  change(turn, { role: 'claiming', wanted: undefined });
+  setTimers(turn, { ask: undefined, 'ask-timeout': undefined, lease: undefined, claim: undefined });
+  claim(turn, { key, revision, displaced: key });
+};
+
+interface Claimable {
+  readonly key: ClusterKey | undefined;
+  readonly revision: Revision | undefined;
+  readonly displaced: { readonly gen: number; readonly phase: ClusterKey['phase'] | undefined };
+}
+
+const claim = (turn: Turn, { key, revision, displaced }: Claimable): void => {
+  const { state, clock } = turn;
+  const { settings } = state;
+  change(turn, { claims: [...recent(state.claims, clock.now), clock.now] });
+  const claimed: ClusterKey = {
+    v: 1,
+    feed: settings.feed,
+    epoch: state.epoch === 0 ? (key?.epoch ?? newEpoch(clock.random)) : state.epoch,
+    gen: state.gen + 1,
+    owner: settings.replica,
+    phase: 'opening',
+    since: clock.wall,
+    credits: creditsAfter(key?.credits ?? [], displaced),
+    evictions: [...(key?.evictions ?? []), ...unwrittenEvictions(turn)],
+  };
+  write(turn, 'claim', claimed, revision);
+};
+
+const newEpoch = (random: number): number => 1 + Math.floor(random * (Number.MAX_SAFE_INTEGER - 1));
+
+/** Handles a claim that was written. */
+export const claimed = (turn: Turn, call: Call & { readonly key: ClusterKey }, revision: Revision): void => {
+  own(turn, { key: call.key, revision, call });
+  if (turn.state.isLeaving) release(turn);
+};

@@ -1,0 +1,1 @@
+export { natsEngine, type NatsEngineOptions } from './nats-engine.js';

@@ -1,0 +1,1 @@
+export { redisEngine, type RedisEngineOptions } from './redis-engine.js';

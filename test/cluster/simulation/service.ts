@@ -1,0 +1,98 @@
+import type { Chance } from './chance.js';
+import type { Schedule } from './schedule.js';
+
+/** A client of the service: an attempt of a replica, or another program with the same account. */
+export interface Client {
+  readonly name: string;
+  readonly opened: () => void;
+  readonly refused: () => void;
+  readonly closed: (closeCode: 4001 | 1006) => void;
+  readonly frame: (number: number) => void;
+  /** Whether the client still has its socket. The service notices a closed socket after the handshake. */
+  readonly isThere: () => boolean;
+}
+
+/** A connection that was replaced. */
+export interface Eviction {
+  readonly at: number;
+  readonly client: Client;
+  readonly by: Client;
+  /** Whether the new client had left before its handshake arrived. */
+  readonly isLate: boolean;
+  /** Whether the client had evicted another one itself. */
+  readonly hasEvicted: boolean;
+}
+
+/** The service of the contract, as far as one account is concerned: the newest connection evicts the older one. */
+export interface SimulatedService {
+  /** Delivers a handshake after a delay. It arrives also if the client has left. */
+  readonly handshake: (client: Client, delayMs: number, ticketUntil: number) => void;
+  readonly leave: (client: Client) => void;
+  /** Ends the connection as a network failure does. */
+  readonly drop: () => void;
+  readonly setUp: (isUp: boolean) => void;
+  readonly push: () => void;
+  readonly live: () => Client | undefined;
+  /** How often each client was evicted, and when. */
+  readonly evictions: readonly Eviction[];
+}
+
+/** Creates the service. `record` receives what happens, for the timeline. */
+export const createService = (schedule: Schedule, chance: Chance, record: (text: string) => void): SimulatedService => {
+  const evictions: Eviction[] = [];
+  let live: Client | undefined;
+  let hasEvicted = false;
+  let isUp = true;
+  let frames = 0;
+
+  // Frames, and the close after them, arrive in order.
+  const arrivals = new Map<Client, number>();
+  const send = (client: Client, action: () => void): void => {
+    const at = Math.max(schedule.now() + chance.between(0.5, 5), (arrivals.get(client) ?? 0) + 0.001);
+    arrivals.set(client, at);
+    schedule.after(at - schedule.now(), action);
+  };
+
+  const register = (client: Client): void => {
+    record(`service: ${client.name} is connected${live ? `, ${live.name} is evicted` : ''}`);
+    const evicted = live;
+    live = client;
+    if (evicted !== undefined) {
+      evictions.push({ at: schedule.now(), client: evicted, by: client, isLate: !client.isThere(), hasEvicted });
+      send(evicted, () => evicted.closed(4001));
+    }
+    hasEvicted = evicted !== undefined;
+    send(client, client.opened);
+    schedule.after(5, () => {
+      if (live === client && !client.isThere()) live = undefined;
+    });
+  };
+
+  return {
+    handshake: (client, delayMs, ticketUntil) =>
+      schedule.after(delayMs, () => {
+        if (isUp && schedule.now() < ticketUntil) register(client);
+        else send(client, client.refused);
+      }),
+    leave: (client) =>
+      schedule.after(chance.between(0.5, 5), () => {
+        if (live === client) live = undefined;
+      }),
+    drop: () => {
+      const dropped = live;
+      live = undefined;
+      if (dropped) send(dropped, () => dropped.closed(1006));
+    },
+    setUp: (up) => {
+      isUp = up;
+    },
+    push: () => {
+      frames += 1;
+      const client = live;
+      const number = frames;
+      if (client) send(client, () => client.frame(number));
+    },
+    live: () => live,
+    evictions,
+  };
+};

@@ -1,0 +1,95 @@
+import type { Subscription } from 'rxjs';
+import { type ClusterOptions, createFeedCluster, type FeedCluster } from '../../../src/cluster/index.js';
+import type { ClusterEngine } from '../../../src/cluster/engine/cluster-engine.js';
+import type { FeedEvent, TradeFeedError } from '../../../src/index.js';
+import type { OwnerChanged } from '../../../src/protocol/event.js';
+import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
+import { waitFor } from '../../support/wait-for.js';
+import { type CutEngine, cutEngine } from './cut-engine.js';
+
+/** A replica of a test, with everything that it emits. */
+export interface TestReplica {
+  readonly name: string;
+  readonly cluster: FeedCluster;
+  readonly engine: CutEngine;
+  readonly events: (FeedEvent | OwnerChanged)[];
+  readonly texts: () => readonly string[];
+  readonly error: () => TradeFeedError | undefined;
+  readonly unsubscribe: () => void;
+  /** Ends the replica as `kill -9` does: it cannot say anything to the others. */
+  readonly kill: () => void;
+}
+
+/** Replicas of one account, and the service. */
+export interface TestCluster extends AsyncDisposable {
+  readonly service: TradeFeedService;
+  readonly account: TradeFeedAccount;
+  readonly apiKey: string;
+  readonly start: (name: string, options?: Partial<ClusterOptions>) => TestReplica;
+  /** Waits until a replica has an open connection, and the others follow it. */
+  readonly owner: (...replicas: readonly TestReplica[]) => Promise<TestReplica>;
+  /** Pushes texts, one for each number, until all replicas have received the last one. */
+  readonly push: (...texts: readonly string[]) => void;
+}
+
+/** Starts the local service, and an account whose replicas share an engine. */
+export const startTestCluster = async (engine: ClusterEngine): Promise<TestCluster> => {
+  const service = await startTradeFeedService();
+  const account = service.createAccount({ plan: 'developer' });
+  const apiKey = account.createApiKey();
+  const replicas: TestReplica[] = [];
+
+  const start = (name: string, options: Partial<ClusterOptions> = {}): TestReplica => {
+    const link = cutEngine(engine);
+    const cluster = createFeedCluster('market', {
+      ...{ baseUrl: service.baseUrl, apiKey, engine: link, account: 'main', replica: name },
+      ...options,
+    });
+    const events: (FeedEvent | OwnerChanged)[] = [];
+    let error: TradeFeedError | undefined;
+    const subscription: Subscription = cluster.events$.subscribe({
+      next: (event) => events.push(event),
+      error: (thrown: TradeFeedError) => {
+        error = thrown;
+      },
+    });
+    const replica: TestReplica = {
+      ...{ name, cluster, engine: link, events },
+      texts: () => events.flatMap((event) => (event.type === 'frame' ? [event.text()] : [])),
+      error: () => error,
+      unsubscribe: () => subscription.unsubscribe(),
+      kill: () => {
+        link.cut('refused');
+        subscription.unsubscribe();
+      },
+    };
+    replicas.push(replica);
+    return replica;
+  };
+
+  return {
+    service,
+    account,
+    apiKey,
+    start,
+    owner: (...expected) =>
+      waitFor(
+        () => {
+          const owner = expected.find(({ cluster }) => cluster.status.role === 'owning');
+          const isOpen = owner?.events.some(({ type }) => type === 'opened');
+          const generation = owner?.cluster.status.generation;
+          const areReady = expected.every(
+            ({ cluster, events }) =>
+              cluster.status.generation === generation && events.some(({ type }) => type === 'opened'),
+          );
+          return isOpen && areReady ? owner : undefined;
+        },
+        { what: () => `an owner: ${JSON.stringify(expected.map(({ cluster }) => cluster.status))}` },
+      ),
+    push: (...texts) => texts.forEach((text) => service.push('market', text)),
+    [Symbol.asyncDispose]: async () => {
+      for (const replica of replicas) replica.unsubscribe();
+      await service.shutdown();
+    },
+  };
+};

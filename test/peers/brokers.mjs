@@ -1,0 +1,78 @@
+// Message brokers on loopback ports, for the engines of a cluster. Each can be killed, and started again with or without its data.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect as connectToNats } from '@nats-io/transport-node';
+import { Redis } from 'ioredis';
+import { natsEngine } from 'rx-trade-feed/nats';
+import { redisEngine } from 'rx-trade-feed/redis';
+import { natsServer, redisServer } from './packages.mjs';
+import { freePort, listens } from './program.mjs';
+
+const argumentsOf = {
+  nats: (port, folder) => [natsServer, ['-a', '127.0.0.1', '-p', `${port}`, '-js', '-sd', folder]],
+  redis: (port, folder) => [
+    redisServer,
+    ['--bind', '127.0.0.1', '--port', `${port}`, '--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always'],
+  ],
+};
+
+/**
+ * Starts a broker.
+ *
+ * @param {'nats' | 'redis'} kind - the program
+ * @param {string} folder - where it stores its data
+ */
+export const startBroker = async (kind, folder) => {
+  const data = join(folder, kind);
+  const port = await freePort();
+  let running;
+
+  const start = async () => {
+    mkdirSync(data, { recursive: true });
+    const [command, args] = argumentsOf[kind](port, data);
+    const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: folder });
+    let stderr = '';
+    child.stderr.on('data', (chunk) => (stderr += chunk));
+    running = { child, ended: once(child, 'close').then(() => stderr) };
+    await listens(port, running);
+  };
+
+  const kill = async () => {
+    running.child.kill('SIGKILL');
+    await running.ended;
+  };
+
+  await start();
+  return { kind, port, start, kill, wipe: () => rmSync(data, { recursive: true, force: true }) };
+};
+
+/**
+ * Connects an engine to a broker.
+ *
+ * @param {'nats' | 'redis'} kind - the program
+ * @param {number} port - its port, or that of a proxy
+ * @returns the engine, and a function that closes its connections
+ */
+export const connectEngine = async (kind, port) => {
+  if (kind === 'nats') {
+    const connection = await connectToNats({
+      servers: `127.0.0.1:${port}`,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 100,
+      reconnectJitter: 50,
+      pingInterval: 2_000,
+      waitOnFirstConnect: true,
+    });
+    return { engine: natsEngine(connection), close: () => connection.close() };
+  }
+  const connections = [0, 1].map(() => {
+    const connection = new Redis(port, '127.0.0.1', { retryStrategy: () => 100 });
+    // The engine reports the loss of a connection; ioredis also prints errors that nobody listens to.
+    connection.on('error', () => undefined);
+    return connection;
+  });
+  const [commands, subscriber] = connections;
+  return { engine: redisEngine(commands, subscriber), close: () => connections.forEach((each) => each.disconnect()) };
+};

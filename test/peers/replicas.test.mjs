@@ -1,0 +1,138 @@
+// Replicas with real brokers: the command, the demo, and the example behind nginx.
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { startTradeFeedService } from 'rx-trade-feed/testing';
+import { startBroker } from './brokers.mjs';
+import { install } from './packages.mjs';
+
+install();
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const main = join(root, 'dist/cli/main.js');
+const run = promisify(execFile);
+
+/** A `listen --cluster --json` that ends with the test. */
+const listen = (t, env, replica) => {
+  const child = spawn(process.execPath, [main, 'listen', '--json', '-q', '--replica', replica], {
+    ...{ env, stdio: ['ignore', 'pipe', 'inherit'] },
+  });
+  const events = [];
+  const waiting = new Set();
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    events.push(JSON.parse(line));
+    for (const check of waiting) check();
+  });
+  t.after(() => child.kill('SIGKILL'));
+  return {
+    child,
+    events,
+    until: (is) =>
+      new Promise((resolve) => {
+        const check = () => {
+          if (!is(events)) return;
+          waiting.delete(check);
+          resolve();
+        };
+        waiting.add(check);
+        check();
+      }),
+  };
+};
+
+const framesIn = (events) => events.flatMap(({ type, data }) => (type === 'frame' ? [data] : []));
+const gapsIn = (events) => events.filter(({ type }) => type === 'gap').map(({ failure }) => failure.code);
+
+for (const kind of ['nats', 'redis']) {
+  test(
+    `the command over ${kind}-server: two replicas share a connection, and an operator moves it`,
+    { timeout: 110_000 },
+    async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-command-'));
+      const broker = await startBroker(kind, folder);
+      const service = await startTradeFeedService();
+      t.after(async () => {
+        await service.shutdown();
+        await broker.kill();
+        rmSync(folder, { recursive: true, force: true });
+      });
+      const env = {
+        ...process.env,
+        TRADE_FEED_BASE_URL: service.baseUrl,
+        TRADE_FEED_API_KEY: service.createAccount({ plan: 'developer' }).createApiKey(),
+        TRADE_FEED_CLUSTER: `${kind}://127.0.0.1:${broker.port}`,
+      };
+      const command = async (...args) => (await run(process.execPath, [main, 'cluster', ...args], { env })).stdout;
+      const replicas = [listen(t, env, 'one'), listen(t, env, 'two')];
+      const all = (is) => Promise.all(replicas.map((replica) => replica.until(is)));
+      await all((events) => events.some(({ type }) => type === 'opened'));
+      service.push('market', 'a');
+      await all((events) => framesIn(events).length === 1);
+
+      const { key } = JSON.parse(await command('status', '--json'));
+      const [owner, other] = key.owner.startsWith('one-') ? ['one', 'two'] : ['two', 'one'];
+      let status = '';
+      while (!status.includes(`standbys    ${other}-`)) status = await command('status');
+      assert.match(status, new RegExp(`^owner       ${owner}-[\\da-f]{12}, for `));
+
+      assert.equal(await command('hand-over'), 'The owner gives the ownership away.\n');
+      await all((events) => gapsIn(events).length === 1);
+      service.push('market', 'b');
+      await all((events) => framesIn(events).length === 2);
+      assert.match(await command('status'), new RegExp(`^owner       ${other}-`));
+
+      // On SIGTERM the owner gives the ownership away before it ends.
+      const last = replicas[owner === 'one' ? 0 : 1];
+      const { child } = replicas[owner === 'one' ? 1 : 0];
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      assert.deepEqual(await ended, [0, null]);
+      await last.until((events) => gapsIn(events).length === 2);
+      service.push('market', 'c');
+      await last.until((events) => framesIn(events).length === 3);
+      assert.deepEqual(framesIn(last.events), ['a', 'b', 'c']);
+      assert.deepEqual(gapsIn(last.events), ['owner-changed', 'owner-changed']);
+      await assert.rejects(command('resume'), { code: 5, stderr: 'rx-trade-feed: The cluster has not stopped.\n' });
+    },
+  );
+}
+
+test('the demo runs three processes over a broker', { timeout: 110_000 }, async (t) => {
+  const env = { ...process.env };
+  for (const name of ['TRADE_FEED_BASE_URL', 'TRADE_FEED_API_KEY', 'TRADE_FEED_CLUSTER']) delete env[name];
+  const demo = spawn(process.execPath, [main, 'demo', '--replicas', '3'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => demo.kill('SIGKILL'));
+  const ended = once(demo, 'exit');
+  let text = '';
+  for await (const line of createInterface({ input: demo.stdout })) {
+    text += `${line}\n`;
+    if (/owns the connection \(generation 1\)/.test(line)) demo.kill('SIGTERM');
+  }
+  assert.deepEqual(await ended, [0, null]);
+  assert.match(text, /replicas: one process each, over nats-server\n/);
+  assert.match(text, /\nreplica-1: .*\nreplica-2: .*\nreplica-3: .*\n$/);
+});
+
+test(
+  'the example: three NestJS replicas behind nginx are replaced, and no page notices more than a gap',
+  { timeout: 110_000 },
+  async () => {
+    const { stdout } = await run(process.execPath, [join(root, 'examples/replicas/run.mjs')], {
+      env: { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` },
+    });
+    assert.match(
+      stdout,
+      /(page \d: open, \d+ frames, 0 twice, .*\n){3}no page has stopped, and no frame came twice\n$/,
+    );
+  },
+);

@@ -1,0 +1,304 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { FeedMessage } from '../../src/cluster/messages/feed-message.js';
+import type { RelayOptions } from '../../src/relay/index.js';
+import { cases } from '../support/cases.js';
+import { Owners, Replica } from './cluster-support.js';
+import { Client, Clock, range, type WireEvent } from './support.js';
+
+const begin = 1_000_000;
+
+/** A page that connects to one replica after another. */
+class Page {
+  readonly events: WireEvent[] = [];
+  #client: Client | undefined;
+  #lastEventId: string | undefined;
+
+  readonly clock;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  join({ relay }: Replica): this {
+    this.leave();
+    this.#client = new Client(relay, { lastEventId: this.#lastEventId });
+    this.clock.pass(1);
+    return this;
+  }
+
+  /** Leaves the replica with the id of the last message. */
+  leave(): void {
+    this.#client?.leave();
+    if (this.#client === undefined) return;
+    this.events.push(...this.#client.events);
+    this.#lastEventId = this.#client.lastEventId;
+    this.#client = undefined;
+  }
+
+  get id(): string | undefined {
+    return this.#client?.lastEventId ?? this.#lastEventId;
+  }
+
+  get received(): readonly WireEvent[] {
+    return [...this.events, ...(this.#client?.events ?? [])];
+  }
+
+  get numbers(): readonly number[] {
+    return this.received.flatMap(({ type, data }) => (type === 'frame' ? [Number(data)] : []));
+  }
+
+  get gaps(): readonly WireEvent[] {
+    return this.received.filter(({ type }) => type === 'gap');
+  }
+}
+
+const cluster = (options?: RelayOptions) => {
+  const clock = new Clock(begin);
+  const owners = new Owners(clock);
+  const [one, other] = [new Replica(clock.scheduler, options), new Replica(clock.scheduler, options)];
+  const both = (messages: readonly FeedMessage[]): void => {
+    for (const replica of [one, other]) replica.receive(messages);
+    clock.pass(1);
+  };
+  const page = () => new Page(clock);
+  return { clock, owners, one, other, both, page };
+};
+
+describe('the relays of replicas', () => {
+  it('give the same position the same id', () => {
+    const { owners, one, other, both, page } = cluster();
+    both(owners.next());
+    both(owners.frames(3));
+    const [first, second] = [page().join(one), page().join(other)];
+    both(owners.frames(2));
+    expect(first.id).toBe(second.id);
+    expect(first.id).toMatch(/^c5-1-[\w-]{12}\.6\.5\.\d+$/);
+    both(owners.next());
+    expect([first.id, second.id]).toEqual([expect.stringMatching(/^c5-2-/), first.id]);
+  });
+
+  it('resume a page of another replica without a gap, and send no frame twice', () => {
+    const { owners, one, other, both, page } = cluster();
+    both(owners.next());
+    const moved = page().join(one);
+    both(owners.frames(5));
+    moved.leave();
+    both(owners.frames(5));
+    moved.join(other);
+    both(owners.frames(5));
+    expect(moved.numbers).toEqual(range(1, 15));
+    expect(moved.gaps).toEqual([]);
+  });
+
+  it('resume a page that is ahead of the replica after its position', () => {
+    const { clock, owners, one, other, page } = cluster();
+    const opened = owners.next();
+    const frames = owners.frames(6);
+    one.receive([...opened, ...frames]);
+    other.receive([...opened, ...frames.slice(0, 2)]);
+    const moved = page().join(one).join(other);
+    const id = moved.id;
+    other.receive(frames.slice(2, 5));
+    clock.pass(1);
+    expect(moved.id).toBe(id);
+    other.receive([...frames.slice(5), ...owners.frames(2)]);
+    clock.pass(1);
+    expect(moved.numbers).toEqual([7, 8]);
+    expect(moved.gaps).toEqual([]);
+  });
+
+  it('report the frames that a replica has missed, without those that the page has', () => {
+    const { clock, owners, one, other, page } = cluster();
+    const opened = owners.next();
+    const frames = owners.frames(10);
+    one.receive([...opened, ...frames.slice(0, 6)]);
+    other.receive([...opened, ...frames.slice(0, 2)]);
+    const moved = page().join(one);
+    moved.leave();
+    other.receive(frames.slice(8));
+    clock.pass(1);
+    moved.join(other);
+    expect(moved.numbers).toEqual([9, 10]);
+    expect(moved.gaps).toMatchObject([{ missed: 2 }]);
+  });
+
+  it('report only the frames that a replica that started later cannot have', () => {
+    const { clock, owners, one, page } = cluster();
+    const opened = owners.next();
+    const before = owners.frames(5);
+    one.receive([...opened, ...before]);
+    const viewer = new Client(one.relay);
+    clock.pass(1);
+    const [reached, ahead] = [page().join(one), page().join(one)];
+    const missing = owners.frames(3);
+    const late = new Replica(clock.scheduler);
+    reached.leave();
+    one.receive(missing);
+    clock.pass(1);
+    ahead.leave();
+    late.receive(owners.beat());
+    for (const each of [reached, ahead]) each.join(late);
+    late.receive(owners.frames(2));
+    clock.pass(1);
+    expect([reached.numbers, ahead.numbers]).toEqual([
+      [9, 10],
+      [6, 7, 8, 9, 10],
+    ]);
+    expect(reached.gaps).toMatchObject([{ missed: 3 }]);
+    expect(ahead.gaps).toEqual([]);
+    viewer.leave();
+  });
+
+  it('report one gap for a change of the owner, also if the page moves at that time', () => {
+    const { owners, one, other, both, page } = cluster();
+    both(owners.next());
+    const [stays, moves] = [page().join(one), page().join(one)];
+    both(owners.frames(3));
+    moves.leave();
+    both(owners.next());
+    both(owners.frames(3));
+    moves.join(other);
+    for (const { numbers, gaps } of [stays, moves]) {
+      expect(numbers).toEqual(range(1, 6));
+      expect(gaps).toMatchObject([{ failure: { code: 'owner-changed' } }]);
+    }
+  });
+
+  it('report the frames that the log has removed', () => {
+    const { owners, one, other, both, page } = cluster({ capacity: 4 });
+    both(owners.next());
+    const moved = page().join(one);
+    both(owners.frames(2));
+    moved.leave();
+    both(owners.frames(10));
+    moved.join(other);
+    expect(moved.numbers).toEqual([1, 2, 9, 10, 11, 12]);
+    expect(moved.gaps).toMatchObject([{ missed: 6 }]);
+  });
+
+  it('send a page with the position of another owner of the same number a gap', () => {
+    const { clock, owners, one, page } = cluster();
+    const [other] = [new Owners(clock)];
+    const restored = new Replica(clock.scheduler);
+    one.receive([...owners.next('replica-000000000000'), ...owners.frames(4)]);
+    restored.receive([...other.next('replica-111111111111'), ...other.frames(2)]);
+    clock.pass(1);
+    const moved = page().join(one).join(restored);
+    clock.pass(1);
+    restored.receive(other.frames(2));
+    clock.pass(1);
+    expect(moved.gaps.length).toBe(1);
+    expect(moved.numbers.slice(-2)).toEqual([3, 4]);
+  });
+
+  it('do not wait for a position that no replica reaches', () => {
+    const { clock, owners, one, both, page } = cluster();
+    both(owners.next());
+    both(owners.frames(2));
+    const id = `c5-9-000000000000.50.40.${clock.now}`;
+    const client = new Client(one.relay, { lastEventId: id });
+    both(owners.frames(2));
+    expect([client.payloads, client.lastEventId]).toEqual([[], id]);
+    clock.pass(20_000);
+    both(owners.beat());
+    both(owners.frames(1));
+    expect(client.payloads).toEqual(['5']);
+    expect(client.events.map(({ type }) => type)).toContain('gap');
+    page();
+  });
+
+  it('report a lost connection to the engine only with the frames that the replica missed', () => {
+    const { clock, owners, one, other, both, page } = cluster();
+    both(owners.next());
+    const [stays, moves] = [page().join(other), page().join(other)];
+    both(owners.frames(2));
+    other.away(clock.now);
+    const missed = owners.frames(3);
+    one.receive(missed);
+    clock.pass(1);
+    moves.join(one);
+    both(owners.frames(2));
+    expect(moves.numbers).toEqual(range(1, 7));
+    expect(moves.gaps).toEqual([]);
+    expect(stays.numbers).toEqual([1, 2, 6, 7]);
+    expect(stays.gaps).toMatchObject([{ missed: 3, failure: { code: 'cluster-away' } }]);
+  });
+});
+
+type Action =
+  | { readonly type: 'frames'; readonly count: number; readonly lostBy: number | undefined }
+  | { readonly type: 'move'; readonly to: number }
+  | { readonly type: 'owner' | 'catch-up' };
+
+const actions: fc.Arbitrary<readonly Action[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        type: fc.constant('frames' as const),
+        count: fc.integer({ min: 1, max: 4 }),
+        lostBy: fc.option(fc.nat(2), { nil: undefined }),
+      }),
+    },
+    { weight: 3, arbitrary: fc.record({ type: fc.constant('move' as const), to: fc.nat(2) }) },
+    { weight: 1, arbitrary: fc.constantFrom({ type: 'owner' as const }, { type: 'catch-up' as const }) },
+  ),
+  { maxLength: 40 },
+);
+
+describe('a page that moves between replicas at random', () => {
+  it('receives each frame once and in order, and each loss inside a gap with the exact number', () => {
+    fc.assert(
+      fc.property(actions, (list) => {
+        const clock = new Clock(begin);
+        const owners = new Owners(clock);
+        const replicas = range(1, 3).map(() => new Replica(clock.scheduler));
+        const delayed = replicas.map((): FeedMessage[] => []);
+        const send = (messages: readonly FeedMessage[], lostBy?: number): void => {
+          for (const [index, queue] of delayed.entries()) if (index !== lostBy) queue.push(...messages);
+          // The first replica receives at once, the others when they catch up.
+          replicas[0]!.receive(delayed[0]!.splice(0));
+          clock.pass(1);
+        };
+        const catchUp = (): void => {
+          for (const [index, replica] of replicas.entries()) replica.receive(delayed[index]!.splice(0));
+          clock.pass(1);
+        };
+        send(owners.next());
+        catchUp();
+        const page = new Page(clock).join(replicas[0]!);
+        for (const action of list) {
+          if (action.type === 'frames') send(owners.frames(action.count), action.lostBy);
+          else if (action.type === 'owner') send(owners.next());
+          else if (action.type === 'move') page.join(replicas[action.to]!);
+          else catchUp();
+        }
+        send(owners.beat());
+        catchUp();
+        checkReceived(page.received);
+      }),
+      { numRuns: cases(300) },
+    );
+  });
+});
+
+/** Frames ascend. Missing frames are in gaps; if all gaps at a place have a number, it is exact. */
+const checkReceived = (events: readonly WireEvent[]): void => {
+  let last: number | undefined;
+  let gaps: WireEvent[] = [];
+  for (const event of events) {
+    if (event.type === 'gap') gaps.push(event);
+    if (event.type !== 'frame') continue;
+    const number = Number(event['data']);
+    if (last !== undefined) {
+      const missing = number - last - 1;
+      expect(missing).toBeGreaterThanOrEqual(0);
+      if (missing > 0) expect(gaps.length).toBeGreaterThan(0);
+      const exact = gaps.map(({ missed }) => missed);
+      if (exact.every((missed) => typeof missed === 'number')) expect(exact.reduce((a, b) => a + b, 0)).toBe(missing);
+    }
+    last = number;
+    gaps = [];
+  }
+};
