@@ -128,7 +128,11 @@ const bundleWorker = async () => {
   return [...namesOf(files), license];
 };
 
-const bundleDeclarations = async () => namesOf(await bundle(rollup, declarations, '.d.ts', { plugins: [dts()] }, {}));
+/** The chunk of declarations that entry points share. Without this, each would be a file. */
+const chunkOf = (id) => /rx-trade-feed\/(protocol|reconnect|operators)\/(?!index|node\/)/.exec(id)?.[1];
+
+const bundleDeclarations = async () =>
+  namesOf(await bundle(rollup, declarations, '.d.ts', { plugins: [dts()] }, { manualChunks: chunkOf }));
 
 const copyCommonJs = () => {
   for (const file of commonJs) {
