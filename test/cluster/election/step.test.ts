@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type ClusterKey, readKey, writeKey } from '../../../src/cluster/election/cluster-key.js';
-import type { Input, Report } from '../../../src/cluster/election/election.js';
+import type { AskResult, Input, Report } from '../../../src/cluster/election/election.js';
 import { createStore, type Store } from '../simulation/store.js';
 import { driveElection, driveOwner, typesOf } from './driven-election.js';
 
@@ -133,6 +133,53 @@ describe('a follower', () => {
     election.pass(300);
     expect(election.writes()).toEqual([]);
     expect(election.state().known).toMatchObject({ gen: 4, owner: 'third' });
+  });
+
+  describe('whose owner has written its key before it was gone', () => {
+    const silentOwner = (key: Partial<ClusterKey> = {}, answers: AskResult = { type: 'no-responders' }) => {
+      const election = follower();
+      election.setOwner(answers);
+      election.pass(600);
+      election.store.write(keyOf(key), 1);
+      return election;
+    };
+
+    it('asks again at once, and claims if there is still no responder', () => {
+      const election = silentOwner();
+      election.pass(150 + 25 + 24);
+      expect(election.writes()).toEqual([]);
+      election.pass(1);
+      expect(election.writes()).toEqual(['opening 4']);
+    });
+
+    it('follows it if it answers', () => {
+      const election = silentOwner();
+      election.pass(150);
+      const report: Report = { gen: 3, owner: 'other', phase: 'open', revision: 2 };
+      election.setOwner({ type: 'answer', report });
+      election.pass(600);
+      expect(election.writes()).toEqual([]);
+      expect(election.state()).toMatchObject({ role: 'following', unanswered: 0, known: { revision: 2 } });
+    });
+
+    it('waits for the end of its lease if it was opening', () => {
+      const election = silentOwner({ phase: 'opening' });
+      election.pass(150 + 25 + 1_999);
+      expect(election.writes()).toEqual([]);
+      election.pass(26);
+      expect(election.writes()).toEqual(['opening 4']);
+    });
+
+    it('waits for the end of its lease if questions have no answer', () => {
+      const election = follower();
+      election.setOwner({ type: 'no-answer' });
+      election.pass(1_990);
+      election.store.write(keyOf(), 1);
+      election.pass(35 + 1_999);
+      expect(election.writes()).toEqual([]);
+      election.pass(26);
+      expect(election.writes()).toEqual(['opening 4']);
+    });
   });
 
   it('waits for a full lease after the engine is back', () => {
