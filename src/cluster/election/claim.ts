@@ -1,6 +1,6 @@
 import { type ClusterKey, creditsAfter } from './cluster-key.js';
 import type { Call, Offer, Revision } from './election.js';
-import { askOwner, follow, isOutdated, mayOwn, noteKey, unwrittenEvictions } from './follow.js';
+import { follow, isOutdated, mayOwn, noteKey, unwrittenEvictions } from './follow.js';
 import { orient } from './orient.js';
 import { own, release } from './own.js';
 import { change, read, recent, setTimers, type Turn, write } from './turn.js';
@@ -20,8 +20,6 @@ export const claimRead = (turn: Turn, key: ClusterKey | undefined, revision: Rev
   if (state.role !== 'claiming' || !mayOwn(turn)) return orient(turn, key, revision);
   const isUnchanged = key?.gen === known.gen && revision === known.revision;
   const isLost = key === undefined || isOutdated(turn, key);
-  const isRenewed = !isLost && !isUnchanged && key.gen === known.gen && key.phase === 'open';
-  if (isRenewed && state.unanswered >= 2) return askAfterRenewal(turn, key, revision);
   if (!isLost && !isUnchanged && key.phase !== 'free') return orient(turn, key, revision);
   if (!isLost) {
     if (key.phase === 'stopped') return orient(turn, key, revision);
@@ -29,13 +27,6 @@ export const claimRead = (turn: Turn, key: ClusterKey | undefined, revision: Rev
   }
   const displaced = isLost ? known : key;
   claim(turn, { key, revision, displaced });
-};
-
-// The owner wrote this revision before it was gone, or it is back. If it is back, it answers the next question.
-const askAfterRenewal = (turn: Turn, key: ClusterKey, revision: Revision | undefined): void => {
-  noteKey(turn, key, revision);
-  change(turn, { role: 'following' });
-  askOwner(turn);
 };
 
 /** Accepts the ownership that the owner offers. */

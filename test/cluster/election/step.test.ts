@@ -135,49 +135,59 @@ describe('a follower', () => {
     expect(election.state().known).toMatchObject({ gen: 4, owner: 'third' });
   });
 
-  describe('whose owner has written its key before it was gone', () => {
-    const silentOwner = (key: Partial<ClusterKey> = {}, answers: AskResult = { type: 'no-responders' }) => {
+  describe('whose owner wrote its key and did not report it', () => {
+    const silentOwner = (key: Partial<ClusterKey>, result: AskResult) => {
       const election = follower();
-      election.setOwner(answers);
-      election.pass(600);
+      election.pass(400);
       election.store.write(keyOf(key), 1);
+      election.setOwner(result);
       return election;
     };
 
-    it('asks again at once, and claims if there is still no responder', () => {
-      const election = silentOwner();
-      election.pass(150 + 25 + 24);
+    it('claims as soon as without that write, if there is no responder', () => {
+      const election = silentOwner({}, { type: 'no-responders' });
+      election.pass(200 + 150 + 24);
       expect(election.writes()).toEqual([]);
       election.pass(1);
       expect(election.writes()).toEqual(['opening 4']);
     });
 
-    it('follows it if it answers', () => {
-      const election = silentOwner();
-      election.pass(150);
-      const report: Report = { gen: 3, owner: 'other', phase: 'open', revision: 2 };
-      election.setOwner({ type: 'answer', report });
-      election.pass(600);
-      expect(election.writes()).toEqual([]);
-      expect(election.state()).toMatchObject({ role: 'following', unanswered: 0, known: { revision: 2 } });
-    });
-
-    it('waits for the end of its lease if it was opening', () => {
-      const election = silentOwner({ phase: 'opening' });
-      election.pass(150 + 25 + 1_999);
-      expect(election.writes()).toEqual([]);
-      election.pass(26);
+    it('claims as soon if that write was that it is open', () => {
+      const election = follower({}, { phase: 'opening' });
+      election.store.write(keyOf(), 1);
+      election.pass(600 + 150 + 25);
       expect(election.writes()).toEqual(['opening 4']);
     });
 
-    it('waits for the end of its lease if questions have no answer', () => {
-      const election = follower();
-      election.setOwner({ type: 'no-answer' });
-      election.pass(1_990);
-      election.store.write(keyOf(), 1);
-      election.pass(35 + 1_999);
+    it('waits for its lease from the first question on, if there is no answer', () => {
+      const election = silentOwner({}, { type: 'no-answer' });
+      election.pass(200 + 2_024);
       expect(election.writes()).toEqual([]);
-      election.pass(26);
+      election.pass(1);
+      expect(election.writes()).toEqual(['opening 4']);
+    });
+
+    it('claims at once if that write has released the key', () => {
+      const election = silentOwner({ owner: '', phase: 'free' }, { type: 'no-answer' });
+      election.pass(200 + 25);
+      expect(election.writes()).toEqual(['opening 4']);
+    });
+
+    it('waits for the next revision if that write comes after the first question', () => {
+      const election = silentOwner({}, { type: 'no-answer' });
+      election.pass(1_000);
+      election.store.write(keyOf(), 2);
+      election.pass(2_000);
+      expect(election.writes()).toEqual([]);
+    });
+
+    it('asks on if the store does not answer', () => {
+      const election = follower();
+      election.setStore('away');
+      election.pass(600 + 150 + 500);
+      expect(election.writes()).toEqual([]);
+      election.setStore('good');
+      election.pass(1_500);
       expect(election.writes()).toEqual(['opening 4']);
     });
   });
