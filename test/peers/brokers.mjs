@@ -45,7 +45,13 @@ export const startBroker = async (kind, folder) => {
   };
 
   await start();
-  return { kind, port, start, kill, wipe: () => rmSync(data, { recursive: true, force: true }) };
+  return {
+    ...{ kind, port, start, kill },
+    get pid() {
+      return running.child.pid;
+    },
+    wipe: () => rmSync(data, { recursive: true, force: true }),
+  };
 };
 
 /**
