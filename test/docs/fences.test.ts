@@ -13,6 +13,7 @@ const commentFences = filesIn('src', '.ts').flatMap(commentFencesOf);
 const unchecked: Readonly<Record<string, number>> = {
   'README.md': 4,
   'docs/architecture.md': 1,
+  'docs/how-to/kubernetes.md': 1,
   'docs/operating.md': 2,
   'docs/recording.md': 1,
   'docs/replicas.md': 3,
@@ -21,6 +22,7 @@ const unchecked: Readonly<Record<string, number>> = {
 
 /** The guides with at least one fence that runs. */
 const guides = [
+  ...['start/first-frame', 'start/rxjs', 'start/from-ws'],
   ...['reconnecting', 'decoding', 'windows', 'slow-consumers', 'sharing', 'operating', 'recording', 'relay'],
   'testing',
 ];
@@ -44,11 +46,15 @@ const fileOf = ({ at, code }: Fence): string | undefined => {
   return path && `${documentOf(at)}/${path}`;
 };
 
+/** test/docs/failure-pages.test.ts runs them. */
+const isOfFailure = ({ at }: Fence): boolean => at.startsWith('docs/failures/');
+
 const documentOf = (at: string): string => at.replace(/:.*/, '');
 
 /** Fences in other languages, by document, and the test that runs them. */
 const readBy: Readonly<Record<string, string>> = {
   'docs/testing.md js': 'test/docs/commonjs-jest.test.ts',
+  'docs/how-to/proxies.md nginx': 'test/docs/proxies.test.ts',
   'docs/nestjs.md js': 'test/apps/nestjs-11.test.mjs',
   'docs/angular.md json': 'test/apps/angular-22.test.mjs',
 };
@@ -104,7 +110,7 @@ it(
 );
 
 describe('a fence with expected output', () => {
-  const printing = fences.filter((fence) => expectedOutputOf(fence) !== undefined);
+  const printing = fences.filter((fence) => expectedOutputOf(fence) !== undefined && !isOfFailure(fence));
   let service: TradeFeedService;
   let running: RunningFences;
   beforeAll(async () => {

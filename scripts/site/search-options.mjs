@@ -1,0 +1,23 @@
+// The search of the site. It runs in the page, over an index with all sections. VitePress copies these functions into the page, so they use nothing
+// from outside.
+
+/** Returns the words of a text. A code with dashes is one word, and its parts are words as well. */
+export const tokenize = (text) =>
+  [...text.matchAll(/[\p{L}\p{N}]+(?:[-.][\p{L}\p{N}]+)*/gu)].flatMap(([word]) => {
+    const parts = word.split(/[-.]/);
+    return parts.length > 1 ? [word, ...parts] : [word];
+  });
+
+/** Returns the weight of a section: the beginning of a page counts more, and the reference and the project less than guides. */
+export const weightOf = (id, _term, { titles }) => {
+  const weight = titles.length === 0 ? 2 : 1;
+  return /^\/(api|examples|project)\//.test(id) ? weight / 3 : weight;
+};
+
+/** Headings count more than text. */
+export const searchOptions = {
+  miniSearch: {
+    options: { tokenize },
+    searchOptions: { fuzzy: 0.15, prefix: true, boost: { title: 4, titles: 2, text: 1 }, boostDocument: weightOf },
+  },
+};
