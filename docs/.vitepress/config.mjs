@@ -37,6 +37,9 @@ const howTo = [
 ];
 
 const reference = [
+  { text: 'Options', link: '/options' },
+  { text: 'Events', link: '/events' },
+  { text: 'Operators', link: '/operators' },
   { text: 'Operators in diagrams', link: '/diagrams/' },
   { text: 'Live diagrams', link: '/live/' },
   {
@@ -45,13 +48,16 @@ const reference = [
     collapsed: true,
     items: documentedCodes().map((code) => ({ text: code, link: `/failures/${code}` })),
   },
+  { text: 'Command line', link: '/command-line' },
+  { text: 'Limits and defaults', link: '/limits' },
   { text: 'API', link: '/api/' },
   { text: 'Runtimes', link: '/project/runtimes' },
-  { text: 'Service contract', link: '/service-contract' },
   { text: 'Changelog', link: '/project/changelog' },
 ];
 
 const explanation = [
+  { text: 'How it works', link: '/how-it-works' },
+  { text: 'Service contract', link: '/service-contract' },
   { text: 'Architecture', link: '/architecture' },
   { text: 'Performance', link: '/performance' },
   { text: 'Reliability', link: '/reliability' },

@@ -16,12 +16,18 @@ const stages = { ticket: 'at the ticket request', handshake: 'at the handshake',
 
 const isOfRelay = (code) => code.includes('relay');
 
-/** Returns what a row of a failure table matches: `HTTP 429`, `close 4001`, or a dash if the client itself detects the failure. */
-export const seenIn = ({ status, closeCode, reason }) => {
+/**
+ * Returns what a row of a failure table matches: `HTTP 429`, `close 4001`, or a dash if the client itself detects the failure.
+ *
+ * @param meanings - the table: other rows of it may match the same close code with a reason
+ */
+export const seenIn = ({ status, closeCode, reason }, meanings) => {
   if (status !== undefined) return status === 'other' ? 'HTTP, any other' : `HTTP ${status}`;
   if (closeCode === undefined) return '–';
   if (closeCode === 'other') return 'close, any other';
-  return `close ${closeCode}${reason === undefined ? '' : ` \`${reason}\``}`;
+  if (reason !== undefined) return `close ${closeCode} \`${reason}\``;
+  const isRest = meanings.some((row) => row.closeCode === closeCode && row.reason !== undefined);
+  return `close ${closeCode}${isRest ? ', any other reason' : ''}`;
 };
 
 const stageOf = ({ code, stage }) => {
@@ -33,9 +39,9 @@ const stageOf = ({ code, stage }) => {
     : stages[stage];
 };
 
-const linesOf = ([first, ...rest]) => {
-  const { code, verdict, meaning, advice } = first;
-  const rows = [first, ...rest].map((row) => [seenIn(row), stageOf(row), `\`${verdict}\``]);
+const linesOf = (group, meanings) => {
+  const { code, verdict, meaning, advice } = group[0];
+  const rows = group.map((row) => [seenIn(row, meanings), stageOf(row), `\`${verdict}\``]);
   return [
     table(['seen', 'when', 'verdict'], rows),
     `**What happened.** ${meaning}`,
@@ -49,7 +55,7 @@ export const failureText = (code, meanings) => {
   const rows = meanings.filter((row) => row.code === code);
   const keyOf = ({ verdict, meaning }) => `${verdict} ${meaning}`;
   const groups = [...new Set(rows.map(keyOf))].map((key) => rows.filter((row) => keyOf(row) === key));
-  return groups.map(linesOf).join('\n\n');
+  return groups.map((group) => linesOf(group, meanings)).join('\n\n');
 };
 
 /** Returns the heading of the page of a code, with the statuses and close codes that only this code has. */
@@ -61,11 +67,17 @@ export const failureHeading = (code, meanings) => {
   return shown.length === 1 && own.length === 1 ? `\`${code}\` (${kind} ${shown[0]})` : `\`${code}\``;
 };
 
-/** Returns the list of all codes, as a table with links. */
+/** Returns rows of a failure table, with links to the pages of their codes. */
 export const failureList = (meanings) =>
   table(
-    ['seen', 'code', 'what happened', 'verdict'],
-    meanings.map((row) => [seenIn(row), `[\`${row.code}\`](${row.code}.md)`, row.meaning, `\`${row.verdict}\``]),
+    ['seen', 'code', 'what happened', 'verdict', 'what you do'],
+    meanings.map((row) => [
+      seenIn(row, meanings),
+      `[\`${row.code}\`](${row.code}.md)`,
+      row.meaning,
+      `\`${row.verdict}\``,
+      row.advice,
+    ]),
   );
 
 /** Returns a text in which the part between two marks is replaced. */
@@ -80,9 +92,14 @@ export const withPart = (text, mark, part) => {
 export const failurePage = (text, code, meanings) =>
   withPart(text.replace(/^# .+$/m, `# ${failureHeading(code, meanings)}`), 'failure', failureText(code, meanings));
 
+const ofStage = (meanings, stage) => meanings.filter((row) => row.stage === stage);
+
 /** Returns the page that lists all codes, with its generated parts. */
-export const failureIndex = (text, { service, relay, worker, cluster }) =>
-  Object.entries({ service, relay, worker, cluster }).reduce(
-    (page, [mark, meanings]) => withPart(page, mark, failureList(meanings)),
-    text,
-  );
+export const failureIndex = (text, { service, relay, worker, cluster }) => {
+  const parts = {
+    ...Object.fromEntries(Object.keys(stages).map((stage) => [stage, ofStage(service, stage)])),
+    any: ofStage(service, undefined),
+    ...{ relay, worker, cluster },
+  };
+  return Object.entries(parts).reduce((page, [mark, meanings]) => withPart(page, mark, failureList(meanings)), text);
+};

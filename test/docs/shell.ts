@@ -7,7 +7,7 @@ import { read, root } from './fences.js';
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
 
 /** Programs of the reader's machine. Their arguments are not checked. */
-const known = new Set(['cd', 'jq', 'head', 'echo', 'cat', 'grep', 'curl', 'nest', 'ng']);
+const known = new Set(['cd', 'jq', 'head', 'tail', 'echo', 'cat', 'grep', 'curl', 'nest', 'ng']);
 
 /**
  * Returns the problems of a shell fence: scripts, files, subcommands or flags that do not exist.
@@ -24,6 +24,8 @@ export const shellProblems = (code: string): readonly string[] =>
 const commandsOf = (code: string): readonly string[] =>
   code
     .replaceAll(/\\\n/g, ' ')
+    // A bar in quotes is part of an argument.
+    .replaceAll(/'[^']*'/g, "''")
     .split('\n')
     .map((line) => line.replace(/(^|\s)#.*$/, ''))
     .flatMap((line) => line.split(/&&|\||;|\s&(?=\s|$)/))

@@ -29,7 +29,8 @@ describe('the promises of the landing page', () => {
 describe('a link of a document', () => {
   it.each([
     ['sharing.md', './windows.md#time', '/windows.md#time'],
-    ['sharing.md', '../README.md#options', '/project/overview.md#options'],
+    ['sharing.md', '../README.md#ten-lines', '/project/overview.md#ten-lines'],
+    ['sharing.md', 'options.md#the-feed', '/options.md#the-feed'],
     ['sharing.md', '../examples/share.mjs', '/examples/share.md'],
     ['project/overview.md', 'docs/relay.md', '/relay.md'],
     ['project/examples.md', 'nestjs-angular/README.md', '/project/example-app.md'],

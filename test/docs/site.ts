@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { FeedEvent } from 'rx-trade-feed';
+import type { CommandSpec } from '../../src/cli/arguments/commands.js';
 import type { Meaning } from '../../src/protocol/failures/meaning.js';
 import { root } from './fences.js';
 
@@ -32,6 +33,7 @@ export interface SiteLibrary {
   readonly documentedCodes: () => readonly string[];
   readonly failurePage: (text: string, code: string, meanings: readonly Meaning[]) => string;
   readonly failureIndex: (text: string, tables: Tables) => string;
+  readonly commandLinePage: (text: string, commands: Readonly<Record<string, CommandSpec>>) => string;
   readonly withPart: (text: string, mark: string, part: string) => string;
   readonly promises: (
     performance?: string,
