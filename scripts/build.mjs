@@ -81,9 +81,9 @@ const groups = [
   },
   {
     name: 'protocol',
-    test: /rx-trade-feed\/protocol\/(close-code|event-record|failures\/failure-of|feed-names|lazy-frame|gap\.|outage|printable)/,
+    test: /rx-trade-feed\/protocol\/(close-code|either|event-record|failures\/failure-of|feed-names|lazy-frame|loopback|gap\.|outage|printable)/,
   },
-  { name: 'items', test: /rx-trade-feed\/operators\/(items|timing|bounded\/ring)/ },
+  { name: 'items', test: /rx-trade-feed\/operators\/(frames|items|timing|bounded\/ring)/ },
   {
     name: 'command',
     test: /rx-trade-feed\/cli\/(arguments|follow|output|view|cli-error|connection|context|exit-code|top\/source)/,

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
+import manifest from '../../package.json' with { type: 'json' };
 import { documentedCodes } from '../../scripts/site/documented-codes.mjs';
 import { headingAnchor } from '../../scripts/site/heading-anchor.mjs';
 import { repositoryLinks } from '../../scripts/site/repository-links.mjs';
@@ -25,12 +26,15 @@ const howTo = [
   { text: 'Windows and conflation', link: '/windows' },
   { text: 'Slow consumers', link: '/slow-consumers' },
   { text: 'Record and replay', link: '/recording' },
+  { text: 'Query a recording', link: '/how-to/query-recordings' },
   { text: 'Reconnecting', link: '/reconnecting' },
-  { text: 'Browsers: the relay', link: '/relay' },
+  { text: 'Browsers', link: '/how-to/browsers' },
+  { text: 'The relay in detail', link: '/relay' },
   { text: 'NestJS', link: '/nestjs' },
   { text: 'Angular', link: '/angular' },
   { text: 'Replicas', link: '/replicas' },
-  { text: 'Logs, metrics and alerts', link: '/operating' },
+  { text: 'Logging', link: '/how-to/logging' },
+  { text: 'Metrics and alerts', link: '/operating' },
   { text: 'Proxies', link: '/how-to/proxies' },
   { text: 'Kubernetes and Docker', link: '/how-to/kubernetes' },
   { text: 'Test your app', link: '/testing' },
@@ -80,18 +84,23 @@ export default defineConfig({
   lang: 'en',
   outDir: '../site',
   cacheDir: '../temp/vitepress',
-  head: [['meta', { name: 'theme-color', content: '#0f766e' }]],
+  head: [
+    ['link', { rel: 'icon', href: '/logo.svg' }],
+    ['meta', { name: 'theme-color', content: '#0f766e' }],
+  ],
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     anchor: { slugify: headingAnchor },
     config: (markdown) => markdown.use(repositoryLinks).use(tableHeaders),
   },
   themeConfig: {
+    logo: '/logo.svg',
     nav: [
       { text: 'Start', link: '/start/first-frame', activeMatch: '^/(start/|project/overview)' },
       { text: 'How to', link: '/sharing' },
       { text: 'Reference', link: '/failures/', activeMatch: '^/(failures|api|diagrams)/' },
       { text: 'Explanation', link: '/architecture' },
+      { text: manifest.version, link: '/project/changelog' },
     ],
     // The API has many pages. Its sidebar is only on them, so that other pages stay small.
     sidebar: {

@@ -9,14 +9,14 @@ const { diagrams, runNamed, messagesOf, altTextOf, diagramSvg } = await siteLibr
 const names = Object.keys(diagrams);
 
 describe('a diagram of an operator', () => {
-  it.each(names)('%s shows what the operator does: run scripts/site/diagrams/update.mjs', (name) => {
-    expect(read(`docs/diagrams/${name}.svg`)).toBe(diagramSvg(runNamed(name)));
+  it.each(names)('%s shows what the operator does: run scripts/site/diagrams/update.mjs', async (name) => {
+    expect(read(`docs/diagrams/${name}.svg`)).toBe(diagramSvg(await runNamed(name)));
   });
 
-  it('is on the page of the diagrams, each once, with its text', () => {
+  it('is on the page of the diagrams, each once, with its text', async () => {
     const images = [...read('docs/diagrams/index.md').matchAll(/^!\[(.*)\]\((.+)\.svg\)$/gm)];
     expect(images.map(([, , name]) => name).sort()).toEqual([...names].sort());
-    for (const [, text, name = ''] of images) expect(text).toBe(altTextOf(runNamed(name)));
+    for (const [, text, name = ''] of images) expect(text).toBe(altTextOf(await runNamed(name)));
   });
 });
 

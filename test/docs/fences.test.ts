@@ -15,7 +15,7 @@ const unchecked: Readonly<Record<string, number>> = {
   'docs/command-line.md': 3,
   'docs/failures/index.md': 1,
   'docs/how-to/kubernetes.md': 1,
-  'docs/operating.md': 2,
+  'docs/how-to/logging.md': 2,
   'docs/recording.md': 1,
   'docs/replicas.md': 3,
   'docs/security.md': 1,
@@ -23,7 +23,7 @@ const unchecked: Readonly<Record<string, number>> = {
 
 /** The guides with at least one fence that runs. */
 const guides = [
-  ...['start/first-frame', 'start/rxjs', 'start/from-ws'],
+  ...['start/first-frame', 'start/rxjs', 'start/from-ws', 'how-to/browsers', 'how-to/logging'],
   ...['reconnecting', 'decoding', 'windows', 'slow-consumers', 'sharing', 'operating', 'recording', 'relay'],
   ...['testing', 'operators'],
 ];
@@ -56,6 +56,7 @@ const documentOf = (at: string): string => at.replace(/:.*/, '');
 const readBy: Readonly<Record<string, string>> = {
   'docs/testing.md js': 'test/docs/commonjs-jest.test.ts',
   'docs/how-to/proxies.md nginx': 'test/docs/proxies.test.ts',
+  'docs/how-to/query-recordings.md sql': 'test/peers/recordings.test.mjs',
   'docs/nestjs.md js': 'test/apps/nestjs-11.test.mjs',
   'docs/angular.md json': 'test/apps/angular-22.test.mjs',
 };

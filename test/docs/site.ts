@@ -26,7 +26,7 @@ export type Tables = Readonly<Record<'service' | 'relay' | 'worker' | 'cluster',
 /** The functions of `scripts/site` that tests call. */
 export interface SiteLibrary {
   readonly diagrams: Readonly<Record<string, unknown>>;
-  readonly runNamed: (name: string) => Run;
+  readonly runNamed: (name: string) => Promise<Run>;
   readonly messagesOf: (line: string) => readonly Message[];
   readonly altTextOf: (run: Run) => string;
   readonly diagramSvg: (run: Run) => string;

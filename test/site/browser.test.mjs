@@ -12,7 +12,7 @@ const screenshots = process.env.RX_TRADE_FEED_SCREENSHOTS;
 
 const sizes = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
 const pages = [
-  ...['/', '/project/overview', '/sharing', '/windows', '/failures/', '/failures/connection-replaced'],
+  ...['/', '/project/overview', '/sharing', '/how-to/query-recordings', '/failures/', '/failures/connection-replaced'],
   ...['/diagrams/', '/performance', '/api/index/functions/tradeFeed$', '/live/'],
 ];
 
@@ -73,6 +73,63 @@ test('with the keyboard alone, the search finds a page and opens it', async () =
   await page.locator('.results a').first().waitFor();
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/failures\/connection-replaced/);
+  await close();
+});
+
+/** Presses Tab until an element has the focus. */
+const tabTo = async (page, selector) => {
+  for (let presses = 0; presses < 40; presses += 1) {
+    await page.keyboard.press('Tab');
+    if (await page.evaluate((wanted) => document.activeElement.matches(wanted), selector)) return;
+  }
+  assert.fail(`Tab does not reach ${selector}`);
+};
+
+test('with the keyboard alone, a reader opens the search', async () => {
+  const { page, close } = await open('/sharing', { viewport: sizes.desktop });
+  await tabTo(page, '.DocSearch-Button');
+  await page.keyboard.press('Enter');
+  await page.locator('#localsearch-input').waitFor();
+  await close();
+});
+
+test('with the keyboard alone, a reader opens both menus on a phone', async () => {
+  const { page, close } = await open('/sharing', { viewport: sizes.phone });
+  await tabTo(page, '.VPNavBarHamburger');
+  await page.keyboard.press('Enter');
+  await page.locator('.VPNavScreen').getByText('Explanation').waitFor();
+  await page.keyboard.press('Enter');
+  await page.locator('.VPNavScreen').waitFor({ state: 'detached' });
+  await tabTo(page, '.VPLocalNav .menu');
+  await page.keyboard.press('Enter');
+  await page.locator('.VPSidebar.open').getByText('Slow consumers').waitFor();
+  await close();
+});
+
+/** Returns the color of the corner of an image on the page. */
+const cornerOf = async (page, image) => {
+  const { x, y } = await image.boundingBox();
+  const png = await page.screenshot({ clip: { x: x + 12, y: y + 4, width: 1, height: 1 } });
+  return page.evaluate(
+    async (source) => {
+      const bitmap = await createImageBitmap(await (await fetch(source)).blob());
+      const canvas = Object.assign(document.createElement('canvas'), { width: 1, height: 1 });
+      const context = canvas.getContext('2d');
+      context.drawImage(bitmap, 0, 0);
+      return [...context.getImageData(0, 0, 1, 1).data];
+    },
+    `data:image/png;base64,${png.toString('base64')}`,
+  );
+};
+
+test('with the keyboard alone, a reader changes the theme, and the diagrams change with it', async () => {
+  const { page, close } = await open('/diagrams/', { viewport: sizes.desktop, colorScheme: 'light' });
+  const image = page.locator('.vp-doc img').first();
+  assert.deepEqual(await cornerOf(page, image), [255, 255, 255, 255]);
+  await tabTo(page, '.VPNavBar .VPSwitchAppearance');
+  await page.keyboard.press('Enter');
+  await page.locator('html.dark').waitFor();
+  assert.deepEqual(await cornerOf(page, image), [22, 22, 24, 255]);
   await close();
 });
 

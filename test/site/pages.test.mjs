@@ -56,6 +56,16 @@ test('every page has one heading of the first level, a title and a description',
   }
 });
 
+test('no heading in the text of a page skips a level', () => {
+  const mainOf = (page) => /<main[\s>][\s\S]*<\/main>/.exec(html.get(page))[0];
+  const levelsOf = (page) => [...mainOf(page).matchAll(/<h([1-6])[\s>]/g)].map(([, level]) => Number(level));
+  const skips = (page) => {
+    const levels = levelsOf(page);
+    return levels.some((level, at) => level > (levels[at - 1] ?? 0) + 1);
+  };
+  assert.deepEqual(pages.filter(skips), []);
+});
+
 test('every page is also there as plain Markdown, without includes', () => {
   for (const page of pages) assert.doesNotMatch(textOf(page.replace('.html', '.md')), /<!--@include/, page);
   assert.match(textOf('project/overview.md'), /^# rx-trade-feed$/m);

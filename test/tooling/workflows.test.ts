@@ -8,13 +8,14 @@ interface NodeMatrix {
 }
 
 interface Manifest {
+  readonly version: string;
   readonly engines: { readonly node: string };
   readonly scripts: Readonly<Record<string, string>>;
 }
 
 const ci = read('.github/workflows/ci.yml');
 const release = read('.github/workflows/release.yml');
-const { engines, scripts } = JSON.parse(read('package.json')) as Manifest;
+const { version, engines, scripts } = JSON.parse(read('package.json')) as Manifest;
 
 /** Returns the scripts that a workflow runs with npm. */
 const scriptsOf = (workflow: string): readonly string[] =>
@@ -51,4 +52,10 @@ it.each([
   const missing = scriptsOf(workflow).filter((name) => !(name in scripts));
   expect(missing).toEqual([]);
   expect(workflow).toMatch(/^permissions:\n {2}contents: read$/m);
+});
+
+it('the newest release of the changelog is the version of package.json', () => {
+  const releases = [...read('CHANGELOG.md').matchAll(/^## \[(.+?)\](?: - (.+))?$/gm)];
+  expect(releases.map(([, name]) => name).slice(0, 2)).toEqual(['Unreleased', version]);
+  expect(releases[1]?.[2]).toMatch(/^\d{4}-\d{2}-\d{2}$/);
 });

@@ -12,13 +12,18 @@ import {
   frames,
   gaps,
   mergeMapBounded,
+  recordTo,
+  replay$,
   shareFeed,
   slidingWindow,
+  toAsyncIterable,
+  toReadable,
   tumblingWindow,
   whereBytes,
 } from 'rx-trade-feed';
 import { concat, defer, map, merge, NEVER, of, retryWhen, throwError, timer } from 'rxjs';
-import { runDiagram, unitMs } from './run.mjs';
+import { messagesOf, runDiagram, sourceOf, unitMs } from './run.mjs';
+import { recordedIn, runLoop, runOf, runUntilComplete, withFile } from './run-in-turns.mjs';
 
 const words = { 'ticket-requested': 'ticket', disconnected: 'lost', reconnecting: 'waiting', gap: 'gap' };
 
@@ -41,8 +46,23 @@ const showWindow = ({ type, start, end, frames: inside, count, complete }, level
 };
 
 const outageLine = '(TO)a-b-X--R--(TO)c-d|';
+const slowLine = '--a-b-c-d-------|';
+const recordedLine = '(Oa)--b-X---(O)c--d|';
 
-/** Each diagram by its name: a title, and what `runDiagram` runs. */
+/** How a line of a recording is drawn. */
+const showLine = (line) => (line.type === 'gap' ? showItem(line) : { label: line.data, kind: 'frame' });
+
+/** A row with the messages of a source. */
+const sourceRow = (line) => ({ name: 'source', messages: messagesOf(line) });
+
+/** Records the events of a line. Returns what the operator emits. */
+const recordLine = (line, path) =>
+  runUntilComplete({
+    stream$: (scheduler) => sourceOf(messagesOf(line), scheduler).pipe(recordTo(path)),
+    show: showItem,
+  });
+
+/** Each diagram by its name: a title, and what `runDiagram` runs, or a function `run` that returns the rows. */
 export const diagrams = {
   'tumbling-window': {
     title: 'tumblingWindow: windows side by side, with the gaps in them',
@@ -156,6 +176,58 @@ export const diagrams = {
       },
     ],
   },
+  'to-async-iterable': {
+    title: 'toAsyncIterable: a loop that is slower than the feed',
+    run: async () => {
+      const messages = await runLoop({
+        source: slowLine,
+        iterableOf: toAsyncIterable({ capacity: 1 }),
+        workMs: 5 * unitMs,
+        show: showItem,
+      });
+      const name = 'for await (… of toAsyncIterable({ capacity: 1 })(frames$)), with 500 ms of work';
+      return runOf([sourceRow(slowLine), { name, messages }]);
+    },
+  },
+  'to-readable': {
+    title: 'toReadable: a Node stream whose reader is slower than the feed',
+    run: async () => {
+      const messages = await runLoop({
+        source: slowLine,
+        iterableOf: toReadable({ capacity: 2 }),
+        workMs: 5 * unitMs,
+        show: showItem,
+      });
+      const name = 'a reader of toReadable({ capacity: 2 })(frames$), with 500 ms of work';
+      return runOf([sourceRow(slowLine), { name, messages }]);
+    },
+  },
+  'record-to': {
+    title: 'recordTo: the frames and gaps of a feed in a file',
+    run: () =>
+      withFile('market.ndjson', async (path) => {
+        const messages = await recordLine(recordedLine, path);
+        return runOf([
+          sourceRow(recordedLine),
+          { name: "recordTo('market.ndjson')", messages },
+          { name: 'lines of market.ndjson', messages: recordedIn(path, showLine) },
+        ]);
+      }),
+  },
+  replay: {
+    title: 'replay$: a recording with its intervals, or faster',
+    run: () =>
+      withFile('market.ndjson', async (path) => {
+        await recordLine(recordedLine, path);
+        const replayed = (options) =>
+          runUntilComplete({ stream$: (scheduler) => replay$(path, { ...options, scheduler }), show: showItem });
+        return runOf([
+          { name: 'lines of market.ndjson', messages: recordedIn(path, showLine) },
+          { name: "replay$('market.ndjson')", messages: await replayed() },
+          { name: "replay$('market.ndjson', { speed: 2 })", messages: await replayed({ speed: 2 }) },
+        ]);
+      }),
+  },
   'frames-and-gaps': {
     title: 'frames and gaps: one kind of event',
     source: outageLine,
@@ -235,9 +307,9 @@ const numbers = {
 };
 
 /** Runs a diagram. */
-export const runNamed = (name) => {
-  const { title, ...settings } = diagrams[name];
-  const run = runDiagram(settings);
+export const runNamed = async (name) => {
+  const { title, run: custom, ...settings } = diagrams[name];
+  const run = custom === undefined ? runDiagram(settings) : await custom();
   // A run without a source has no row for it.
   return { title, ...run, rows: run.rows.filter(({ name: row }) => row !== '') };
 };

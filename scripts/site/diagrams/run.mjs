@@ -10,7 +10,10 @@ const encoder = new TextEncoder();
 /** Returns a text frame. */
 export const frameAt = (text) => (at, connection) => new Frame('market', encoder.encode(text), false, at, connection);
 
-const lost = { code: 'connection-lost', verdict: 'renew', stage: 'stream', summary: 'The connection broke.' };
+const lost = {
+  ...{ code: 'connection-lost', verdict: 'renew', stage: 'stream' },
+  ...{ summary: 'The connection broke off.', meaning: 'The connection broke off.', advice: 'Nothing to do.' },
+};
 const failureAt = (endedAt) => new TradeFeedError({ ...lost, endedAt });
 
 // Each event by its letter. Small letters are frames.
@@ -54,7 +57,7 @@ export const messagesOf = (line, payloads = {}) => {
 };
 
 /** Returns an Observable that emits the messages at their times. */
-const sourceOf = (messages, scheduler) =>
+export const sourceOf = (messages, scheduler) =>
   new Observable((subscriber) => {
     for (const { at, value, kind } of messages) {
       const act =

@@ -3,7 +3,7 @@
 const left = 24;
 /** Labels at the beginning need room. */
 const axisLeft = 48;
-const width = 800;
+const width = 680;
 const rowHeight = 84;
 const header = 44;
 const colors = 6;
@@ -115,4 +115,4 @@ const style =
   '.tick,.label{font-size:11.5px;text-anchor:middle}.letter{text-anchor:middle;font-weight:600}' +
   '.axis,.span,.error,.gap{fill:none;stroke-width:2}.span.open{stroke-dasharray:4 3}.gap,.error{stroke:#c9302c;stroke-width:3}' +
   palette('#1f2328', '#59616b', '#ffffff', '#8b939d', '#fbe3e1', light) +
-  `@media(prefers-color-scheme:dark){${palette('#e6edf3', '#a3abb5', '#12171e', '#6b7480', '#47201f', dark)}.gap,.error{stroke:#ff8b85}}`;
+  `@media(prefers-color-scheme:dark){${palette('#e6edf3', '#a3abb5', '#161618', '#6b7480', '#47201f', dark)}.gap,.error{stroke:#ff8b85}}`;

@@ -6,7 +6,8 @@ import { diagrams, runNamed } from './diagrams.mjs';
 import { altTextOf, diagramSvg } from './svg.mjs';
 
 const page = 'docs/diagrams/index.md';
-const runs = Object.fromEntries(Object.keys(diagrams).map((name) => [name, runNamed(name)]));
+const runs = {};
+for (const name of Object.keys(diagrams)) runs[name] = await runNamed(name);
 
 for (const [name, run] of Object.entries(runs)) writeFileSync(`docs/diagrams/${name}.svg`, diagramSvg(run));
 const text = readFileSync(page, 'utf8');
