@@ -15,14 +15,21 @@ const rows = (tablesUnder('docs/limits.md', 'Limits and defaults')[0] ?? []).map
 
 /** The files with the limits of each part of the table. */
 const files: Readonly<Record<string, readonly string[]>> = {
-  feed: ['options.ts', 'worker/cloneable-settings.ts', 'diagnostics/warn-without-connection.ts', 'protocol/rules.ts'],
-  reconnect: ['reconnect/policy.ts'],
+  tradeFeed$: [
+    'options.ts',
+    'worker/cloneable-settings.ts',
+    'diagnostics/warn-without-connection.ts',
+    'protocol/rules.ts',
+  ],
+  backoff: ['reconnect/policy.ts'],
   connection: [
     ...['liveness', 'handshake', 'request-ticket', 'open-tunnel', 'renew-idle', 'spare-socket'],
     ...['resuming-connect', 'lease'],
   ].map((name) => `transport/${name}.ts`),
   worker: ['worker/hand-over.ts', 'worker/inside/run-feed.ts', 'worker/worker.ts'],
-  'bounded work': ['bounded/bounds.ts', 'bounded/drop-tally.ts', 'merge-map-bounded.ts'].map((n) => `operators/${n}`),
+  'bounded operators': ['bounded/bounds.ts', 'bounded/drop-tally.ts', 'merge-map-bounded.ts'].map(
+    (n) => `operators/${n}`,
+  ),
   windows: ['operators/window/window-options.ts', 'operators/window/time-window-collector.ts'],
   conflate: ['operators/conflate.ts'],
   distinctRecent: ['operators/distinct-recent.ts'],
@@ -32,17 +39,17 @@ const files: Readonly<Record<string, readonly string[]>> = {
   decodeWith: ['operators/decode/decode-failure.ts', 'operators/decode/stack-overflow.ts'],
   recordTo: ['operators/node/record-to.ts', 'operators/node/recording/recording-writer.ts'],
   replay$: ['operators/node/replay.ts', 'operators/node/recording/recording-reader.ts'],
-  relay: [
+  createRelay: [
     ...['relay-options', 'relay-handler', 'retry-after', 'client-messages', 'http-response', 'event-log'],
     ...['start-position', 'relay'],
   ].map((name) => `relay/${name}.ts`),
-  'topics of a relay': ['relay/topic.ts', 'relay/topic-input.ts'],
-  page: ['relay-feed-options.ts', 'clock-shift.ts', 'server-sent-events.ts'].map((name) => `browser/${name}`),
+  select: ['relay/topic.ts', 'relay/topic-input.ts'],
+  relayFeed$: ['relay-feed-options.ts', 'clock-shift.ts', 'server-sent-events.ts'].map((name) => `browser/${name}`),
   Angular: ['angular/signal-options.ts'],
   NestJS: ['nestjs/health-indicator.ts', 'nestjs/sse-response.ts'],
-  cluster: ['cluster/cluster-options.ts'],
+  createFeedCluster: ['cluster/cluster-options.ts'],
   election: ['cluster/election/turn.ts', 'cluster/election/cluster-key.ts'],
-  follower: ['cluster/follower/follower.ts', 'cluster/replica.ts'],
+  replica: ['cluster/follower/follower.ts', 'cluster/replica.ts'],
   'local service': ['testing/options/service-settings.ts'],
   command: [
     ...['commands/demo-service', 'serve/line-source', 'doctor/service-checks', 'doctor/network-checks'],
@@ -117,7 +124,7 @@ describe('the table of limits', () => {
     for (const { name, unit, from } of ofLibrary) {
       expect([name, unit === 'ms']).toEqual([name, /(Ms|_MS|closeTimeout)$/.test(name)]);
       if (/(Bytes|_BYTES)$/.test(name)) expect([name, unit]).toEqual([name, 'bytes']);
-      expect(from).toMatch(/^(option |constant)/);
+      expect(from).toMatch(/^(option|constant)\b/);
     }
   });
 
@@ -132,11 +139,11 @@ describe('the table of limits', () => {
   });
 
   const defaults: readonly (readonly [part: string, object: object])[] = [
-    ['feed', resolveOptions()],
-    ['reconnect', defaultBackoff],
-    ['bounded work', boundDefaults],
+    ['tradeFeed$', resolveOptions()],
+    ['backoff', defaultBackoff],
+    ['bounded operators', boundDefaults],
     ['windows', windowDefaults],
-    ['relay', resolveRelayOptions()],
+    ['createRelay', resolveRelayOptions()],
     ['election', timing],
     ['local service', serviceDefaults.limits],
   ];
