@@ -1,6 +1,5 @@
 // A plugin of markdown-it: a drawing scrolls sideways on a phone, so the keyboard must reach it.
-const isDrawing = (token) =>
-  token.type === 'image' && token.attrGet('src').endsWith('.svg') && token.attrGet('class') === null;
+const isDrawing = (token) => token.type === 'image' && token.attrGet('src').endsWith('.svg');
 
 export const scrollingDiagrams = (markdown) =>
   markdown.core.ruler.push('scrolling-diagrams', ({ tokens }) => {
