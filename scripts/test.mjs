@@ -83,9 +83,11 @@ const counted = (line) => async () => {
 const build = ['build', command('node scripts/build.mjs')];
 // The other checks take the CPU time that jest leaves, because some tests measure time.
 const beside = (line, env = {}) => command(line, { env, priority: constants.priority.PRIORITY_LOW });
+// The programs of `npm run reliability` run for seconds each, so only CI tests them.
+const withoutReliability = [`--testPathIgnorePatterns='<rootDir>/reliability/'`];
 // Two at a time, in this order: the longest first.
 const shared = [
-  ['jest', options.ci ? covered : () => plain('jest')],
+  ['jest', options.ci ? covered : () => plain('jest', {}, withoutReliability)],
   // One program of all files instead of the project service saves a sixth of the time, a larger young generation a tenth.
   ['lint', beside(lintCommand, { NODE_OPTIONS: '--max-semi-space-size=64' })],
   ['types', beside(typesCommand)],

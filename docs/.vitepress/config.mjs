@@ -5,6 +5,7 @@ import { documentedCodes } from '../../scripts/site/documented-codes.mjs';
 import { headingAnchor } from '../../scripts/site/heading-anchor.mjs';
 import { repositoryLinks } from '../../scripts/site/repository-links.mjs';
 import { writePlainPages } from '../../scripts/site/plain-pages.mjs';
+import { scrollingDiagrams } from '../../scripts/site/scrolling-diagrams.mjs';
 import { searchOptions } from '../../scripts/site/search-options.mjs';
 import { tableHeaders } from '../../scripts/site/table-headers.mjs';
 import apiSidebar from '../api/typedoc-sidebar.json' with { type: 'json' };
@@ -91,7 +92,7 @@ export default defineConfig({
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     anchor: { slugify: headingAnchor },
-    config: (markdown) => markdown.use(repositoryLinks).use(tableHeaders),
+    config: (markdown) => markdown.use(repositoryLinks).use(tableHeaders).use(scrollingDiagrams),
   },
   themeConfig: {
     logo: '/logo.svg',

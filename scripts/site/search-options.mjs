@@ -9,10 +9,11 @@ export const tokenize = (text) =>
     return parts.length > 1 ? [word, ...parts] : [word];
   });
 
-/** Returns the weight of a section: the beginning of a page counts more, and the reference, the project and its reports less than guides. */
+/** Returns the weight of a section: the beginning of a page counts more, and the reference of names, the project and explanations less. */
 export const weightOf = (id, _term, { titles }) => {
   const weight = titles.length === 0 ? 2 : 1;
-  return /^\/(api\/|examples\/|project\/|architecture|performance|reliability)/.test(id) ? weight / 3 : weight;
+  if (id.startsWith('/api/')) return weight / 4;
+  return /^\/(examples\/|project\/|architecture|how-it-works|performance|reliability)/.test(id) ? weight / 3 : weight;
 };
 
 /** Headings count more than text. */

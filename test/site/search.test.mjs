@@ -28,6 +28,8 @@ const first = {
   security: '/security',
   performance: '/performance',
   record: '/recording',
+  shareFeed: '/api/index/functions/shareFeed',
+  tradeFeed$: '/api/index/functions/tradeFeed$',
   logging: '/how-to/logging',
   browsers: '/how-to/browsers',
   duckdb: '/how-to/query-recordings',

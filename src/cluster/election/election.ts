@@ -139,7 +139,7 @@ export interface Known {
 }
 
 /** Why the store is accessed. */
-export type Purpose = 'orient' | 'claim' | 'alone' | 'confirm' | 'renew' | 'evicted' | 'free';
+export type Purpose = 'orient' | 'look' | 'claim' | 'alone' | 'confirm' | 'renew' | 'evicted' | 'free';
 
 /** An access to the store that has no result yet. */
 export interface Call {
