@@ -8,7 +8,7 @@ import { join } from 'node:path';
 const maxBytes = 350_000;
 const maxFiles = 100;
 
-const { exports, bin } = JSON.parse(readFileSync('package.json', 'utf8'));
+const { name, exports, bin } = JSON.parse(readFileSync('package.json', 'utf8'));
 const folder = mkdtempSync(join(tmpdir(), 'package-'));
 let failed = false;
 
@@ -51,7 +51,10 @@ try {
   if (inside.length > maxFiles) fail(`The package has ${inside.length} files, ${maxFiles} are allowed.`);
   const tarball = join(folder, filename);
   run('node_modules/publint/src/cli.js', 'run', tarball, '--strict');
-  run('node_modules/@arethetypeswrong/cli/dist/index.js', tarball, '--profile', 'esm-only', '--no-color');
+  const types = run('node_modules/@arethetypeswrong/cli/dist/index.js', tarball, '--profile', 'esm-only', '--no-color');
+  for (const entry of Object.keys(exports).map((path) => path.replace(/^\./, name))) {
+    if (!types.includes(`"${entry}"`)) fail(`are-the-types-wrong did not check ${entry}`);
+  }
   if (!failed) console.log(`${inside.length} files, ${Math.round(size / 1000)} kB packed`);
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-// Runs the tests with programs of others: nginx, haproxy and python3-websockets of Debian, and Anvil of npm. Installs those that are missing.
+// Runs the tests with programs of others: nginx, haproxy, python3-websockets and jq of Debian, and Anvil and DuckDB of npm. Installs those that are missing.
 // Ends with the line `N passed, N failed`.
 //
 //   npm run test:peers
@@ -9,6 +9,7 @@ import { exactly } from '../reliability/lib/goal.mjs';
 import { report } from '../reliability/lib/report.mjs';
 import { install } from '../test/peers/packages.mjs';
 import { installAnvil } from './anvil.mjs';
+import { installDuckDb } from './duckdb.mjs';
 import { buildPackage, finish, prepare, runTests, testFiles } from './run-tests.mjs';
 
 const { values, positionals: names } = parseArgs({ options: { report: { type: 'boolean' } }, allowPositionals: true });
@@ -16,6 +17,7 @@ const files = testFiles('test/peers', names);
 await prepare(() => {
   buildPackage();
   installAnvil();
+  installDuckDb();
   const installed = install();
   if (installed.length > 0) console.log(`… installed ${installed.join(', ')}`);
 });

@@ -28,7 +28,7 @@ export interface FeedMetricsOptions {
  * Measures a feed with OpenTelemetry: frames, bytes, the age of the newest frame, the state, reconnects, gaps and attempts. Emits everything unchanged.
  *
  * A frame adds to a tally, which the meter reads when it collects. The SDK is called for lifecycle events only, never for a frame. The instruments are
- * listed in the guide "Operating a feed".
+ * listed in the guide "Metrics and alerts".
  *
  * Create the operator once for each feed, at the start of the program: its counters continue in a new subscription, and the meter has no way to
  * forget it. Apply it before `shareFeed`, because each subscription counts its frames. Errors and completes with the source. Memory: the figures.

@@ -16,13 +16,13 @@ export const root = join(import.meta.dirname, '../..');
 /** Returns the paths of the README and the guides. */
 export const documents = (): readonly string[] => ['README.md', ...filesIn('docs', '.md')];
 
-/** The example app is a separate package with separate tools. */
-const exampleApp = 'nestjs-angular/';
+/** The example app is a separate package with separate tools. `npm run docs` generates the reference. */
+const others = ['nestjs-angular/', 'api/'];
 
-/** Returns the files of a folder with this ending, sorted and without the example app. */
+/** Returns the files of a folder with this ending, sorted and without the example app and the reference. */
 export const filesIn = (folder: string, ending: string): readonly string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith(ending) && !name.startsWith(exampleApp))
+    .filter((name) => name.endsWith(ending) && !others.some((folder) => name.startsWith(folder)))
     .map((name) => join(folder, name))
     .sort();
 

@@ -58,7 +58,7 @@ const replace = async (): Promise<void> => {
   await firstOf(tradeFeed$('market', { baseUrl: service.baseUrl, apiKey: account.createApiKey() }));
 };
 
-// One test for each row of the table of the README, by its left column.
+// One test for each row of the table of the guide, by its left column.
 const rows: Readonly<Record<string, () => Promise<void>>> = {
   'share()': async () => {
     const frames$ = shared$(share());
@@ -118,10 +118,10 @@ const rows: Readonly<Record<string, () => Promise<void>>> = {
   },
 };
 
-const [table = []] = tablesUnder('README.md', 'One connection per account');
+const [table = []] = tablesUnder('docs/sharing.md', 'With plain share');
 
 it('has a test for every row of the table on sharing', () => {
   expect(table.map(({ option }) => option)).toEqual(Object.keys(rows));
 });
 
-it.each(Object.entries(rows))('%s does what the README says', (_option, test) => test());
+it.each(Object.entries(rows))('%s does what the guide says', (_option, test) => test());

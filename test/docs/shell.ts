@@ -7,7 +7,7 @@ import { read, root } from './fences.js';
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
 
 /** Programs of the reader's machine. Their arguments are not checked. */
-const known = new Set(['cd', 'jq', 'head', 'echo', 'cat', 'grep', 'curl', 'nest', 'ng']);
+const known = new Set(['cd', 'jq', 'head', 'tail', 'echo', 'cat', 'grep', 'curl', 'nest', 'ng', 'sort', 'uniq']);
 
 /**
  * Returns the problems of a shell fence: scripts, files, subcommands or flags that do not exist.
@@ -24,8 +24,9 @@ export const shellProblems = (code: string): readonly string[] =>
 const commandsOf = (code: string): readonly string[] =>
   code
     .replaceAll(/\\\n/g, ' ')
+    // A quoted text can contain the characters between commands, and a comment can contain a quote.
+    .replaceAll(/'[^']*'|(?<=^|\s)#.*$/gm, (part) => (part.startsWith("'") ? "''" : ''))
     .split('\n')
-    .map((line) => line.replace(/(^|\s)#.*$/, ''))
     .flatMap((line) => line.split(/&&|\||;|\s&(?=\s|$)/))
     .map((command) => command.trim().replace(/^(export\s+)?([A-Z_]+=\S*\s*)+/, ''))
     .filter((command) => command !== '');

@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { BackoffPolicy, FeedEvent, RelayFailureCode, TradeFeedOptions, Verdict } from 'rx-trade-feed';
+import * as library from 'rx-trade-feed';
+import type { BackoffPolicy, FeedEvent, Frame, RelayFailureCode, TradeFeedOptions, Verdict } from 'rx-trade-feed';
+import type { OwnerChanged } from 'rx-trade-feed/cluster';
 import { asapScheduler, asyncScheduler } from 'rxjs';
 import { serviceDefaults } from 'rx-trade-feed/testing';
-import { exitCodeMeanings } from '../../src/cli/exit-code.js';
+import { commands } from '../../src/cli/arguments/commands.js';
 import { resolveOptions } from '../../src/options.js';
 import { relayMeanings } from '../../src/protocol/failures/relay-meanings.js';
 import { relayReports } from '../../src/protocol/failures/relay-meanings.js';
@@ -44,7 +46,29 @@ const textOf = (value: unknown): string => {
   return names.get(value) ?? '–';
 };
 
-describe('the failure table of the README', () => {
+const failurePage = 'docs/failures/index.md';
+
+/** Returns the rows of a failure table, with codes that are not links. */
+const failuresUnder = (heading: string): readonly Row[] =>
+  (tablesUnder(failurePage, heading)[0] ?? []).map((row): Row => ({
+    ...row,
+    code: (row['code'] ?? '').replace(/^\[`(.+)`\]\(\1\.md\)$/, '$1'),
+  }));
+
+/** The functions of the main entry point that are no operators: sources, parts of a feed, errors. */
+const others = [
+  ...['tradeFeed$', 'tradeFeedEvents$', 'requestTicket', 'openConnection', 'proxyFromEnvironment'],
+  ...['backoff', 'retryDelay', 'classify', 'createTradeFeedError'],
+];
+const operatorNames = [
+  ...Object.entries(library)
+    .filter(([name, value]) => typeof value === 'function' && /^[a-z]/.test(name))
+    .map(([name]) => name)
+    .filter((name) => !others.includes(name)),
+  'feedMetrics',
+];
+
+describe('the failure tables of docs/failures', () => {
   const headings = {
     ticket: 'At the ticket request',
     handshake: 'At the handshake',
@@ -52,15 +76,15 @@ describe('the failure table of the README', () => {
     any: 'At any time',
   };
   const rows = Object.entries(headings).flatMap(([stage, heading]) =>
-    (tablesUnder('README.md', heading)[0] as readonly Row[]).map((row): Row => ({ ...row, stage })),
+    failuresUnder(heading).map((row): Row => ({ ...row, stage })),
   );
 
   it('has exactly the rows of the library, with their codes and verdicts', () => {
     const inLibrary = serviceMeanings.map((row) =>
       [row.stage ?? 'any', observationOf(row), row.code, row.verdict].join(' | '),
     );
-    const inReadme = rows.map(({ stage, seen, code, verdict }) => [stage, seen, code, verdict].join(' | '));
-    expect([...inReadme].sort()).toEqual([...inLibrary].sort());
+    const onPage = rows.map(({ stage, seen, code, verdict }) => [stage, seen, code, verdict].join(' | '));
+    expect([...onPage].sort()).toEqual([...inLibrary].sort());
   });
 
   it('names every failure code', () => {
@@ -76,13 +100,14 @@ describe('the failure table of the README', () => {
 
   it('explains every verdict', () => {
     const verdicts = namesOf<Verdict>({ stop: true, renew: true, wait: true, backoff: true });
-    const [explained = []] = tablesUnder('README.md', 'When something fails');
+    const [explained = []] = tablesUnder(failurePage, 'Failure codes');
     expect([...column(explained, 'verdict')].sort()).toEqual(verdicts);
   });
 });
 
-describe('the options of the README', () => {
-  const [options = [], policy = []] = tablesUnder('README.md', 'Options');
+describe('the options of docs/options.md', () => {
+  const [options = []] = tablesUnder('docs/options.md', 'The feed');
+  const [policy = []] = tablesUnder('docs/options.md', 'The reconnect policy');
 
   it('are those of the type', () => {
     const names = namesOf<keyof TradeFeedOptions>({
@@ -141,9 +166,9 @@ describe('the options of the README', () => {
   });
 });
 
-describe('docs/relay.md', () => {
-  it('has exactly the failures of a relay connection, with their codes and verdicts', () => {
-    const [rows = []] = tablesUnder('docs/relay.md', 'When the connection to the relay fails');
+describe('a relay', () => {
+  it('has exactly its failures in docs/failures, with their codes and verdicts', () => {
+    const rows = failuresUnder('Between a relay and its pages');
     const known = [...relayMeanings, ...Object.values(relayReports)];
     const inLibrary = known.map((row) => [observationOf(row), row.code, row.verdict].join(' | '));
     expect(rows.map((row) => [row['seen'], row['code'], row['verdict']].join(' | ')).sort()).toEqual(inLibrary.sort());
@@ -168,15 +193,15 @@ describe('docs/relay.md', () => {
     );
   });
 
-  it('has the options of a relay with the defaults of the library', () => {
+  it('has its options in docs/relay.md, with the defaults of the library', () => {
     const [rows = []] = tablesUnder('docs/relay.md', 'On the server');
     const defaults = Object.entries(resolveRelayOptions()).map(([name, value]) => [name, textOf(value)]);
     expect(rows.map((row) => [row['option'], row['default']])).toEqual(defaults);
   });
 });
 
-it('the events of the README are those of the type', () => {
-  const types = namesOf<FeedEvent['type']>({
+it('the events of docs/events.md are those of the type', () => {
+  const types = namesOf<(FeedEvent | OwnerChanged)['type']>({
     'ticket-requested': true,
     'ticket-issued': true,
     opened: true,
@@ -186,14 +211,42 @@ it('the events of the README are those of the type', () => {
     gap: true,
     stopped: true,
     watermark: true,
+    'owner-changed': true,
   });
-  const [events = []] = tablesUnder('README.md', 'Events and gaps');
+  const [events = []] = tablesUnder('docs/events.md', 'All events');
   expect([...column(events, 'type')].sort()).toEqual(types);
 });
 
-it('the exit codes of the README are those of the command', () => {
-  const [codes = []] = tablesUnder('README.md', 'The command line');
-  expect([...column(codes, 'exit code')].sort()).toEqual(Object.keys(exitCodeMeanings).sort());
+it('a frame has the fields of docs/events.md', () => {
+  const [fields = []] = tablesUnder('docs/events.md', 'A frame');
+  const names = namesOf<keyof Frame>({
+    type: true,
+    feed: true,
+    data: true,
+    isBinary: true,
+    receivedAt: true,
+    connection: true,
+    byteLength: true,
+    text: true,
+    json: true,
+  });
+  expect(column(fields, 'field').map((name) => name.replace('()', ''))).toEqual(expect.arrayContaining([...names]));
+  expect(fields).toHaveLength(names.length);
+});
+
+it('the exit codes of docs/command-line.md are those of the commands', () => {
+  const [codes = []] = tablesUnder('docs/command-line.md', 'Exit codes');
+  const ofCommands = Object.values(commands).flatMap(({ exitCodes }) => Object.keys(exitCodes));
+  expect([...new Set(column(codes, 'exit code'))].sort()).toEqual([...new Set(ofCommands)].sort());
+});
+
+it('docs/operators.md names every operator', () => {
+  const [groups = []] = tablesUnder('docs/operators.md', 'Operators');
+  const [emitted = []] = tablesUnder('docs/operators.md', 'What each emits');
+  const inGroups = column(groups, 'operators').flatMap((cell) => [...cell.matchAll(/[\w$]+/g)].map(([name]) => name));
+  const names = column(emitted, 'operator').map((name) => name.replace('()', ''));
+  expect([...names].sort()).toEqual([...new Set(operatorNames)].sort());
+  for (const name of names) expect(inGroups).toContain(name);
 });
 
 it('the limits of docs/testing.md are those of the service, with the defaults of the library', () => {

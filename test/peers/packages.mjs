@@ -10,6 +10,7 @@ export const natsServer = '/usr/sbin/nats-server';
 export const redisServer = '/usr/bin/redis-server';
 
 const missing = {
+  jq: () => !runs('jq', '--version'),
   nginx: () => !existsSync(nginx),
   haproxy: () => !existsSync(haproxy),
   'nats-server': () => !existsSync(natsServer),

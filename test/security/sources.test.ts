@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { filesIn, read } from '../docs/fences.js';
+import { documents, filesIn, read } from '../docs/fences.js';
 
 /** The patterns of secrets in source files. */
 const secrets: Readonly<Record<string, RegExp>> = {
@@ -12,7 +12,7 @@ const secrets: Readonly<Record<string, RegExp>> = {
 
 describe('the published sources', () => {
   it('contain no key, no token and no address with a password', () => {
-    const files = [...filesIn('src', '.ts'), 'README.md', 'CHANGELOG.md', 'package.json'];
+    const files = [...filesIn('src', '.ts'), ...documents(), 'CHANGELOG.md', 'package.json'];
     expect(files.length).toBeGreaterThan(100);
     const found = files.flatMap((file) =>
       Object.entries(secrets).flatMap(([what, pattern]) => (pattern.test(read(file)) ? [`${file}: ${what}`] : [])),

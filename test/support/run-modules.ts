@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { BehaviorSubject, type Observable } from 'rxjs';
+import { type Observable, ReplaySubject } from 'rxjs';
 
 /** A module that runs like a program. */
 export interface Module {
@@ -48,7 +48,10 @@ export const runModules = (
   cwd: string,
   nodeArgs: readonly string[] = [],
 ): ModuleProcess => {
-  const outputs = modules.map(() => new BehaviorSubject<ModuleOutput>({ stdout: '', stderr: '', hasEnded: false }));
+  // A late subscriber receives the last output, also after the end of the process.
+  const outputs = modules.map(() => new ReplaySubject<ModuleOutput>(1));
+  const latest = modules.map((): ModuleOutput => ({ stdout: '', stderr: '', hasEnded: false }));
+  outputs.forEach((output, index) => output.next(latest[index]!));
   const child = spawn(process.execPath, [...nodeArgs, host, JSON.stringify(modules)], {
     cwd,
     env: { PATH: process.env['PATH'], NO_COLOR: '1' },
@@ -57,10 +60,10 @@ export const runModules = (
   const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
 
   const add = ({ index, stream, text = '', hasEnded }: Message): void => {
-    for (const output of index === undefined ? outputs : outputs.slice(index, index + 1)) {
-      const { value } = output;
-      if (stream) output.next({ ...value, [stream]: value[stream] + text });
-      else if (hasEnded) output.next({ ...value, hasEnded });
+    for (const at of index === undefined ? outputs.keys() : [index]) {
+      const value = latest[at]!;
+      latest[at] = { ...value, ...(stream && { [stream]: value[stream] + text }), ...(hasEnded && { hasEnded }) };
+      outputs[at]!.next(latest[at]);
     }
   };
   createInterface({ input: child.stdout }).on('line', (line) => add(JSON.parse(line) as Message));

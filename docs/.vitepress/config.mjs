@@ -1,0 +1,132 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitepress';
+import manifest from '../../package.json' with { type: 'json' };
+import { documentedCodes } from '../../scripts/site/documented-codes.mjs';
+import { headingAnchor } from '../../scripts/site/heading-anchor.mjs';
+import { repositoryLinks } from '../../scripts/site/repository-links.mjs';
+import { writePlainPages } from '../../scripts/site/plain-pages.mjs';
+import { scrollingDiagrams } from '../../scripts/site/scrolling-diagrams.mjs';
+import { searchOptions } from '../../scripts/site/search-options.mjs';
+import { tableHeaders } from '../../scripts/site/table-headers.mjs';
+import apiSidebar from '../api/typedoc-sidebar.json' with { type: 'json' };
+
+const description = 'The Real-time Trade Feed Service as a cold RxJS Observable, with tickets, reconnects and gaps.';
+
+const start = [
+  { text: 'The first frame', link: '/start/first-frame' },
+  { text: 'RxJS for this feed', link: '/start/rxjs' },
+  { text: 'From your own WebSocket client', link: '/start/from-ws' },
+  { text: 'Overview', link: '/project/overview' },
+  { text: 'Examples', link: '/project/examples' },
+  { text: 'Example app', link: '/project/example-app' },
+];
+
+const howTo = [
+  { text: 'Share one connection', link: '/sharing' },
+  { text: 'Decode and filter frames', link: '/decoding' },
+  { text: 'Windows and conflation', link: '/windows' },
+  { text: 'Slow consumers', link: '/slow-consumers' },
+  { text: 'Record and replay', link: '/recording' },
+  { text: 'Query a recording', link: '/how-to/query-recordings' },
+  { text: 'Reconnecting', link: '/reconnecting' },
+  { text: 'Browsers', link: '/how-to/browsers' },
+  { text: 'The relay in detail', link: '/relay' },
+  { text: 'NestJS', link: '/nestjs' },
+  { text: 'Angular', link: '/angular' },
+  { text: 'Replicas', link: '/replicas' },
+  { text: 'Logging', link: '/how-to/logging' },
+  { text: 'Metrics and alerts', link: '/operating' },
+  { text: 'Proxies', link: '/how-to/proxies' },
+  { text: 'Kubernetes and Docker', link: '/how-to/kubernetes' },
+  { text: 'Test your app', link: '/testing' },
+];
+
+const reference = [
+  { text: 'Options', link: '/options' },
+  { text: 'Events', link: '/events' },
+  { text: 'Operators', link: '/operators' },
+  { text: 'Operators in diagrams', link: '/diagrams/' },
+  { text: 'Live diagrams', link: '/live/' },
+  {
+    text: 'Failure codes',
+    link: '/failures/',
+    collapsed: true,
+    items: documentedCodes().map((code) => ({ text: code, link: `/failures/${code}` })),
+  },
+  { text: 'Command line', link: '/command-line' },
+  { text: 'Limits and defaults', link: '/limits' },
+  { text: 'API', link: '/api/' },
+  { text: 'Runtimes', link: '/project/runtimes' },
+  { text: 'Changelog', link: '/project/changelog' },
+];
+
+const explanation = [
+  { text: 'How it works', link: '/how-it-works' },
+  { text: 'Service contract', link: '/service-contract' },
+  { text: 'Architecture', link: '/architecture' },
+  { text: 'Performance', link: '/performance' },
+  { text: 'Reliability', link: '/reliability' },
+  { text: 'Security', link: '/security' },
+  { text: 'Contributing', link: '/project/contributing' },
+  { text: 'Code of conduct', link: '/project/code-of-conduct' },
+  { text: 'Security policy', link: '/project/security-policy' },
+];
+
+/** A group without a link would be a button that contains the button that collapses it. */
+const withoutNestedButtons = ({ collapsed, items, ...item }) => ({
+  ...item,
+  ...(item.link && { collapsed }),
+  ...(items && { items: items.map(withoutNestedButtons) }),
+});
+
+export default defineConfig({
+  title: 'rx-trade-feed',
+  description,
+  lang: 'en',
+  outDir: '../site',
+  cacheDir: '../temp/vitepress',
+  head: [
+    ['link', { rel: 'icon', href: '/logo.svg' }],
+    ['meta', { name: 'theme-color', content: '#0f766e' }],
+  ],
+  markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    anchor: { slugify: headingAnchor },
+    config: (markdown) => markdown.use(repositoryLinks).use(tableHeaders).use(scrollingDiagrams),
+  },
+  themeConfig: {
+    logo: '/logo.svg',
+    nav: [
+      { text: 'Start', link: '/start/first-frame', activeMatch: '^/(start/|project/overview)' },
+      { text: 'How to', link: '/sharing' },
+      { text: 'Reference', link: '/failures/', activeMatch: '^/(failures|api|diagrams)/' },
+      { text: 'Explanation', link: '/architecture' },
+      { text: manifest.version, link: '/project/changelog' },
+    ],
+    // The API has many pages. Its sidebar is only on them, so that other pages stay small.
+    sidebar: {
+      '/': [
+        { text: 'Start', items: start },
+        { text: 'How to', items: howTo },
+        { text: 'Reference', items: reference },
+        { text: 'Explanation', items: explanation },
+      ],
+      '/api/': [{ text: 'API', link: '/api/', items: apiSidebar.map(withoutNestedButtons) }],
+    },
+    outline: [2, 3],
+    search: { provider: 'local', options: searchOptions },
+    footer: { message: 'MIT License' },
+  },
+  // The index of the search is one file, which the search loads when it opens.
+  vite: {
+    build: { chunkSizeWarningLimit: 2_000 },
+    // The live diagrams run the sources of the entry points for browsers.
+    resolve: {
+      alias: ['browser', 'operators'].map((name) => ({
+        find: `rx-trade-feed/${name}`,
+        replacement: fileURLToPath(new URL(`../../src/${name}/index.ts`, import.meta.url)),
+      })),
+    },
+  },
+  buildEnd: writePlainPages,
+});

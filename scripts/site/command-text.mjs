@@ -1,0 +1,59 @@
+// The generated parts of the page about the command line, from the commands of the library.
+import { table } from '../../bench/lib/table.mjs';
+import { withPart } from './failure-text.mjs';
+
+/** Marks the names of flags and environment variables as code. */
+const withCode = (text) => text.replaceAll(/(?<![\w-])(--[a-z][a-z-]*|[A-Z]+(?:_[A-Z]+)+)/g, '`$1`');
+
+/** A bar ends a cell, also in code. */
+const cell = (text) => text.replaceAll('|', '\\|');
+
+const usageOf = (name, { argument, options }) => {
+  const [open, close] = argument?.required ? ['<', '>'] : ['[', ']'];
+  const argumentText = argument && `${open}${argument.name()}${argument.variadic ? '...' : ''}${close}`;
+  return ['rx-trade-feed', name, options.length > 0 && '[options]', argumentText].filter(Boolean).join(' ');
+};
+
+const optionRows = ({ argument, options }) => [
+  ...(argument ? [[`\`${argument.name()}\``, withCode(cell(argument.description))]] : []),
+  ...options.map(({ flags, description }) => [`\`${cell(flags)}\``, withCode(cell(description))]),
+];
+
+const exampleLines = ({ examples }) =>
+  examples.map(([line, effect]) => `# ${effect}\n${line.replaceAll(/\brx-trade-feed\b/g, 'npx rx-trade-feed')}`);
+
+/** Returns the generated part of a command: what it does, its options and its examples. */
+export const commandText = (name, spec) =>
+  [
+    `\`${usageOf(name, spec)}\``,
+    ...spec.description.map(withCode),
+    table(['argument or option', 'meaning'], optionRows(spec)),
+    ['```bash', exampleLines(spec).join('\n\n'), '```'].join('\n'),
+  ].join('\n\n');
+
+/** Returns the table of all exit codes: one row for each meaning, with the commands that use it. */
+export const exitCodeText = (commands) => {
+  const uses = Object.entries(commands).flatMap(([name, { exitCodes }]) =>
+    Object.entries(exitCodes).map(([code, meaning]) => ({ name, code, meaning })),
+  );
+  const rows = new Map();
+  for (const { name, code, meaning } of uses.sort((one, other) => one.code - other.code)) {
+    const { names = [] } = rows.get(`${code} ${meaning}`) ?? {};
+    rows.set(`${code} ${meaning}`, { code, meaning, names: [...names, `\`${name}\``] });
+  }
+  return table(
+    ['exit code', 'commands', 'meaning'],
+    [...rows.values()].map(({ code, names, meaning }) => [
+      code,
+      names.length === Object.keys(commands).length ? 'all' : names.join(', '),
+      withCode(cell(meaning)),
+    ]),
+  );
+};
+
+/** Returns the page of the command line with its generated parts. */
+export const commandLinePage = (text, commands) =>
+  Object.entries(commands).reduce(
+    (page, [name, spec]) => withPart(page, `command ${name}`, commandText(name, spec)),
+    withPart(text, 'exit codes', exitCodeText(commands)),
+  );

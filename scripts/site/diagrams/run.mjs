@@ -1,0 +1,103 @@
+// Runs operators in virtual time and records what they emit. One character of a diagram is 100 ms. The live diagrams of the site run this in the page.
+import { Frame, TradeFeedError } from 'rx-trade-feed/browser';
+import { Observable } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+
+export const unitMs = 100;
+
+const encoder = new TextEncoder();
+
+/** Returns a text frame. */
+export const frameAt = (text) => (at, connection) => new Frame('market', encoder.encode(text), false, at, connection);
+
+const lost = {
+  ...{ code: 'connection-lost', verdict: 'renew', stage: 'stream' },
+  ...{ summary: 'The connection broke off.', meaning: 'The connection broke off.', advice: 'Nothing to do.' },
+};
+const failureAt = (endedAt) => new TradeFeedError({ ...lost, endedAt });
+
+// Each event by its letter. Small letters are frames.
+const events = {
+  T: (at) => ({ type: 'ticket-requested', at, feed: 'market' }),
+  O: (at, connection) => ({ type: 'opened', at, feed: 'market', connection }),
+  X: (at) => ({ type: 'disconnected', at, failure: failureAt(at) }),
+  R: (at) => ({ type: 'reconnecting', at, delayMs: 3 * unitMs, attempt: 1, verdict: 'renew' }),
+  S: (at) => ({ type: 'stopped', at, failure: failureAt(at) }),
+};
+
+const labels = { T: 'ticket', O: 'opened', X: 'lost', R: 'waiting', S: 'stopped', G: 'gap' };
+
+/**
+ * Reads a line such as `Oa-b--X---Oc|` into messages: `{ at, value, label, kind }`. `Oa` in parentheses have the same time: `(Oa)`. After an outage, `opened` is
+ * followed by the gap, as in a feed. `payloads` has the text of a frame whose payload is not its letter.
+ */
+export const messagesOf = (line, payloads = {}) => {
+  const messages = [];
+  let [slot, isGroup, connection, lostAt] = [0, false, 0, undefined];
+  for (const letter of line) {
+    const at = slot * unitMs;
+    const add = (value, label, kind) => messages.push({ at, value, label, kind });
+    if (letter === '(') isGroup = true;
+    else if (letter === ')') isGroup = false;
+    else if (letter === '|') add(undefined, '', 'end');
+    else if (letter === '#') add(failureAt(at), '', 'error');
+    else if (letter in events) {
+      if (letter === 'O') connection += 1;
+      add(events[letter](at, connection), labels[letter], 'event');
+      if (letter === 'X') lostAt = at;
+      if (letter === 'O' && lostAt !== undefined) {
+        const [from, failure] = [lostAt, failureAt(lostAt)];
+        add({ type: 'gap', from, to: at, durationMs: at - from, failure }, labels.G, 'gap');
+        lostAt = undefined;
+      }
+    } else if (letter !== '-') add(frameAt(payloads[letter] ?? letter)(at, connection), letter, 'frame');
+    if (!isGroup && letter !== '(') slot += 1;
+  }
+  return messages;
+};
+
+/** Returns an Observable that emits the messages at their times. */
+export const sourceOf = (messages, scheduler) =>
+  new Observable((subscriber) => {
+    for (const { at, value, kind } of messages) {
+      const act =
+        kind === 'end'
+          ? () => subscriber.complete()
+          : kind === 'error'
+            ? () => subscriber.error(value)
+            : () => subscriber.next(value);
+      subscriber.add(scheduler.schedule(act, at));
+    }
+  });
+
+/**
+ * Runs one source through pipelines. Returns a row for the source and one for each pipeline, whose messages have the label and kind that
+ * `show` returns for a value.
+ *
+ * `pipelines` are `{ name, apply, show, from, to, of }`: `apply(source$, scheduler)`, subscribed from `from` to `to` (in ms). With `of`, a row
+ * subscribes to the stream of another row.
+ */
+export const runDiagram = ({ source: line, payloads, sourceName = 'source', pipelines, endMs }) => {
+  const messages = messagesOf(line, payloads);
+  const end = endMs ?? messages.at(-1).at + unitMs;
+  const scheduler = new TestScheduler(() => true);
+  const rows = pipelines.map(({ name, from, to }) => ({ name, from, to, messages: [] }));
+  const source$ = sourceOf(messages, scheduler);
+  const streams = pipelines.map(({ apply }) => apply?.(source$, scheduler));
+  scheduler.run(() => {
+    pipelines.forEach(({ show, from = 0, to = end, of = undefined }, n) => {
+      const add = (message) => rows[n].messages.push({ at: scheduler.now(), ...message });
+      const follow = () => {
+        const subscription = streams[of ?? n].subscribe({
+          next: (value) => add({ value, ...show(value) }),
+          error: () => add({ label: '', kind: 'error' }),
+          complete: () => add({ label: '', kind: 'end' }),
+        });
+        scheduler.schedule(() => subscription.unsubscribe(), to - from);
+      };
+      if (from === 0) follow();
+      else scheduler.schedule(follow, from);
+    });
+  });
+  return { end, rows: [{ name: sourceName, messages }, ...rows] };
+};

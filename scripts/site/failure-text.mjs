@@ -1,0 +1,105 @@
+// The generated parts of the pages about failure codes, from the failure tables of the library.
+import { table } from '../../bench/lib/table.mjs';
+
+const reactions = {
+  stop: 'The Observable errors. Nothing is tried again until you subscribe again.',
+  renew: 'It takes a fresh ticket and reconnects: at once after a stable connection, otherwise with backoff.',
+  wait: 'It waits as long as the service demands in `Retry-After`, then takes a fresh ticket.',
+  backoff: 'It waits by the policy: longer each time, with jitter. Then it takes a fresh ticket.',
+};
+const relayReactions = {
+  stop: 'The Observable errors.',
+  renew: 'It connects to the relay again at once after a stable connection, otherwise with backoff.',
+  backoff: 'It waits by the policy: longer each time, with jitter. Then it connects to the relay again.',
+};
+const stages = { ticket: 'at the ticket request', handshake: 'at the handshake', stream: 'on the open stream' };
+
+const isOfRelay = (code) => code.includes('relay');
+
+/**
+ * Returns what a row of a failure table matches: `HTTP 429`, `close 4001`, or a dash if the client itself detects the failure.
+ *
+ * @param meanings - the table: other rows of it may match the same close code with a reason
+ */
+export const seenIn = ({ status, closeCode, reason }, meanings) => {
+  if (status !== undefined) return status === 'other' ? 'HTTP, any other' : `HTTP ${status}`;
+  if (closeCode === undefined) return '–';
+  if (closeCode === 'other') return 'close, any other';
+  if (reason !== undefined) return `close ${closeCode} \`${reason}\``;
+  const isRest = meanings.some((row) => row.closeCode === closeCode && row.reason !== undefined);
+  return `close ${closeCode}${isRest ? ', any other reason' : ''}`;
+};
+
+const stageOf = ({ code, stage }) => {
+  if (stage === undefined) return 'at any time';
+  return isOfRelay(code)
+    ? stage === 'handshake'
+      ? 'at the request to the relay'
+      : 'on the open stream'
+    : stages[stage];
+};
+
+const linesOf = (group, meanings) => {
+  const { code, verdict, meaning, advice } = group[0];
+  const rows = group.map((row) => [seenIn(row, meanings), stageOf(row), `\`${verdict}\``]);
+  return [
+    table(['seen', 'when', 'verdict'], rows),
+    `**What happened.** ${meaning}`,
+    `**What the library does.** ${(isOfRelay(code) ? relayReactions : reactions)[verdict]}`,
+    `**Advice.** ${advice}`,
+  ].join('\n\n');
+};
+
+/** Returns the generated part of the page of a code: one block for all rows with the same meaning. */
+export const failureText = (code, meanings) => {
+  const rows = meanings.filter((row) => row.code === code);
+  const keyOf = ({ verdict, meaning }) => `${verdict} ${meaning}`;
+  const groups = [...new Set(rows.map(keyOf))].map((key) => rows.filter((row) => keyOf(row) === key));
+  return groups.map((group) => linesOf(group, meanings)).join('\n\n');
+};
+
+/** Returns the heading of the page of a code, with the statuses and close codes that only this code has. */
+export const failureHeading = (code, meanings) => {
+  const own = meanings.filter((row) => row.code === code);
+  const numbers = own.map(({ status, closeCode }) => status ?? closeCode).filter((value) => typeof value === 'number');
+  const kind = own.some(({ closeCode }) => closeCode !== undefined) ? 'close' : 'HTTP';
+  const shown = [...new Set(numbers)];
+  return shown.length === 1 && own.length === 1 ? `\`${code}\` (${kind} ${shown[0]})` : `\`${code}\``;
+};
+
+/** Returns rows of a failure table, with links to the pages of their codes. */
+export const failureList = (meanings) =>
+  table(
+    ['seen', 'code', 'what happened', 'verdict', 'what you do'],
+    meanings.map((row) => [
+      seenIn(row, meanings),
+      `[\`${row.code}\`](${row.code}.md)`,
+      row.meaning,
+      `\`${row.verdict}\``,
+      row.advice,
+    ]),
+  );
+
+/** Returns a text in which the part between two marks is replaced. */
+export const withPart = (text, mark, part) => {
+  const [begin, end] = [`<!-- ${mark} -->`, `<!-- /${mark} -->`];
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`The text has no ${begin}.`);
+  return `${text.slice(0, from + begin.length)}\n\n${part}\n\n${text.slice(to)}`;
+};
+
+/** Returns the page of a code with its generated parts. */
+export const failurePage = (text, code, meanings) =>
+  withPart(text.replace(/^# .+$/m, `# ${failureHeading(code, meanings)}`), 'failure', failureText(code, meanings));
+
+const ofStage = (meanings, stage) => meanings.filter((row) => row.stage === stage);
+
+/** Returns the page that lists all codes, with its generated parts. */
+export const failureIndex = (text, { service, relay, worker, cluster }) => {
+  const parts = {
+    ...Object.fromEntries(Object.keys(stages).map((stage) => [stage, ofStage(service, stage)])),
+    any: ofStage(service, undefined),
+    ...{ relay, worker, cluster },
+  };
+  return Object.entries(parts).reduce((page, [mark, meanings]) => withPart(page, mark, failureList(meanings)), text);
+};

@@ -1,0 +1,54 @@
+// A plugin of markdown-it: relative links and images of a document work on the site as they do in the repository.
+import { readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { sitePath, sourceOf } from './site-path.mjs';
+
+const { repository } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+
+/** Returns the address of a file that has no page: in the public repository, if package.json names one. */
+const inRepository = (file) => repository && `${repository.url.replace(/^git\+|\.git$/g, '')}/blob/main/${file}`;
+
+const isRelative = (href) => !/^([a-z]+:|\/|#)/i.test(href);
+
+/** Returns the link of the site for a relative link of a page; `undefined` if the site has no such page. */
+export const linkOnSite = (page, href) => {
+  const [path, ...anchor] = href.split('#');
+  const file = posix.join(posix.dirname(sourceOf(page)), path);
+  const target = sitePath(file) ?? inRepository(file);
+  return target && [target, ...anchor].join('#');
+};
+
+/** Returns the path of an image, relative to the page that includes the document. */
+export const imageOnSite = (page, src) => {
+  const file = posix.join(posix.dirname(sourceOf(page)), src);
+  const path = posix.relative(posix.join('docs', posix.dirname(page)), file);
+  return path.startsWith('.') ? path : `./${path}`;
+};
+
+const rewritten = (page) => (tokens) => {
+  // Links do not nest, so the next end belongs to the last removed beginning.
+  let isRemoved = false;
+  return tokens.filter((token) => {
+    if (token.type === 'image' && isRelative(token.attrGet('src'))) {
+      token.attrSet('src', imageOnSite(page, token.attrGet('src')));
+    }
+    if (token.type === 'link_close' && isRemoved) {
+      isRemoved = false;
+      return false;
+    }
+    if (token.type !== 'link_open' || !isRelative(token.attrGet('href'))) return true;
+    const link = linkOnSite(page, token.attrGet('href'));
+    isRemoved = link === undefined;
+    if (!isRemoved) token.attrSet('href', link);
+    return !isRemoved;
+  });
+};
+
+export const repositoryLinks = (markdown) =>
+  markdown.core.ruler.push('repository-links', ({ tokens, env }) => {
+    // The reference is generated with the links of the site.
+    const page = env.relativePath;
+    if (page === undefined || page.startsWith('api/')) return;
+    const rewrite = rewritten(page);
+    for (const token of tokens) if (token.children) token.children = rewrite(token.children);
+  });

@@ -1,0 +1,79 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
+import type { TradeFeedService } from 'rx-trade-feed/testing';
+import { commandNames, commands } from '../../src/cli/arguments/commands.js';
+import { helpText } from '../../src/cli/arguments/parse.js';
+import { endPrograms, shellCommand } from '../cli/support/program.js';
+import { fencesOf, read } from './fences.js';
+import { siteLibrary } from './site.js';
+import { tablesUnder } from './tables.js';
+
+const { commandLinePage } = await siteLibrary('command-text.mjs');
+
+const page = 'docs/command-line.md';
+
+/** The limit of a test that starts programs, in ms. */
+const limitMs = 60_000;
+
+describe('the page of the command line', () => {
+  it('says what the command says: run scripts/site/update-command-line.mjs', () => {
+    expect(read(page)).toBe(commandLinePage(read(page), commands));
+  });
+
+  it('lists every command, with its summary', () => {
+    const [listed = []] = tablesUnder(page, 'The command line');
+    expect(Object.fromEntries(listed.map((row) => [row['command'], row['what it does']]))).toEqual(
+      Object.fromEntries(commandNames.map((name) => [`[\`${name}\`](#${name})`, commands[name].summary])),
+    );
+  });
+
+  it('lists the environment variables of the help', () => {
+    const [settings = []] = tablesUnder(page, 'Settings');
+    const [, environment = ''] = /^Environment:\n([\s\S]+?)\n\n/m.exec(helpText()) ?? [];
+    const names = [...environment.matchAll(/^ {2}([A-Z_]+) /gm)].map(([, name]) => name);
+    expect(settings.map((row) => row['variable'])).toEqual(names);
+  });
+});
+
+describe('an example with expected output', () => {
+  const examples = fencesOf(page).filter(({ mark }) => mark.startsWith('prints: '));
+  let service: TradeFeedService;
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'command-line-'));
+  });
+  beforeAll(async () => {
+    service = await startTradeFeedService({ sources: { market: marketBatches$() } });
+  });
+  afterAll(() => service.shutdown());
+  afterEach(async () => {
+    await endPrograms();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('is one of listen, record, replay and doctor', () => {
+    const text = examples.map(({ code }) => code).join('\n');
+    for (const name of ['listen', 'record', 'replay', 'doctor']) expect(text).toContain(`npx rx-trade-feed ${name}`);
+  });
+
+  it.each(examples.map(({ at, code, mark }) => [at, code, mark.replace('prints: ', '')] as const))(
+    '%s prints that output, and succeeds',
+    async (_at, code, expected) => {
+      const command = code.replaceAll('npx rx-trade-feed', '$FEED');
+      const running = shellCommand(`set -e -o pipefail; cd ${folder}\n${command}`, {
+        TRADE_FEED_BASE_URL: service.baseUrl,
+        TRADE_FEED_API_KEY: service.createAccount({ plan: 'developer' }).createApiKey(),
+      });
+      const exit = await running.exit;
+      expect({ exit, stdout: running.stdout(), stderr: running.stderr() }).toEqual({
+        exit: 0,
+        stdout: expect.stringMatching(new RegExp(expected, 'm')),
+        stderr: '',
+      });
+    },
+    limitMs,
+  );
+});

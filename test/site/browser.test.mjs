@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { chromium as driver } from 'playwright-core';
+import { chromium, chromiumArgs } from '../apps/support.mjs';
+import { serveSite } from './site-files.mjs';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const screenshots = process.env.RX_TRADE_FEED_SCREENSHOTS;
+
+const sizes = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
+const pages = [
+  ...['/', '/project/overview', '/sharing', '/how-to/query-recordings', '/failures/', '/failures/connection-replaced'],
+  ...['/diagrams/', '/performance', '/api/index/functions/tradeFeed$', '/live/'],
+];
+
+let browser;
+let site;
+before(async () => {
+  site = await serveSite();
+  browser = await driver.launch({ executablePath: chromium(), args: chromiumArgs });
+});
+after(async () => {
+  await browser?.close();
+  site?.close();
+});
+
+const open = async (path, options) => {
+  const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+  // A machine can be busy.
+  context.setDefaultTimeout(60_000);
+  const page = await context.newPage();
+  const errors = [];
+  page.on('pageerror', (error) => errors.push(String(error)));
+  await page.goto(site.address + path, { waitUntil: 'load' });
+  await page.waitForSelector('.VPContent h1');
+  return { page, errors, close: () => context.close() };
+};
+
+for (const [size, viewport] of Object.entries(sizes)) {
+  for (const path of pages) {
+    test(`${path} on a ${size}: no sideways scrolling, no problem of access, no error`, async () => {
+      for (const colorScheme of ['light', 'dark']) {
+        const { page, errors, close } = await open(path, { viewport, colorScheme });
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        assert.ok(overflow <= 0, `${colorScheme}: the page is ${overflow} px too wide`);
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run());
+        const found = violations.map(
+          ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' ')}`,
+        );
+        if (screenshots !== undefined) {
+          const name = `${path.replaceAll(/[^a-z]+/gi, '-').replace(/^-|-$/g, '') || 'landing'}-${size}-${colorScheme}.png`;
+          await page.screenshot({ path: join(screenshots, name) });
+        }
+        assert.deepEqual(found, [], colorScheme);
+        assert.deepEqual(errors, [], colorScheme);
+        await close();
+      }
+    });
+  }
+}
+
+test('with the keyboard alone, the search finds a page and opens it', async () => {
+  const { page, close } = await open('/', { viewport: sizes.desktop });
+  await page.keyboard.press('Control+k');
+  await page.locator('#localsearch-input').waitFor();
+  await page.keyboard.type('4001');
+  await page.locator('.results a').first().waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/failures\/connection-replaced/);
+  await close();
+});
+
+/** Presses Tab until an element has the focus. */
+const tabTo = async (page, selector) => {
+  for (let presses = 0; presses < 40; presses += 1) {
+    await page.keyboard.press('Tab');
+    if (await page.evaluate((wanted) => document.activeElement.matches(wanted), selector)) return;
+  }
+  assert.fail(`Tab does not reach ${selector}`);
+};
+
+test('with the keyboard alone, a reader opens the search', async () => {
+  const { page, close } = await open('/sharing', { viewport: sizes.desktop });
+  await tabTo(page, '.DocSearch-Button');
+  await page.keyboard.press('Enter');
+  await page.locator('#localsearch-input').waitFor();
+  await close();
+});
+
+test('with the keyboard alone, a reader opens both menus on a phone', async () => {
+  const { page, close } = await open('/sharing', { viewport: sizes.phone });
+  await tabTo(page, '.VPNavBarHamburger');
+  await page.keyboard.press('Enter');
+  await page.locator('.VPNavScreen').getByText('Explanation').waitFor();
+  await page.keyboard.press('Enter');
+  await page.locator('.VPNavScreen').waitFor({ state: 'detached' });
+  await tabTo(page, '.VPLocalNav .menu');
+  await page.keyboard.press('Enter');
+  await page.locator('.VPSidebar.open').getByText('Slow consumers').waitFor();
+  await close();
+});
+
+/** Returns the color of the corner of an image on the page. */
+const cornerOf = async (page, image) => {
+  const { x, y } = await image.boundingBox();
+  const png = await page.screenshot({ clip: { x: x + 12, y: y + 4, width: 1, height: 1 } });
+  return page.evaluate(
+    async (source) => {
+      const bitmap = await createImageBitmap(await (await fetch(source)).blob());
+      const canvas = Object.assign(document.createElement('canvas'), { width: 1, height: 1 });
+      const context = canvas.getContext('2d');
+      context.drawImage(bitmap, 0, 0);
+      return [...context.getImageData(0, 0, 1, 1).data];
+    },
+    `data:image/png;base64,${png.toString('base64')}`,
+  );
+};
+
+test('with the keyboard alone, a reader changes the theme, and the diagrams change with it', async () => {
+  const { page, close } = await open('/diagrams/', { viewport: sizes.desktop, colorScheme: 'light' });
+  const image = page.locator('.vp-doc img').first();
+  assert.deepEqual(await cornerOf(page, image), [255, 255, 255, 255]);
+  await tabTo(page, '.VPNavBar .VPSwitchAppearance');
+  await page.keyboard.press('Enter');
+  await page.locator('html.dark').waitFor();
+  assert.deepEqual(await cornerOf(page, image), [22, 22, 24, 255]);
+  await close();
+});
+
+test('the first key press of Tab shows the link that skips to the content', async () => {
+  const { page, close } = await open('/sharing', { viewport: sizes.desktop });
+  await page.keyboard.press('Tab');
+  await page.locator('.VPSkipLink:focus').waitFor();
+  await page.keyboard.press('Enter');
+  assert.equal(await page.evaluate(() => location.hash), '#VPContent');
+  await close();
+});

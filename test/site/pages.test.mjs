@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { posix } from 'node:path';
+import { test } from 'node:test';
+import { fileOf, filesOf, textOf } from './site-files.mjs';
+
+const pages = filesOf('.html').filter((page) => page !== '404.html');
+const html = new Map(pages.map((page) => [page, textOf(page)]));
+
+const attributesOf = (page, name) =>
+  [...html.get(page).matchAll(new RegExp(`\\s${name}="([^"]*)"`, 'g'))].map(([, value]) =>
+    value.replaceAll('&amp;', '&').replaceAll('&#39;', "'"),
+  );
+const ids = new Map(pages.map((page) => [page, new Set(attributesOf(page, 'id'))]));
+
+/** Returns the problem of a link: a missing page or heading. */
+const problemOf = (page, href) => {
+  if (/^[a-z]+:/i.test(href)) return undefined;
+  const { pathname, hash } = new URL(href, `http://site/${page}`);
+  const file = fileOf(pathname);
+  if (file === undefined) return `${page}: ${href}: the page does not exist`;
+  const anchor = decodeURIComponent(hash.slice(1));
+  return anchor !== '' && ids.has(file) && !ids.get(file).has(anchor)
+    ? `${page}: ${href}: the heading does not exist`
+    : undefined;
+};
+
+test('the site has the guides, the failure codes and the reference', () => {
+  for (const page of [
+    'index',
+    'sharing',
+    'failures/connection-replaced',
+    'api/index/index',
+    'examples/share',
+    'project/overview',
+  ])
+    assert.ok(html.has(`${page}.html`), page);
+});
+
+test('every link and anchor of the site has a target', () => {
+  assert.deepEqual(
+    pages.flatMap((page) => attributesOf(page, 'href').flatMap((href) => problemOf(page, href) ?? [])),
+    [],
+  );
+});
+
+test('every image of the site exists', () => {
+  const missing = (page) => attributesOf(page, 'src').filter((src) => src.startsWith('/') && fileOf(src) === undefined);
+  assert.deepEqual(pages.flatMap(missing), []);
+});
+
+test('every page has one heading of the first level, a title and a description', () => {
+  for (const page of pages) {
+    assert.equal(html.get(page).match(/<h1[\s>]/g)?.length, 1, page);
+    assert.match(html.get(page), /<title>[^<]+<\/title>/, page);
+    assert.match(html.get(page), /<meta name="description" content="[^"]+">/, page);
+  }
+});
+
+test('no heading in the text of a page skips a level', () => {
+  const mainOf = (page) => /<main[\s>][\s\S]*<\/main>/.exec(html.get(page))[0];
+  const levelsOf = (page) => [...mainOf(page).matchAll(/<h([1-6])[\s>]/g)].map(([, level]) => Number(level));
+  const skips = (page) => {
+    const levels = levelsOf(page);
+    return levels.some((level, at) => level > (levels[at - 1] ?? 0) + 1);
+  };
+  assert.deepEqual(pages.filter(skips), []);
+});
+
+test('every page is also there as plain Markdown, without includes', () => {
+  for (const page of pages) assert.doesNotMatch(textOf(page.replace('.html', '.md')), /<!--@include/, page);
+  assert.match(textOf('project/overview.md'), /^# rx-trade-feed$/m);
+});
+
+test('llms.txt lists the guides and the failure codes, and its links have a target', () => {
+  const links = [...textOf('llms.txt').matchAll(/\]\(\/(.+)\)$/gm)].map(([, path]) => path);
+  for (const page of ['sharing.md', 'failures/connection-replaced.md', posix.join('api', 'index.md')])
+    assert.ok(links.includes(page), page);
+  assert.deepEqual(
+    links.filter((path) => fileOf(path) === undefined),
+    [],
+  );
+});
