@@ -1,13 +1,14 @@
 // A cluster over nats-server: the CPU time of a frame in the owner, the server and a follower, the added delay, and takeovers.
 import { install } from '../../test/peers/packages.mjs';
-import { goal, interleaved, isQuick, median, report, ROUNDS, summary } from '../lib/bench.mjs';
-import { measureAlone, measureIdle, measurePair, quantile, regimes, startPair } from './cost.mjs';
+import { goal, interleaved, median, report, ROUNDS, summary } from '../lib/bench.mjs';
+import { fullRates, measureAlone, measureIdle, measurePair, paced, reportFrom, startPair } from './cost.mjs';
 import { startNats, startSender } from './processes.mjs';
+import { quantile } from './quantile.mjs';
 import { ownedBy } from './rendezvous.mjs';
 import { measureSlopes } from './slope.mjs';
 import { measureTakeovers } from './takeovers.mjs';
 
-const seconds = isQuick ? 1 : 1.5;
+const seconds = 1;
 /** The calculation for many followers: 200 frames a second of 400 B. */
 const paper = { followers: 10_000, framesPerSecond: 200, frameBytes: 400 };
 
@@ -17,29 +18,37 @@ const sender = await startSender();
 
 const takeovers = await measureTakeovers(nats.port, ROUNDS);
 // Each sample has new processes.
-const withPair = async (burst, measure) => {
-  const pair = await startPair(nats.port, sender, burst);
+const withPair = async (frames, measure) => {
+  const pair = await startPair(nats.port, sender, frames);
   const sample = await measure({ nats, sender, pair });
   await pair.kill();
   return sample;
 };
+const atFullRate = (frames, plan) => () =>
+  withPair(frames, (running) => {
+    reportFrom(running.pair.follower, sender);
+    return measurePair(running, plan, seconds);
+  });
+const all = Object.entries({ ...fullRates, paced });
 const samples = await interleaved({
   title: 'cluster',
   contenders: {
     ...Object.fromEntries(
-      regimes.map((regime) => [
-        regime.burst,
-        () => withPair(regime.burst, (running) => measurePair(running, regime, seconds)),
-      ]),
+      Object.entries(fullRates).map(([frames, plan]) => [frames, atFullRate(Number(frames), plan)]),
     ),
+    paced: () => withPair(1, (running) => measurePair(running, paced, seconds)),
     ...Object.fromEntries(
-      regimes.map((regime) => [`alone ${regime.burst}`, () => measureAlone(sender, regime, seconds)]),
+      all.map(([name, plan]) => [`alone ${name}`, () => measureAlone({ nats, sender }, plan, seconds)]),
     ),
   },
 });
-const medianOf = (burst, what) => median(samples[burst].map((sample) => sample[what]));
+const medianOf = (name, what) => median(samples[name].map((sample) => sample[what]));
+const rowOf = (title, name) => [
+  ...[title, medianOf(name, 'rate'), median(samples[`alone ${name}`])],
+  ...['owner', 'server', 'follower'].map((what) => medianOf(name, what)),
+];
 const idle = await withPair(1, (running) => measureIdle(running, 5));
-const slopes = await measureSlopes(nats, sender, Math.min(ROUNDS, 3), seconds);
+const slopes = await measureSlopes({ nats, sender }, 1, seconds);
 await sender.kill();
 await nats.stop();
 
@@ -66,24 +75,32 @@ await report({
     ].map(([what, atMost]) =>
       goal({
         id: `cluster/${what}`,
-        what: `delay that the cluster adds at 20,000 frames a second, one a message: ${what}, in ms`,
+        what: `delay that the cluster adds at 20,000 frames a second: ${what}, in ms`,
         atMost,
-        ratio: summary(samples[1].map((sample) => sample[what])),
+        ratio: summary(samples.paced.map((sample) => sample[what])),
       }),
     ),
   ],
   tables: [
     {
       title:
-        'CPU time of a frame of 200 B in ns, and the delay between the owner and a follower in ms. The owner also receives the frame from the service, as a process without a cluster does',
-      columns: ['frames a message', 'frames a second', 'no cluster', 'owner', 'server', 'follower', 'p50', 'p99'],
-      rows: regimes.map(({ burst, framesPerSecond }) => [
-        ...[burst, framesPerSecond, median(samples[`alone ${burst}`])],
-        ...['owner', 'server', 'follower', 'p50', 'p99'].map((what) => medianOf(burst, what)),
-      ]),
+        'CPU time of a frame in ns. The owner also receives it from the service, as a process without a cluster does. In the last row each frame wakes each process',
+      columns: ['frames a message', 'frames a second', 'no cluster', 'owner', 'server', 'follower'],
+      rows: [
+        rowOf('1, of 900 B, at full rate', 1),
+        rowOf('8, of 200 B, at full rate', 8),
+        rowOf('64, of 200 B, at full rate', 64),
+        rowOf('1, of 200 B, at a fixed rate', 'paced'),
+      ],
     },
     {
-      title: 'CPU time of the server for a frame of 200 B in ns, by the number of followers',
+      title: 'Delay between the owner and a follower in ms, at 20,000 frames of 200 B a second',
+      columns: ['p50', 'p99'],
+      rows: [[medianOf('paced', 'p50'), medianOf('paced', 'p99')]],
+    },
+    {
+      title:
+        'CPU time of the server for a frame in ns at full rate, by the number of followers and the frames a message',
       columns: ['followers', ...slopes.map(({ burst }) => `at ${burst} a message`)],
       rows: [
         ...slopes[0].rows.map(([followers], at) => [followers, ...slopes.map(({ rows }) => rows[at][1])]),

@@ -36,6 +36,8 @@ const startProcess = (file, args, env) => {
   return {
     of,
     send: (message) => child.send(message),
+    /** Calls a function with each message of a type. */
+    on: (type, listener) => void child.on('message', (message) => message.type === type && listener(message)),
     /** Waits for the message of a type after the first `count`. */
     next: async (type, count = 0) => {
       while (of(type).length <= count) {

@@ -13,12 +13,16 @@ const sampleEvery = 16;
 let frames = 0;
 let gaps = 0;
 let times = [];
+/** After how many frames this process reports that they have arrived; `undefined` if it does not. */
+let reportEvery;
+let from = 0;
 let begin = { cpu: process.cpuUsage(), frames };
 
 const receive = (event) => {
   if (event.type === 'frame') {
     frames += 1;
     if (frames % sampleEvery === 0) times.push([frames, nowMs()]);
+    if (frames % reportEvery === 0) process.send({ type: 'received', frames: frames - from });
   } else if (event.type === 'opened') process.send({ type: 'opened', at: nowMs() });
   else if (event.type === 'gap') gaps += 1;
 };
@@ -36,6 +40,7 @@ const cluster = isAlone ? undefined : await startCluster();
 if (isAlone) tradeFeedEvents$('market', { apiKey }).subscribe(receive);
 
 process.on('message', (message) => {
+  if (message.reportEvery !== undefined) [reportEvery, from] = [message.reportEvery, frames];
   if (message === 'begin') [times, begin] = [[], { cpu: process.cpuUsage(), frames }];
   if (message === 'report') {
     const { user, system } = process.cpuUsage(begin.cpu);

@@ -1,33 +1,48 @@
-// The service of the benchmark, in a separate process: answers ticket requests, and writes bursts of frames at a fixed rate to the last client.
+// The service of the benchmark, in a separate process: answers ticket requests, and writes frames to the last client.
 //
-//   fork('sender.mjs'), then { framesPerSecond: 200_000, burst: 64 }; { framesPerSecond: 0 } stops the frames
+// A plan has the `size` of a payload and `framesPerSecond`, or the `window`: how many frames may be on their way. `{ received }` is the number of
+// frames that have arrived, and `undefined` as a plan stops the frames.
 import { createServer } from 'node:net';
 import { frame } from '../support/frames.mjs';
 import { payload } from '../support/payloads.mjs';
 import { session } from '../support/session.mjs';
 
-const size = 200;
 /** A client that is so many bytes behind cannot receive at this rate. */
 const maxBacklogBytes = 64 * 2 ** 20;
-const oneFrame = frame(payload(size));
+/** How many frames one write has at full rate. */
+const atOnce = 256;
 const sleeping = new Int32Array(new SharedArrayBuffer(4));
 
 let socket;
 let current;
 
-const start = ({ framesPerSecond, burst }) => {
-  const bytes = Buffer.concat(Array.from({ length: burst }, () => oneFrame));
-  current = { bytes, everyMs: (burst * 1_000) / framesPerSecond, from: performance.now(), sent: 0 };
-  const write = (plan) => {
+const framesOf = (size, count) => Buffer.concat(Array.from({ length: count }, () => frame(payload(size))));
+
+/** Writes frames one by one, each at its time. */
+const pace = (plan) => {
+  const bytes = framesOf(plan.size, 1);
+  const everyMs = 1_000 / plan.framesPerSecond;
+  const from = performance.now();
+  let sent = 0;
+  const write = () => {
     if (plan !== current) return;
-    const due = (performance.now() - plan.from) / plan.everyMs;
-    for (; plan.sent < due; plan.sent += 1) socket.write(plan.bytes);
+    for (const due = (performance.now() - from) / everyMs; sent < due; sent += 1) socket.write(bytes);
     if (socket.writableLength > maxBacklogBytes) throw new Error('The client cannot receive at this rate.');
     // Timers of Node have a resolution of 1 ms.
-    Atomics.wait(sleeping, 0, 0, Math.max(0, plan.from + plan.sent * plan.everyMs - performance.now()));
-    setImmediate(write, plan);
+    Atomics.wait(sleeping, 0, 0, Math.max(0, from + sent * everyMs - performance.now()));
+    setImmediate(write);
   };
-  write(current);
+  write();
+};
+
+/** Writes as many frames as arrive, so no process waits and none is flooded. */
+const flood = (plan) => {
+  const bytes = framesOf(plan.size, atOnce);
+  let sent = 0;
+  plan.received = (received) => {
+    for (; sent + atOnce <= received + plan.window; sent += atOnce) socket.write(bytes);
+  };
+  plan.received(0);
 };
 
 const server = createServer({ noDelay: true }, (client) => {
@@ -40,10 +55,13 @@ const server = createServer({ noDelay: true }, (client) => {
   client.on('data', read).on('error', () => client.destroy());
 });
 server.listen(0, '127.0.0.1', () =>
-  process.send({ type: 'listening', baseUrl: `http://127.0.0.1:${server.address().port}/${size}/text/plain` }),
+  // The session reads a size and a kind from the path.
+  process.send({ type: 'listening', baseUrl: `http://127.0.0.1:${server.address().port}/200/text/plain` }),
 );
-process.on('message', (plan) => {
-  current = undefined;
-  if (plan.framesPerSecond > 0) start(plan);
+process.on('message', ({ plan, received }) => {
+  if (received !== undefined) return current?.received?.(received);
+  current = plan;
+  if (plan?.window) flood(plan);
+  else if (plan) pace(plan);
 });
 process.once('disconnect', () => process.exit());

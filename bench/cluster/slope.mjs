@@ -1,44 +1,62 @@
 // What each additional follower costs the server: connections that only receive.
 import { connect } from '@nats-io/transport-node';
 import { median } from '../lib/stats.mjs';
-import { measurePair, startPair } from './cost.mjs';
+import { fullRates, measurePair, reportFrom, startPair } from './cost.mjs';
 
-/** Fewer frames than for the other figures: each follower receives all of them. */
-const regimes = [
-  { burst: 1, framesPerSecond: 2_000 },
-  { burst: 64, framesPerSecond: 20_000 },
-];
 const counts = [0, 20, 40];
+/** Messages of frames have this number at offset 1, and the number of frames at offset 4: see `src/cluster/messages/layout.ts`. */
+const batchKind = 1;
 
 /**
  * Measures the CPU time of the server for a frame, by the number of followers.
  *
  * @returns for each number of frames a message: rows `[followers, ns]`, and the slope in ns for a frame and follower
  */
-export const measureSlopes = async (nats, sender, rounds, seconds) => {
+export const measureSlopes = async ({ nats, sender }, rounds, seconds) => {
   const slopes = [];
-  for (const regime of regimes) {
-    const pair = await startPair(nats.port, sender, regime.burst);
-    const connections = [];
+  for (const [burst, plan] of Object.entries(fullRates)) {
     const rows = [];
     for (const count of counts) {
-      while (connections.length < count) connections.push(await followFeed(nats.port, pair.account));
       const servers = [];
       for (let round = 0; round < rounds; round += 1)
-        servers.push((await measurePair({ nats, sender, pair }, regime, seconds)).server);
+        servers.push(await measureServer({ nats, sender }, { burst: Number(burst), plan, count, seconds }));
       rows.push([count + 1, median(servers)]);
     }
-    for (const connection of connections) await connection.close();
-    await pair.kill();
     const [[few, least], [many, most]] = [rows[0], rows.at(-1)];
-    slopes.push({ burst: regime.burst, rows, perFollowerNs: (most - least) / (many - few) });
+    slopes.push({ burst, rows, perFollowerNs: (most - least) / (many - few) });
   }
   return slopes;
 };
 
-const followFeed = async (port, account) => {
-  const connection = await connect({ servers: `127.0.0.1:${port}` });
-  connection.subscribe(`rtf.v1.${account}.feed`, { callback: () => undefined });
-  await connection.flush();
-  return connection;
+const measureServer = async ({ nats, sender }, { burst, plan, count, seconds }) => {
+  const pair = await startPair(nats.port, sender, burst);
+  const followers = await startFollowers(nats.port, pair.account, count, (frames) => sender.send({ received: frames }));
+  // The slowest one decides how fast frames are sent.
+  if (count === 0) reportFrom(pair.follower, sender);
+  const { server } = await measurePair({ nats, sender, pair }, plan, seconds);
+  for (const connection of followers) await connection.close();
+  await pair.kill();
+  return server;
+};
+
+/** Starts connections that only receive. Reports how many frames have arrived at each of them, on average. */
+const startFollowers = async (port, account, count, onFrames) => {
+  let frames = 0;
+  let reported = 0;
+  const callback = (error, { data }) => {
+    if (error) throw error;
+    if (data[1] !== batchKind) return;
+    frames += new DataView(data.buffer, data.byteOffset).getUint32(4);
+    if (frames < reported + count * 500) return;
+    reported = frames;
+    onFrames(frames / count);
+  };
+  const connections = [];
+  for (let n = 0; n < count; n += 1) {
+    const connection = await connect({ servers: `127.0.0.1:${port}` });
+    connection.subscribe(`rtf.v1.${account}.feed`, { callback });
+    await connection.flush();
+    connections.push(connection);
+  }
+  return connections;
 };
