@@ -46,7 +46,13 @@ export const startBroker = async (kind, folder, moreArgs = []) => {
   };
 
   await start();
-  return { kind, port, start, kill, wipe: () => rmSync(data, { recursive: true, force: true }) };
+  return {
+    ...{ kind, port, start, kill },
+    get pid() {
+      return running.child.pid;
+    },
+    wipe: () => rmSync(data, { recursive: true, force: true }),
+  };
 };
 
 /**
