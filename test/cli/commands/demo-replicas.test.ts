@@ -85,17 +85,20 @@ describe('replicas of one process', () => {
     const ended = new Set<string>();
     for (const [name, { events$ }] of started) events$.subscribe({ complete: () => ended.add(name) });
     const isOpen = async () => (await cluster.state()).key?.phase === 'open';
+    const cause = async () => (await cluster.state()).key?.changes.at(-1)?.cause;
     await waitFor(isOpen);
 
     const first = (await owner())!;
     started.get(first)!.kill();
     expect(ended).toEqual(new Set([first]));
     await waitFor(async () => (await isOpen()) && (await owner()) !== first);
+    expect(await cause()).toBe('silence');
 
     const second = (await owner())!;
     started.get(second)!.stop();
     await waitFor(() => ended.has(second));
     await waitFor(async () => (await isOpen()) && (await owner()) !== second);
+    expect(await cause()).toBe('hand-over');
 
     expect(await cluster.handOver()).toBe(true);
     await waitFor(async () => ((await cluster.state()).key?.gen ?? 0) > 3 && (await isOpen()));

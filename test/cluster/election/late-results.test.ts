@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CallResult, Input } from '../../../src/cluster/election/election.js';
+import type { Store } from '../simulation/store.js';
 import { type DrivenElection, driveElection, driveOwner, typesOf } from './driven-election.js';
 import { heard, keyOf, storeWith } from './keys.js';
 
@@ -8,11 +9,17 @@ const handOver: Input = { type: 'hand-over' };
 const answer = (election: DrivenElection, result: CallResult) =>
   election.give({ type: 'call', id: election.state().call!.id, result });
 
+/** Lets time pass until a condition holds, for a minute at most. */
+const passUntil = (election: DrivenElection, condition: () => boolean): void => {
+  for (let n = 0; n < 6_000 && !condition(); n += 1) election.pass(10);
+  expect(condition()).toBe(true);
+};
+
 /** An election whose claim was sent, and has no result yet. */
 const claiming = (key: Parameters<typeof storeWith>[0] = { owner: '', phase: 'free' }) => {
   const election = driveElection({}, storeWith(key));
   election.give({ type: 'start' });
-  while (election.state().role !== 'claiming') election.pass(10);
+  passUntil(election, () => election.state().role === 'claiming');
   // The store reads, and does not answer the write.
   const read = election.store.read();
   election.setStore('away');
@@ -176,7 +183,7 @@ describe('an owner', () => {
     election.setStore('away');
     election.pass(600);
     election.store.wipe();
-    while (election.state().call?.purpose !== 'confirm') election.pass(10);
+    passUntil(election, () => election.state().call?.purpose === 'confirm');
     answer(election, election.store.read());
     const { call } = election.state();
     expect(call).toMatchObject({ purpose: 'renew', key: { gen: 1, owner: 'me' } });
@@ -190,27 +197,41 @@ describe('an owner', () => {
 });
 
 describe('a replica that cannot own, and knows no other candidate', () => {
-  const alone = () => {
-    const election = driveElection({}, storeWith({ owner: '', phase: 'free' }));
+  /** Lets something happen before the read that decides whether the replica fails. */
+  const alone = (before: (election: DrivenElection, store: Store) => void) => {
+    const store = storeWith({ owner: '', phase: 'free' });
+    let hasRead = false;
+    const election = driveElection(
+      {},
+      {
+        ...store,
+        read: () => {
+          if (election.state().call?.purpose === 'alone') {
+            hasRead = true;
+            before(election, store);
+          }
+          return store.read();
+        },
+      },
+    );
     election.give({ type: 'start' });
     election.pass(50);
     election.give({ type: 'failed', isReplaced: false });
-    election.setStore('away');
-    while (election.state().call?.purpose !== 'alone') election.pass(100);
+    passUntil(election, () => hasRead);
     return election;
   };
 
+  it('fails', () => {
+    expect(alone(() => undefined).state().role).toBe('stopped');
+  });
+
   it('follows if another replica has claimed meanwhile', () => {
-    const election = alone();
-    election.store.write(keyOf({ gen: 5, owner: 'third' }), 3);
-    answer(election, election.store.read());
+    const election = alone((_, store) => store.write(keyOf({ gen: 5, owner: 'third' }), 3));
     expect(election.state()).toMatchObject({ role: 'following', gen: 5 });
   });
 
   it('follows if another candidate reports itself meanwhile', () => {
-    const election = alone();
-    election.give({ type: 'standby', presence: { replica: 'third', since: 1 } });
-    answer(election, election.store.read());
+    const election = alone((each) => each.give({ type: 'standby', presence: { replica: 'third', since: 1 } }));
     expect(election.state()).toMatchObject({ role: 'following', gen: 4 });
   });
 });

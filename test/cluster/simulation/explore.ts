@@ -353,6 +353,8 @@ const relativeNames = new Set([
   'sentWall',
   'now',
 ]);
+// Places that differ only in these are equal: they are constant, or no decision depends on them.
+const ignoredNames = new Set(['settings', 'lastId', 'since', 'changes']);
 const relativeLists = new Set(['timers', 'claims', 'evictions']);
 
 /** Returns the text of a place in which times are relative, so that places that differ only in time are equal. */
@@ -365,7 +367,7 @@ const keyOf = (place: Place): string => {
   };
   const relative = (value: number): number => Math.round(value - now);
   return JSON.stringify(place, (name, value: unknown) => {
-    if (name === 'settings' || name === 'lastId' || name === 'since') return undefined;
+    if (ignoredNames.has(name)) return undefined;
     if ((name === 'id' || name === 'ask') && typeof value === 'number') return idOf(value);
     if (relativeNames.has(name) && typeof value === 'number') return relative(value > 9e5 ? value - 1e6 : value);
     if (relativeLists.has(name) && typeof value === 'object' && value !== null)
