@@ -104,9 +104,10 @@ const withoutTemplates = ({ fileName, code: text }) =>
 
 const bundleCode = async () => {
   const codeSplitting = { groups, includeDependenciesRecursively: false };
-  // esbuild would change names of classes here.
-  const withoutSpace = { compress: false, mangle: false };
-  const files = await bundle(rolldown, programs, '.js', code, { ...noComments, codeSplitting, minify: withoutSpace });
+  // The names of functions and classes stay, because they are in stack traces.
+  const keepNames = { function: true, class: true };
+  const smaller = { compress: { target: 'es2022', keepNames }, mangle: { toplevel: false, keepNames } };
+  const files = await bundle(rolldown, programs, '.js', code, { ...noComments, codeSplitting, minify: smaller });
   for (const file of files) await (isOfCommand(file) ? minify(file) : withoutTemplates(file));
   return namesOf(files);
 };
