@@ -56,10 +56,12 @@ export const startCluster = async (kind, rate) => {
     const own = await startLink(() => broker.port);
     const argument = { kind, port: own.port, baseUrl: service.baseUrl, apiKey, name };
     const child = fork(new URL('replica.mjs', import.meta.url), [JSON.stringify(argument)]);
-    const replica = { name, child, link: own, log: [], status: { role: 'left' }, isEnded: false };
-    child.on('message', ({ entries = [], status = replica.status }) => {
+    const replica = { name, child, link: own, log: [], roles: [], status: { role: 'left' }, isEnded: false };
+    child.on('message', ({ entries = [], status, at }) => {
       replica.log.push(...entries);
+      if (status === undefined) return;
       replica.status = status;
+      replica.roles.push({ role: status.role, at });
     });
     child.once('exit', () => {
       replica.isEnded = true;

@@ -79,21 +79,21 @@ const whenFast = [
   atMost('a rolling deployment: without frames, maximum', highest('rolling', 'ms'), 50, 'ms'),
 ];
 const isComplete = failure === undefined && only === undefined;
-const row = (name) => {
-  const all = of(name);
-  const range = (field) => {
-    const numbers = all.map((each) => each[field]).filter((each) => each !== undefined);
-    if (numbers.length === 0) return '–';
-    return `${Math.round(percentile(numbers, 0.5))} / ${Math.round(percentile(numbers, 0.95))}`;
-  };
-  return [name, all.length, range('ms'), range('outageMs'), range('lost')];
+const range = (all, field) => {
+  const numbers = all.map((each) => each[field]).filter((each) => each !== undefined);
+  if (numbers.length === 0) return '–';
+  return `${Math.round(percentile(numbers, 0.5))} / ${Math.round(percentile(numbers, 0.95))}`;
 };
-const names = Object.keys(scenarios).filter((name) => of(name).length > 0);
+const rowsOf = (fields) =>
+  Object.keys(scenarios)
+    .map((name) => [name, of(name)])
+    .filter(([, all]) => all.length > 0)
+    .map(([name, all]) => [name, all.length, ...fields.map((field) => range(all, field))]);
 
 await report({
-  name: 'cluster',
+  name: engine === 'nats' ? 'cluster' : `cluster-${engine}`,
   command: `npm run reliability -- cluster --engine ${engine} --rate ${rate} --rounds ${rounds}`,
-  keep: isComplete && !quick && engine === 'nats',
+  keep: isComplete && !quick,
   goals: [
     holds('all scenarios ended with three replicas that receive frames', failure === undefined),
     exactly('replicas that emit frames twice, out of order, or with a loss that no gap reports', violations.length, 0),
@@ -103,7 +103,13 @@ await report({
     {
       title: `Times in ms, p50 / p95, at ${rate} frames a second over ${engine}`,
       columns: ['scenario', 'rounds', 'until frames of the new owner', 'without frames', 'frames lost'],
-      rows: names.map(row),
+      rows: rowsOf(['ms', 'outageMs', 'lost']),
+    },
+    {
+      title:
+        'Steps of a takeover, in ms since its cause, p50 / p95: the new owner decides to claim, has the key, has a connection',
+      columns: ['scenario', 'rounds', 'claim', 'key', 'connection', 'frames at the slowest replica'],
+      rows: rowsOf(['claimMs', 'keyMs', 'openMs', 'ms']).filter(([, , claim]) => claim !== '–'),
     },
   ],
   facts: { frames: sent, replicas: cluster.replicas.length },

@@ -41,7 +41,7 @@ const handlers = {
   },
 };
 cluster.events$.subscribe(handlers);
-cluster.status$.subscribe((status) => process.send({ status }));
+cluster.status$.subscribe((status) => process.send({ status, at: Date.now() }));
 setInterval(flush, 20);
 
 const leave = async () => {

@@ -24,6 +24,16 @@ const outageOf = ({ log }, at) => {
 
 const hasChanged = ({ log }, at) => log.some((entry) => entry.type === 'owner-changed' && entry.at >= at);
 
+/** Returns when the new owner decided to claim, had the key, and had a connection, in ms after `at`. */
+const stepsOf = ({ roles, log }, at) => {
+  const owned = roles.findLast(({ role }) => role === 'owning');
+  const claimed = roles.findLast((each) => each.role === 'claiming' && each.at <= owned?.at);
+  const opened = log.find((entry) => entry.type === 'owner-changed' && entry.at >= owned?.at);
+  // On a machine that stands still the owner can change again.
+  if (claimed === undefined || opened === undefined) return {};
+  return { claimMs: claimed.at - at, keyMs: owned.at - at, openMs: opened.at - at };
+};
+
 const changesOf = ({ log }, at) => log.filter((entry) => entry.type === 'owner-changed' && entry.at >= at).length;
 
 const killAll = async (cluster) => {
@@ -42,7 +52,7 @@ const takeover = async (cluster, action, undo) => {
   const at = Date.now();
   await action(owner, others);
   await cluster.until(() => others.every((each) => hasChanged(each, at)));
-  await cluster.settled(others);
+  const next = await cluster.settled(others);
   await undo?.(owner);
   const outages = others.map((each) => outageOf(each, at));
   const back = await three(cluster);
@@ -51,6 +61,7 @@ const takeover = async (cluster, action, undo) => {
     outageMs: Math.max(...outages.map(({ ms }) => ms)),
     lost: Math.max(...outages.map(({ lost }) => lost)),
     isOther: back.owner !== owner,
+    ...stepsOf(next, at),
   };
 };
 

@@ -139,7 +139,7 @@ export interface Known {
 }
 
 /** Why the store is accessed. */
-export type Purpose = 'orient' | 'claim' | 'alone' | 'confirm' | 'renew' | 'evicted' | 'free';
+export type Purpose = 'orient' | 'look' | 'claim' | 'alone' | 'confirm' | 'renew' | 'evicted' | 'free';
 
 /** An access to the store that has no result yet. */
 export interface Call {
@@ -162,6 +162,7 @@ export interface Own {
   readonly written: { readonly phase: KeyPhase; readonly at: number; readonly wall: number } | undefined;
   readonly credits: readonly Credit[];
   readonly evictions: ClusterKey['evictions'];
+  readonly changes: ClusterKey['changes'];
   /** When the remaining times of credits and evictions were right. */
   readonly agedAt: number;
   /** Whether the key must be written without waiting for the next renewal. */

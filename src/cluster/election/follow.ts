@@ -1,6 +1,6 @@
 import type { Known, Report, Revision } from './election.js';
 import { aged, type ClusterKey, evictionMs, type KeyPhase } from './cluster-key.js';
-import { change, recent, setTimers, timing, type Turn } from './turn.js';
+import { change, read, recent, setTimers, timing, type Turn } from './turn.js';
 
 /** Makes this replica a follower: it waits for messages of the owner, and asks after a silence. */
 export const follow = (turn: Turn): void => {
@@ -92,7 +92,7 @@ export const unwrittenEvictions = ({ state, clock }: Turn): ClusterKey['eviction
 
 const isClaimSent = ({ state: { call } }: Turn): boolean => call?.purpose === 'claim' && call.key !== undefined;
 
-/** Asks the owner, because it is silent. */
+/** Asks the owner, because it is silent. Also reads the key: the owner may have written a revision that it could not report any more. */
 export const askOwner = (turn: Turn): void => {
   const { state, clock } = turn;
   const { known, precedenceUntil, settings, timers } = state;
@@ -104,6 +104,7 @@ export const askOwner = (turn: Turn): void => {
     'ask-timeout': clock.now + timing.askMs,
     lease: timers.lease ?? Math.max(known.revisionAt + settings.leaseMs, precedenceUntil, clock.now),
   });
+  if (timers.lease === undefined && state.call === undefined) read(turn, 'look');
 };
 
 /** Handles the result of a question that the owner did not answer. */

@@ -12,6 +12,16 @@ export const orient = (turn: Turn, key: ClusterKey | undefined, revision: Revisi
   if (isLeaving && owner === undefined && draining === undefined && role !== 'stopped') leave(turn);
 };
 
+/** Notes the key of an owner that is silent. Its lease begins again if it has written the key. */
+export const looked = (turn: Turn, key: ClusterKey | undefined, revision: Revision | undefined): void => {
+  const { role, known, settings, timers } = turn.state;
+  if (role !== 'following' || key === undefined || isOutdated(turn, key)) return;
+  if (key.gen !== known.gen || key.owner === '') return orient(turn, key, revision);
+  noteKey(turn, key, revision);
+  if (timers.lease === undefined) return;
+  setTimers(turn, { lease: Math.max(timers.lease, turn.state.known.revisionAt + settings.leaseMs) });
+};
+
 const orientBy = (turn: Turn, key: ClusterKey | undefined, revision: Revision | undefined): void => {
   const { state, clock } = turn;
   if (key === undefined || isOutdated(turn, key)) {

@@ -15,7 +15,7 @@ import {
 } from './election.js';
 import { askOwner, follow, heardOwner, isOutdated, planClaim, unanswered } from './follow.js';
 import { fail, leave } from './leave.js';
-import { orient } from './orient.js';
+import { looked, orient } from './orient.js';
 import {
   allow,
   beat,
@@ -175,14 +175,14 @@ const ownCallEnded = (turn: Turn, call: Call, result: CallResult): void => {
 const followerCallEnded = (turn: Turn, call: Call, result: CallResult): void => {
   switch (result.type) {
     case 'entry': {
-      const handleKey = { claim: claimRead, alone: aloneRead }[call.purpose as string] ?? orient;
+      const handleKey = { claim: claimRead, alone: aloneRead, look: looked }[call.purpose as string] ?? orient;
       return handleKey(turn, result.key, result.revision);
     }
     case 'written':
       return hasKey(call) ? claimed(turn, call, result.revision) : undefined;
     case 'conflict':
     case 'unknown':
-      return change(turn, { wanted: 'orient' });
+      return call.purpose === 'look' ? undefined : change(turn, { wanted: 'orient' });
   }
 };
 

@@ -1,4 +1,5 @@
 import {
+  type AskResult,
   createElection,
   type Effect,
   type Election,
@@ -22,11 +23,13 @@ export interface DrivenElection {
   readonly jump: (ms: number) => void;
   /** `away`: the store does not answer. `lost`: it writes, but its answers do not arrive. */
   readonly setStore: (mode: 'good' | 'away' | 'lost') => void;
+  /** Sets the result of the next questions to the owner. */
+  readonly setOwner: (result: AskResult) => void;
   /** All writes so far, as texts. */
   readonly writes: () => readonly string[];
 }
 
-/** Starts an election. Questions have no responder unless the test answers them. */
+/** Starts an election. Questions have no responder until the test sets another result. */
 export const driveElection = (settings: Partial<ElectionSettings> = {}, store = createStore()): DrivenElection => {
   let state = createElection(
     {
@@ -40,11 +43,12 @@ export const driveElection = (settings: Partial<ElectionSettings> = {}, store = 
   let now = 0;
   let wallShift = 0;
   let mode: 'good' | 'away' | 'lost' = 'good';
+  let asked: AskResult = { type: 'no-responders' };
 
   const perform = (effect: Effect): readonly Effect[] => {
     if (effect.type === 'read')
       return mode === 'good' ? give({ type: 'call', id: effect.id, result: store.read() }) : [];
-    if (effect.type === 'ask') return give({ type: 'ask', id: effect.id, result: { type: 'no-responders' } });
+    if (effect.type === 'ask') return give({ type: 'ask', id: effect.id, result: asked });
     if (effect.type !== 'write') return [effect];
     const { id, key, expected } = effect;
     writes.push(`${key.phase} ${key.gen}`);
@@ -79,6 +83,9 @@ export const driveElection = (settings: Partial<ElectionSettings> = {}, store = 
     },
     setStore: (next) => {
       mode = next;
+    },
+    setOwner: (result) => {
+      asked = result;
     },
     writes: () => writes,
   };

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { type ClusterKey, readKey, writeKey } from '../../../src/cluster/election/cluster-key.js';
-import type { Input, Report } from '../../../src/cluster/election/election.js';
+import type { AskResult, Input, Report } from '../../../src/cluster/election/election.js';
 import { createStore, type Store } from '../simulation/store.js';
 import { driveElection, driveOwner, typesOf } from './driven-election.js';
 
 const keyOf = (fields: Partial<ClusterKey> = {}): ClusterKey => ({
   ...{ v: 1, feed: 'market', epoch: 9, gen: 3, owner: 'other', phase: 'open', since: 0 },
-  ...{ credits: [], evictions: [] },
+  ...{ credits: [], evictions: [], changes: [] },
   ...fields,
 });
 const storeWith = (fields: Partial<ClusterKey> = {}): Store => {
@@ -133,6 +133,63 @@ describe('a follower', () => {
     election.pass(300);
     expect(election.writes()).toEqual([]);
     expect(election.state().known).toMatchObject({ gen: 4, owner: 'third' });
+  });
+
+  describe('whose owner wrote its key and did not report it', () => {
+    const silentOwner = (key: Partial<ClusterKey>, result: AskResult) => {
+      const election = follower();
+      election.pass(400);
+      election.store.write(keyOf(key), 1);
+      election.setOwner(result);
+      return election;
+    };
+
+    it('claims as soon as without that write, if there is no responder', () => {
+      const election = silentOwner({}, { type: 'no-responders' });
+      election.pass(200 + 150 + 24);
+      expect(election.writes()).toEqual([]);
+      election.pass(1);
+      expect(election.writes()).toEqual(['opening 4']);
+    });
+
+    it('claims as soon if that write was that it is open', () => {
+      const election = follower({}, { phase: 'opening' });
+      election.store.write(keyOf(), 1);
+      election.pass(600 + 150 + 25);
+      expect(election.writes()).toEqual(['opening 4']);
+    });
+
+    it('waits for its lease from the first question on, if there is no answer', () => {
+      const election = silentOwner({}, { type: 'no-answer' });
+      election.pass(200 + 2_024);
+      expect(election.writes()).toEqual([]);
+      election.pass(1);
+      expect(election.writes()).toEqual(['opening 4']);
+    });
+
+    it('claims at once if that write has released the key', () => {
+      const election = silentOwner({ owner: '', phase: 'free' }, { type: 'no-answer' });
+      election.pass(200 + 25);
+      expect(election.writes()).toEqual(['opening 4']);
+    });
+
+    it('waits for the next revision if that write comes after the first question', () => {
+      const election = silentOwner({}, { type: 'no-answer' });
+      election.pass(1_000);
+      election.store.write(keyOf(), 2);
+      election.pass(2_000);
+      expect(election.writes()).toEqual([]);
+    });
+
+    it('asks on if the store does not answer', () => {
+      const election = follower();
+      election.setStore('away');
+      election.pass(600 + 150 + 500);
+      expect(election.writes()).toEqual([]);
+      election.setStore('good');
+      election.pass(1_500);
+      expect(election.writes()).toEqual(['opening 4']);
+    });
   });
 
   it('waits for a full lease after the engine is back', () => {
@@ -468,7 +525,8 @@ describe('a replica whose key the service refuses', () => {
 
 describe('the key', () => {
   it('is read as it was written', () => {
-    const key = keyOf({ credits: [credit], evictions: [{ leftMs: 1 }], stop: { by: 'x', at: 1 } });
+    const changes = [{ gen: 3, owner: 'other', since: 1, cause: 'silence' }] as const;
+    const key = keyOf({ credits: [credit], evictions: [{ leftMs: 1 }], changes, stop: { by: 'x', at: 1 } });
     expect(readKey(writeKey(key))).toEqual(key);
   });
 
