@@ -5,7 +5,8 @@
 import { parseArgs } from 'node:util';
 import { bundled } from '../../test/cluster/simulation/bundle.mjs';
 import { mutants } from '../../test/cluster/simulation/mutants.mjs';
-import { exactly, holds } from '../lib/goal.mjs';
+import { runSeeds, timelineOf } from '../../test/cluster/simulation/run-seeds.mjs';
+import { exactly } from '../lib/goal.mjs';
 import { report } from '../lib/report.mjs';
 
 const { values } = parseArgs({
@@ -24,18 +25,15 @@ const [runs, seed, mutantRuns, maxStates] = ['runs', 'seed', 'mutant-runs', 'sta
 
 const startedAt = performance.now();
 const { simulate } = await bundled('simulate.ts');
-const tally = { faults: {}, bad: 0, stopped: 0, takeovers: 0, frames: 0 };
-for (let n = seed; n < seed + runs; n += 1) {
-  const run = simulate(n);
-  for (const [name, count] of Object.entries(run.faults)) tally.faults[name] = (tally.faults[name] ?? 0) + count;
-  tally.stopped += Number(run.isStopped);
-  tally.takeovers += run.takeovers;
-  tally.frames += run.frames;
-  if (run.violations.length > 0) tally.bad += 1;
-  if (run.violations.length > 0 || runs === 1)
-    console.log([`Seed ${n}:`, ...run.violations, ...run.timeline].join('\n'));
+if (runs === 1) {
+  const run = simulate(seed);
+  console.log(timelineOf(run));
+  process.exit(run.violations.length > 0 ? 1 : 0);
 }
-if (runs === 1) process.exit(tally.bad);
+
+const { timelines, ...sums } = runSeeds(simulate, seed, runs);
+for (const timeline of timelines) console.log(timeline);
+const msPerRun = (performance.now() - startedAt) / runs;
 
 const isBad = (broken, n) => {
   try {
@@ -48,8 +46,7 @@ const isBad = (broken, n) => {
 const broken = [];
 for (const mutant of mutants) {
   const simulation = await bundled('simulate.ts', mutant);
-  let bad = 0;
-  for (let n = seed; n < seed + mutantRuns; n += 1) bad += Number(isBad(simulation, n));
+  const bad = Array.from({ length: mutantRuns }, (_, n) => seed + n).filter((n) => isBad(simulation, n));
   broken.push({ ...mutant, bad });
 }
 
@@ -61,38 +58,42 @@ const searches = [
 ].map((search) => ({ ...search, ...explore({ ...search, depth: 200, maxStates, settle: 1_000 }) }));
 for (const { violation } of searches) if (violation) console.log(violation);
 
-const faultCount = Object.values(tally.faults).reduce((sum, count) => sum + count, 0);
+const faultCount = Object.values(sums.faults).reduce((sum, count) => sum + count, 0);
 await report({
   name: 'cluster-simulation',
   command: `npm run reliability -- cluster-simulation --runs ${runs} --seed ${seed}`,
   goals: [
-    exactly('random runs with a false stop, no owner in the end, or a loss that no gap reports', tally.bad, 0),
-    holds(
-      'every broken rule is detected that safety rests on',
-      broken.every(({ isCaught, bad }) => bad > 0 === isCaught),
-    ),
+    exactly('random runs with a false stop, no owner in the end, or a loss that no gap reports', sums.bad, 0),
+    exactly('rules broken on purpose that no run detects', broken.filter(({ bad }) => bad.length === 0).length, 0),
     exactly('violations in the search of every order of events', searches.filter((each) => each.violation).length, 0),
   ],
   tables: [
-    { title: 'Faults', columns: ['fault', 'times'], rows: Object.entries(tally.faults).sort() },
+    { title: 'Faults', columns: ['fault', 'times'], rows: Object.entries(sums.faults).sort() },
     {
       title: `Rules broken on purpose, ${mutantRuns} runs each`,
-      columns: ['rule', 'bad runs', 'must be detected'],
-      rows: broken.map(({ name, bad, isCaught }) => [name, bad, isCaught ? 'yes' : 'no']),
+      columns: ['rule', 'bad runs', 'first seed'],
+      rows: broken.map(({ name, bad }) => [name, bad.length, bad[0] ?? '–']),
     },
     {
-      title: 'Every order of events of two replicas',
-      columns: ['from', 'faults in a path', 'states', 'transitions', 'depth', 'continued to the end'],
-      rows: searches.map(({ from, faults, states, transitions, depth, settled }) => [
-        ...[from, faults, states, transitions, depth, settled],
+      title: 'Every order of events of two replicas, up to a number of states',
+      columns: [
+        ...['from', 'faults in a path', 'states', 'transitions', 'depth', 'continued to the end'],
+        'of which the store lost the stop',
+      ],
+      rows: searches.map(({ from, faults, states, transitions, depth, settled, lostStops }) => [
+        ...[from, faults, states, transitions, depth, settled, lostStops],
       ]),
     },
   ],
   facts: {
     runs,
     faults: faultCount,
-    takeovers: tally.takeovers,
-    frames: tally.frames,
+    takeovers: sums.takeovers,
+    frames: sums.frames,
+    'stopped runs': sums.stopped,
+    'of which by a loss in the store that no replica can notice': sums.unnoticedLosses,
+    'hours of virtual time': Math.round(sums.virtualMs / 3_600_000),
+    'ms per run': Number(msPerRun.toFixed(1)),
     seconds: Math.round((performance.now() - startedAt) / 1_000),
   },
   keep: runs >= 2_000,

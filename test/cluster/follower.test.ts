@@ -109,6 +109,16 @@ describe('a follower', () => {
     expect(words().slice(2)).toEqual(['gap cluster-behind 3', 'owner r2 2', 'opened 2', 'gap owner-changed ?', 'c/2']);
   });
 
+  it('emits the frames of one owner only, if a store that has lost data used the number of a generation twice', () => {
+    const { follower: one, words } = follower();
+    one.receive(batch(1, 0, 'a'), 0);
+    one.receive(batch(2, 0, 'b'), 1);
+    one.receive({ ...batch(2, 1, 'x'), owner: 'other' }, 2);
+    one.receive(batch(2, 1, 'c'), 3);
+    one.tick(101);
+    expect(words().filter((each) => /^[a-z]\//.test(each))).toEqual(['a/1', 'b/2', 'c/2']);
+  });
+
   it('holds a new generation for 100 ms at most', () => {
     const { follower: one, words } = follower();
     one.receive(batch(1, 0, 'a'), 0);

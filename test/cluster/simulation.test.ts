@@ -18,13 +18,29 @@ const simulated = (from: number, count: number, options: RunOptions = {}): reado
   return runs;
 };
 
+/** Runs a program of the folder `programs` outside jest, where no coverage slows it down. Returns what it prints. */
+const runProgram = async (name: string, ...args: readonly string[]): Promise<unknown> => {
+  const program = fileURLToPath(new URL(`programs/${name}`, import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], { maxBuffer: 2 ** 24 });
+  return JSON.parse(stdout) as unknown;
+};
+
+interface Sums {
+  readonly bad: number;
+  readonly runs: number;
+  readonly stopped: number;
+  readonly takeovers: number;
+  readonly frames: number;
+  readonly faults: Readonly<Record<string, number>>;
+  readonly timelines: readonly string[];
+}
+
 // A slow machine with the coverage needs much longer than the 5 s of a fast one.
 const limitMs = 300_000;
 
 describe('every order of the events of two replicas', () => {
   it.each<[ExploreOptions['from'], number]>([
     ['start', 1],
-    ['owner', 1],
     ['owner', 2],
   ])(
     'leads from %s, with faults: %d, to no false stop, and to one owner in the end',
@@ -33,11 +49,11 @@ describe('every order of the events of two replicas', () => {
         from,
         faults: faultCount,
         depth: 200,
-        maxStates: cases(50_000),
+        maxStates: cases(30_000),
         settle: 20,
       });
       expect(violation).toBeUndefined();
-      expect(states).toBeGreaterThanOrEqual(cases(50_000));
+      expect(states).toBeGreaterThanOrEqual(cases(30_000));
       expect(settled).toBe(20);
     },
     limitMs,
@@ -45,15 +61,16 @@ describe('every order of the events of two replicas', () => {
 });
 
 describe('the election in virtual time, with random faults', () => {
-  it.each([1, 501, 1_001, 1_501])(
-    'has one owner in the end, stops only for another client, and reports each loss: up to 500 seeds from %d',
-    (from) => {
-      const runs = simulated(from, cases(500));
-      const kinds = new Set(runs.flatMap((run) => Object.keys(run.faults)));
-      expect([...kinds].sort()).toEqual(Object.keys(faults).sort());
-      expect(runs.some(({ isStopped }) => isStopped)).toBe(true);
-      expect(runs.some(({ takeovers }) => takeovers > 0)).toBe(true);
-      expect(runs.reduce((sum, { frames }) => sum + frames, 0)).toBeGreaterThan(cases(100_000));
+  it(
+    'has one owner in the end, stops only for another client, and reports each loss: 2,000 seeds',
+    async () => {
+      const sums = (await runProgram('run-seeds.mjs', '1', '2000')) as Sums;
+      expect(sums.timelines.join('\n\n')).toBe('');
+      expect(sums).toMatchObject({ runs: 2_000, bad: 0 });
+      expect(Object.keys(sums.faults).sort()).toEqual(Object.keys(faults).sort());
+      expect(sums.stopped).toBeGreaterThan(100);
+      expect(sums.takeovers).toBeGreaterThan(100);
+      expect(sums.frames).toBeGreaterThan(100_000);
     },
     limitMs,
   );
@@ -61,7 +78,7 @@ describe('the election in virtual time, with random faults', () => {
   it(
     'keeps its owner when the engine is away and has lost all data',
     () => {
-      const runs = simulated(1, cases(200), { faultNames: ['engine away', 'store wiped'], foreign: 'none' });
+      const runs = simulated(1, cases(100), { faultNames: ['engine away', 'store wiped'], foreign: 'none' });
       expect(runs.filter(({ takeovers }) => takeovers > 0)).toEqual([]);
     },
     limitMs,
@@ -70,8 +87,17 @@ describe('the election in virtual time, with random faults', () => {
   it(
     'stops for a stubborn foreign client, without a fight',
     () => {
-      for (const { isStopped } of simulated(1, cases(200), { faultNames: ['hand-over'], foreign: 'stubborn' }))
+      for (const { isStopped } of simulated(1, cases(100), { faultNames: ['hand-over'], foreign: 'stubborn' }))
         expect(isStopped).toBe(true);
+    },
+    limitMs,
+  );
+
+  it(
+    'has no violation in the process of this test either',
+    () => {
+      const runs = simulated(2_001, cases(200));
+      expect(runs.some(({ isStopped }) => isStopped)).toBe(true);
     },
     limitMs,
   );
@@ -82,13 +108,14 @@ describe('the election in virtual time, with random faults', () => {
 });
 
 it(
-  'detects rules that are broken on purpose',
+  'detects each rule that is broken on purpose',
   async () => {
-    const program = fileURLToPath(new URL('programs/run-mutants.mjs', import.meta.url));
-    const { stdout } = await promisify(execFile)(process.execPath, [program]);
-    const results = JSON.parse(stdout) as readonly { readonly name: string; readonly violations: readonly string[] }[];
-    expect(results.length).toBeGreaterThanOrEqual(5);
-    for (const { name, violations } of results) expect([name, violations.length]).not.toEqual([name, 0]);
+    const results = (await runProgram('run-mutants.mjs')) as readonly {
+      readonly name: string;
+      readonly violations: readonly string[];
+    }[];
+    expect(results.length).toBeGreaterThanOrEqual(19);
+    expect(results.filter(({ violations }) => violations.length === 0).map(({ name }) => name)).toEqual([]);
   },
   limitMs,
 );

@@ -182,20 +182,27 @@ export interface Own {
   readonly isOffering: boolean;
 }
 
+// All names are always there, because a copy of an object with a fixed shape is several times faster.
+const noTimers = Object.freeze({
+  ask: undefined,
+  'ask-timeout': undefined,
+  lease: undefined,
+  claim: undefined,
+  call: undefined,
+  renew: undefined,
+  beat: undefined,
+  presence: undefined,
+  offer: undefined,
+  drain: undefined,
+  leave: undefined,
+  retry: undefined,
+});
+
 /** Names of the timers. */
-export type TimerName =
-  | 'ask'
-  | 'ask-timeout'
-  | 'lease'
-  | 'claim'
-  | 'call'
-  | 'renew'
-  | 'beat'
-  | 'presence'
-  | 'offer'
-  | 'drain'
-  | 'leave'
-  | 'retry';
+export type TimerName = keyof typeof noTimers;
+
+/** When each timer is due, in monotonic ms; `undefined` if it is not set. */
+export type Timers = Readonly<Record<TimerName, number | undefined>>;
 
 /** The state of an election. Plain data: it can be copied, compared and printed. */
 export interface Election {
@@ -231,7 +238,7 @@ export interface Election {
   readonly own: Own | undefined;
   /** The generation of a connection that is still open although another replica owns the key. */
   readonly draining: number | undefined;
-  readonly timers: Readonly<Partial<Record<TimerName, number>>>;
+  readonly timers: Timers;
 }
 
 /** Creates the state of a replica before its `start`. */
@@ -257,8 +264,31 @@ export const createElection = (settings: ElectionSettings, isConnected: boolean)
   standbys: [],
   own: undefined,
   draining: undefined,
-  timers: {},
+  timers: noTimers,
 });
 
+/** Returns the name of the timer that is due first; `undefined` if none is set. Of two with the same time it is the one that is listed first. */
+export const firstTimer = ({ timers }: Election): TimerName | undefined => {
+  let first: TimerName | undefined;
+  let firstAt = Infinity;
+  for (const name of timerNames) {
+    const at = timers[name];
+    if (at === undefined || at >= firstAt) continue;
+    [first, firstAt] = [name, at];
+  }
+  return first;
+};
+
+const timerNames = Object.keys(noTimers) as readonly TimerName[];
+
 /** Returns when the election needs its next `tick`, in monotonic ms; `Infinity` if it needs none. */
-export const nextTick = ({ timers }: Election): number => Math.min(...Object.values(timers));
+export const nextTick = (election: Election): number => {
+  const first = firstTimer(election);
+  return first === undefined ? Infinity : (election.timers[first] ?? Infinity);
+};
+
+/** Returns an election that has ended: it has no timer, and waits for nothing. */
+export const endElection = (election: Election, role: 'stopped' | 'left'): Election => ({
+  ...election,
+  ...{ role, own: undefined, call: undefined, ask: undefined, wanted: undefined, timers: noTimers },
+});

@@ -83,7 +83,7 @@ export const heardOwner = (turn: Turn, report: Report): void => {
 const reportEvictions = (turn: Turn): void => {
   const evictions = unwrittenEvictions(turn);
   if (evictions.length > 0) turn.effects.push({ type: 'evicted', evictions });
-  change(turn, { evictions: [] });
+  if (turn.state.evictions.length > 0) change(turn, { evictions: [] });
 };
 
 /** Returns the evictions of this replica that the key does not contain yet. */

@@ -1,17 +1,18 @@
+import { endElection } from './election.js';
 import { change, type Turn } from './turn.js';
 
 /** Ends the election of this replica with an error. */
 export const fail = (turn: Turn, isReplaced: boolean): void => {
   endFeed(turn);
   turn.effects.push({ type: 'fail', isReplaced });
-  change(turn, { role: 'stopped', own: undefined, call: undefined, ask: undefined, wanted: undefined, timers: {} });
+  turn.state = endElection(turn.state, 'stopped');
 };
 
 /** Ends the election of this replica, because it shuts down. */
 export const leave = (turn: Turn): void => {
   endFeed(turn);
   turn.effects.push({ type: 'left' });
-  change(turn, { role: 'left', own: undefined, call: undefined, ask: undefined, wanted: undefined, timers: {} });
+  turn.state = endElection(turn.state, 'left');
 };
 
 /** Closes the feed, if there is one, and reports the end of its generation. */

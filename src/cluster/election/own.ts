@@ -170,10 +170,16 @@ export const displaced = (turn: Turn, by: Report | undefined): void => {
   if (!isOpen && !owner.isSent) turn.effects.push({ type: 'voided', gen: owner.gen });
   change(turn, { own: undefined, call: undefined, draining: isOpen ? owner.gen : undefined });
   follow(turn);
-  if (by) note(turn, { gen: by.gen, owner: by.owner, phase: by.phase, revision: by.revision });
+  if (by && by.gen > owner.gen) note(turn, { gen: by.gen, owner: by.owner, phase: by.phase, revision: by.revision });
+  else if (state.gen === owner.gen) noteOwn(turn, owner);
   setTimers(turn, { call: undefined, drain: isOpen ? clock.now + settings.leaseMs : undefined });
   if (state.isLeaving && !isOpen) leave(turn);
 };
+
+// A store that has lost data can use the number of a generation again. The follower of this replica would drop the messages of that owner, so
+// its generation must count as outdated.
+const noteOwn = (turn: Turn, { gen }: Own): void =>
+  change(turn, { known: { ...turn.state.known, gen, owner: turn.state.settings.replica } });
 
 /** Ends the feed of a displaced owner. */
 export const drained = (turn: Turn): void => {

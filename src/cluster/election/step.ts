@@ -1,6 +1,18 @@
 import { accept, claimed, claimRead, startClaim } from './claim.js';
 import type { ClusterKey } from './cluster-key.js';
-import type { Call, CallResult, Clock, Effect, Election, Input, Question, Revision, TimerName } from './election.js';
+import {
+  type Call,
+  type CallResult,
+  type Clock,
+  type Effect,
+  type Election,
+  firstTimer,
+  type Input,
+  nextTick,
+  type Question,
+  type Revision,
+  type TimerName,
+} from './election.js';
 import { askOwner, follow, heardOwner, isOutdated, planClaim, unanswered } from './follow.js';
 import { fail, leave } from './leave.js';
 import { looked, orient } from './orient.js';
@@ -88,11 +100,8 @@ const join = (turn: Turn): void => {
 /** Runs the timers that are due, the earliest first. */
 const tick = (turn: Turn): void => {
   for (;;) {
-    const due = Object.entries(turn.state.timers)
-      .filter(([, at]) => at <= turn.clock.now)
-      .sort(([, one], [, other]) => one - other)[0];
-    if (due === undefined) return;
-    const name = due[0] as TimerName;
+    const name = firstTimer(turn.state);
+    if (name === undefined || nextTick(turn.state) > turn.clock.now) return;
     setTimers(turn, { [name]: undefined });
     timers[name](turn);
   }

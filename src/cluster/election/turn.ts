@@ -1,5 +1,5 @@
 import type { ClusterKey } from './cluster-key.js';
-import type { Clock, Effect, Election, Own, Purpose, Report, Revision, TimerName } from './election.js';
+import type { Clock, Effect, Election, Own, Purpose, Report, Revision, Timers } from './election.js';
 
 /** One step of an election while it is computed: the new state, which only this step can change, and its effects. */
 export interface Turn {
@@ -51,9 +51,8 @@ export const changeOwn = (turn: Turn, fields: Partial<Own>): void => {
 };
 
 /** Sets timers, in monotonic ms. `undefined` removes a timer. */
-export const setTimers = (turn: Turn, changes: { readonly [Name in TimerName]?: number | undefined }): void => {
-  const timers = { ...turn.state.timers, ...changes };
-  change(turn, { timers: Object.fromEntries(Object.entries(timers).filter(([, at]) => at !== undefined)) });
+export const setTimers = (turn: Turn, changes: Partial<Timers>): void => {
+  change(turn, { timers: { ...turn.state.timers, ...changes } });
 };
 
 /** Starts to read the key. */

@@ -124,7 +124,8 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
     [held, heldBytes, holdUntil] = [[], 0, undefined];
     for (const message of messages) {
       if (message.gen > gen) begin(message);
-      receiveCurrent(message);
+      // After a loss of data in the store, two owners can use the same number.
+      if (message.owner === owner) receiveCurrent(message);
     }
   };
 

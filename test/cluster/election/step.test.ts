@@ -428,6 +428,19 @@ describe('an owner whose connection was replaced', () => {
     election.pass(1_000);
     expect(election.store.current()?.phase).not.toBe('stopped');
   });
+
+  it('does not follow another owner with its own generation, which a store that has lost all data has used again', () => {
+    const election = driveOwner();
+    const { gen } = election.state();
+    election.store.wipe();
+    election.store.write(keyOf({ gen }), undefined);
+    election.give(heard({ gen }));
+    const { heardAt } = election.state();
+    expect(election.state()).toMatchObject({ own: undefined, role: 'following', known: { gen, owner: 'me' } });
+    election.pass(100);
+    election.give(heard({ gen }));
+    expect(election.state()).toMatchObject({ heardAt, known: { gen, owner: 'me' } });
+  });
 });
 
 describe('a hand-over', () => {

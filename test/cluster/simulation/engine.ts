@@ -10,7 +10,7 @@ import type { Store } from './store.js';
 
 interface Hooks {
   readonly disconnected: () => void;
-  readonly asked: (question: Question) => Report | undefined;
+  readonly asked: (question: Question, from: string) => Report | undefined;
   readonly isServing: () => boolean;
 }
 
@@ -55,7 +55,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store): 
 
   const memberOf = (replica: SimulatedReplica): Member | undefined => members.get(replica);
   const reaches = ({ conditions }: SimulatedReplica): boolean =>
-    isUp && conditions.link === 'good' && !chance.isTrue(conditions.loss);
+    isUp && conditions.link === 'good' && !(conditions.loss > 0 && chance.isTrue(conditions.loss));
 
   const deliver = (from: SimulatedReplica, to: SimulatedReplica, action: () => void): void => {
     const pair = `${from.id}>${to.id}`;
@@ -82,7 +82,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store): 
     }
     if (member.isConnected) return;
     // A client of an engine connects again after a wait.
-    schedule.after(chance.between(5, 2_000), () => {
+    schedule.after(delayUpTo(chance, 2_000), () => {
       if (!canConnect() || member.isConnected) return;
       member.isConnected = true;
       replica.run(() => replica.input({ type: 'engine', isConnected: true }));
@@ -127,7 +127,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store): 
       const owner = owners[0];
       if (owner === undefined) return answered({ type: 'ask', id, result: { type: 'no-responders' } });
       deliver(replica, owner.replica, () => {
-        const report = owner.asked(question);
+        const report = owner.asked(question, replica.id);
         if (report && reaches(owner.replica)) answered({ type: 'ask', id, result: { type: 'answer', report } });
       });
     },

@@ -15,6 +15,8 @@ export interface Exploration {
   readonly depth: number;
   /** States from which a fair continuation was run to its end. */
   readonly settled: number;
+  /** How many of them end with a replica that still runs, because the store has lost the stop of the other one. */
+  readonly lostStops: number;
   /** The first violation, with the transitions that lead to it. */
   readonly violation: string | undefined;
 }
@@ -318,6 +320,9 @@ const drop = (place: Place): Place => {
   return notify({ ...place, live: undefined }, live.node, live.feed, 'dropped');
 };
 
+/** The limit of a store that loses acknowledged writes: one replica has stopped, and the store cannot show it to the other one. */
+const lostStop = 'the store has lost the stop';
+
 /** Continues without faults: everything under way arrives before time passes. Returns what is wrong in the end. */
 const settle = (start: Place): string | undefined => {
   let place = start;
@@ -339,7 +344,7 @@ const settle = (start: Place): string | undefined => {
   if (owners[0]!.feed?.phase !== 'open') return 'the owner has no connection in the end';
   if (place.live === undefined || place.live === 'foreign' || nodeAt(place, place.live.node) !== owners[0])
     return 'the service is not connected to the owner in the end';
-  return undefined;
+  return isPartlyStopped ? lostStop : undefined;
 };
 
 const relativeNames = new Set([
@@ -447,7 +452,7 @@ export const explore = ({
             states: known.size,
             transitions,
             depth,
-            settled: 0,
+            ...{ settled: 0, lostStops: 0 },
             violation: [...pathOf(reached), place.violation].join('\n'),
           };
         const key = keyOf(place);
@@ -463,17 +468,19 @@ export const explore = ({
   }
   const every = Math.max(1, Math.floor(layer.length / Math.max(1, settleCount)));
   let settled = 0;
+  let lostStops = 0;
   for (let n = 0; n < layer.length && settled < settleCount; n += every) {
     settled += 1;
     const violation = settle(layer[n]!.place);
-    if (violation !== undefined)
+    if (violation === lostStop) lostStops += 1;
+    else if (violation !== undefined)
       return {
         states: known.size,
         transitions,
         depth,
-        settled,
+        ...{ settled, lostStops },
         violation: [...pathOf(layer[n]), violation].join('\n'),
       };
   }
-  return { states: known.size, transitions, depth, settled, violation: undefined };
+  return { states: known.size, transitions, depth, settled, lostStops, violation: undefined };
 };

@@ -15,6 +15,11 @@ export interface FaultTargets {
   readonly store: Store;
   /** A replica that is alive: often the owner. */
   readonly target: () => SimulatedReplica | undefined;
+  readonly alive: () => readonly SimulatedReplica[];
+  /** The replica that owns, but not `except`. */
+  readonly owner: (except?: SimulatedReplica) => SimulatedReplica | undefined;
+  /** Notes that a fault concerns all replicas from now on. */
+  readonly disturbAll: (forMs: number) => void;
   readonly replace: (replica: SimulatedReplica, how: 'kill' | 'hand-over') => void;
   readonly record: (text: string) => void;
 }
@@ -30,6 +35,7 @@ const onReplica =
     const replica = targets.target();
     if (replica === undefined) return;
     targets.record(`fault: ${name} of ${replica.id} for ${durationMs.toFixed(0)} ms`);
+    replica.disturb(durationMs);
     begin(replica, targets);
     if (end) targets.schedule.after(durationMs, () => end(replica, targets));
   };
@@ -48,6 +54,61 @@ const condition = <Name extends keyof Conditions>(
   return onReplica(`${name} ${value}`, set(value), set(normal));
 };
 
+/** A fault of attempts. Without a new attempt it would have no effect, so it drops the connection of some owners. */
+const attempts =
+  (...[name, value, normal]: Parameters<typeof condition>): Fault =>
+  (targets, durationMs) => {
+    condition(name, value, normal)(targets, durationMs);
+    if (targets.chance.isTrue(0.5)) targets.service.drop();
+  };
+
+/** The owner loses the engine. Then another node of the engine takes over, which has the data of the owner, or older data, or none. */
+const failOver: Fault = ({ alive, chance, engine, owner, record, replace, schedule, store }) => {
+  const replica = owner();
+  if (replica === undefined) return;
+  const durationMs = chance.isTrue(0.5) ? chance.between(800, 1_500) : chance.between(1_500, 4_000);
+  const isOtherLost = chance.isTrue(0.5);
+  const lost = chance.oneOf([0, 0, 1, 5]);
+  // Some of the next owners claim, and fail before they have a connection.
+  const slow = chance.isTrue(0.4) ? alive().filter((each) => each !== replica) : [];
+  for (const { conditions } of slow) conditions.ticketMs = 3_000;
+  record(`fault: the engine fails over in ${durationMs.toFixed(0)} ms, without ${lost} writes of ${replica.id}`);
+  replica.disturb(durationMs);
+  replica.conditions.link = chance.oneOf(['refused', 'black-hole']);
+  engine.updateLink(replica);
+  schedule.after(durationMs, () => {
+    for (const { conditions } of slow) conditions.ticketMs = 20;
+    if (!replica.isAlive()) return;
+    store.rollBackTo((replica.state().own?.revision ?? 0) - lost);
+    const other = owner(replica);
+    if (isOtherLost && other) replace(other, 'kill');
+    replica.conditions.link = 'good';
+    engine.updateLink(replica);
+  });
+};
+
+/** The network of the owner fails: its connection drops, its next handshake is under way for long, and the engine is out of reach. */
+const networkFails: Fault = ({ chance, engine, owner, record, replace, schedule, service }) => {
+  const replica = owner();
+  if (replica === undefined) return;
+  const { conditions } = replica;
+  const durationMs = chance.between(3_000, 6_000);
+  record(`fault: the network of ${replica.id} fails for ${durationMs.toFixed(0)} ms`);
+  replica.disturb(durationMs);
+  conditions.handshakeMs = 8_000;
+  service.drop();
+  schedule.after(chance.between(100, 1_500), () => {
+    if (chance.isTrue(0.3)) return replace(replica, 'hand-over');
+    conditions.link = chance.oneOf(['refused', 'black-hole']);
+    engine.updateLink(replica);
+  });
+  schedule.after(durationMs, () => {
+    conditions.handshakeMs = 20;
+    conditions.link = 'good';
+    engine.updateLink(replica);
+  });
+};
+
 /** All faults by name. */
 export const faults: Readonly<Record<string, Fault>> = {
   pause: onReplica(
@@ -60,8 +121,9 @@ export const faults: Readonly<Record<string, Fault>> = {
     (replica) => replica.pause(),
     (replica) => replica.resume(true),
   ),
-  'late handshakes': condition('handshakeMs', 50_000, 20),
-  'slow tickets': condition('ticketMs', 3_000, 20),
+  'late handshakes': attempts('handshakeMs', 8_000, 20),
+  'very late handshakes': attempts('handshakeMs', 50_000, 20),
+  'slow tickets': attempts('ticketMs', 3_000, 20),
   'link refused': condition('link', 'refused', 'good'),
   'black hole': condition('link', 'black-hole', 'good'),
   'lost messages': condition('loss', 0.3, 0),
@@ -69,11 +131,24 @@ export const faults: Readonly<Record<string, Fault>> = {
   kill: onReplica('kill', (replica, { replace }) => replace(replica, 'kill')),
   'hand-over': onReplica('hand-over', (replica, { replace }) => replace(replica, 'hand-over')),
   'clock jump': onReplica('clock jump', (replica, { chance }) => replica.jumpClock(chance.between(-60_000, 60_000))),
-  'engine away': ({ engine, schedule, record }, durationMs) => {
+  'engine away': ({ engine, schedule, record, disturbAll }, durationMs) => {
     record(`fault: engine away for ${durationMs.toFixed(0)} ms`);
+    disturbAll(durationMs);
     engine.setUp(false);
     schedule.after(durationMs, () => engine.setUp(true));
   },
+  'engine fails over': failOver,
+  'network fails': networkFails,
+  'hand-over with losses': onReplica(
+    'hand-over with losses',
+    (replica, { replace }) => {
+      replica.conditions.loss = 0.5;
+      replace(replica, 'hand-over');
+    },
+    (replica) => {
+      replica.conditions.loss = 0;
+    },
+  ),
   'store wiped': ({ store, record }) => {
     record('fault: store wiped');
     store.wipe();

@@ -1,8 +1,7 @@
 /**
- * Rules that are broken on purpose, as replacements in the sources. `isCaught`: whether the simulation must find violations. The last rules make
- * a takeover fast and rare; the safety of the cluster does not rest on them. `isFast`: one of the first seeds finds the violation, so a fast test can.
+ * Rules that are broken on purpose, as replacements in the sources. The simulation finds violations of each. `seed`: a run that does.
  *
- * @type {readonly { readonly name: string, readonly file: string, readonly find: string, readonly replacement: string, readonly isCaught: boolean, readonly isFast?: boolean }[]}
+ * @type {readonly { readonly name: string, readonly file: string, readonly find: string, readonly replacement: string, readonly seed: number }[]}
  */
 export const mutants = [
   {
@@ -10,28 +9,28 @@ export const mutants = [
     file: 'election/cluster-key.ts',
     find: `displaced.phase === 'opening' ? withCredit(credits, displaced.gen) : credits`,
     replacement: 'credits',
-    isCaught: true,
+    seed: 68,
   },
   {
     name: 'no credit for a handshake without an answer',
     file: 'election/own.ts',
     find: 'if (isUnanswered) addCredit(turn, owner);',
     replacement: '',
-    isCaught: true,
+    seed: 59,
   },
   {
     name: 'no credit for a handshake of an owner that leaves',
     file: 'election/own.ts',
     find: `if (owner.phase === 'opening' && owner.isSent && !owner.isEvicted) addCredit(turn, owner);`,
     replacement: '',
-    isCaught: true,
+    seed: 9,
   },
   {
     name: 'a credit is voided although the handshake was sent',
     file: 'election/own.ts',
     find: 'if (!isOpen && !owner.isSent) turn.effects.push',
     replacement: 'turn.effects.push',
-    isCaught: true,
+    seed: 118,
   },
   {
     name: 'no compare-and-set before opening again',
@@ -39,8 +38,9 @@ export const mutants = [
     find: `write(turn, 'evicted', key, owner.revision);`,
     replacement: `if (!isExplained) return write(turn, 'evicted', key, owner.revision);
       changeOwn(turn, { isEvicted: false, credits, agedAt: clock.now });
+      changeOwn(turn, { written: { phase: 'opening', at: clock.now, wall: clock.wall } });
       turn.effects.push({ type: 'open' });`,
-    isCaught: true,
+    seed: 371,
   },
   {
     name: 'every 4001 is by another client',
@@ -48,89 +48,84 @@ export const mutants = [
     find: 'if (state.gen > owner.gen) return displaced(turn, undefined);',
     replacement: `turn.effects.push({ type: 'stop-notice' });
       return fail(turn, true);`,
-    isCaught: true,
-    isFast: true,
+    seed: 1,
   },
   {
     name: 'every 4001 is by a replica',
     file: 'election/own.ts',
     find: 'const isExplained = credit !== undefined && evictionsOf(turn, owner).length <= maxEvictions;',
     replacement: 'const isExplained = true;',
-    isCaught: true,
+    seed: 4,
   },
   {
     name: 'an owner without a lease explains an eviction',
     file: 'election/own.ts',
     find: 'if (owner.written === undefined || clock.now - owner.written.at >= state.settings.leaseMs) return abandon(turn);',
     replacement: '',
-    isCaught: true,
+    seed: 12,
   },
   {
     name: 'a store that has lost data explains an eviction',
     file: 'election/own.ts',
     find: 'if (owner.isEvicted && (isOlder || gen > owner.gen)) return abandon(turn);',
     replacement: '',
-    isCaught: true,
+    seed: 83,
   },
   {
     name: 'a generation number that was used again is not noticed',
     file: 'election/follow.ts',
     find: `(seen.gen === gen && known.gen === gen && known.owner !== '' && seen.owner !== '' && known.owner !== seen.owner)`,
     replacement: 'false',
-    isCaught: true,
+    seed: 275,
   },
   {
     name: 'an owner does not claim again when it learns of a later generation',
     file: 'election/step.ts',
     find: 'if (isNewest) return;',
     replacement: 'return;',
-    isCaught: true,
+    seed: 1325,
   },
   {
     name: 'a stop does not end the other replicas',
     file: 'election/orient.ts',
     find: `if (key.phase === 'stopped') return fail(turn, true);`,
     replacement: `if (key.phase === 'stopped') return planClaim(turn);`,
-    isCaught: true,
+    seed: 3,
   },
   {
     name: 'followers accept earlier generations',
     file: 'follower/follower.ts',
     find: 'if (message.gen < gen) return;',
     replacement: 'if (message.gen < gen) return begin(message);',
-    isCaught: true,
-    isFast: true,
+    seed: 46,
   },
   {
     name: 'followers do not report missed frames',
     file: 'follower/follower.ts',
     find: 'const hasMissed = message.sequence > sequence;',
     replacement: 'const hasMissed = false;',
-    isCaught: true,
-    isFast: true,
+    seed: 3,
   },
   {
     name: 'followers count events as missed frames',
     file: 'follower/follower.ts',
     find: 'const missed = message.frames - frames;',
     replacement: 'const missed = message.sequence - sequence;',
-    isCaught: true,
-    isFast: true,
+    seed: 60,
   },
   {
     name: 'an owner publishes no gap after an outage of the service',
     file: 'messages/publisher.ts',
     find: 'if (!hasOpened) return undefined;',
     replacement: `if (!hasOpened || event.type === 'gap') return undefined;`,
-    isCaught: true,
-    isFast: true,
+    seed: 9,
   },
   {
     name: 'half the lease',
     file: 'election/follow.ts',
     find: 'known.revisionAt + settings.leaseMs',
     replacement: 'known.revisionAt + settings.leaseMs / 2',
-    isCaught: false,
+    seed: 189,
   },
   {
     name: 'no check of the lease before a handshake',
@@ -138,13 +133,13 @@ export const mutants = [
     find: `if (last?.phase !== 'opening') return false;`,
     replacement: `if (clock.now >= 0) return last?.phase === 'opening';
       if (last === undefined) return false;`,
-    isCaught: false,
+    seed: 127,
   },
   {
     name: 'claims without a wait after the owner has no responder',
     file: 'election/follow.ts',
     find: 'const isGone = count >= 2 &&',
     replacement: 'const isGone = count >= 1 &&',
-    isCaught: false,
+    seed: 416,
   },
 ];

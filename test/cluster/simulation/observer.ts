@@ -10,9 +10,12 @@ export interface Observer {
   readonly violations: readonly string[];
   readonly report: (violation: string) => void;
   readonly framesChecked: () => number;
+  /** When a replica has emitted its last frame, in ms; `-Infinity` if it has emitted none. */
+  readonly lastFrameAt: (replica: string) => number;
 }
 
 interface Seen {
+  readonly at: number;
   number: number;
   gen: string;
   index: number;
@@ -38,7 +41,7 @@ export const createObserver = (now: () => number, hasLostHistory: () => boolean)
     const place = places.get(number);
     if (place === undefined) return report(`${replica} emits frame ${number}, which no owner published`);
     const last = seen.get(replica);
-    seen.set(replica, { number, ...place, missed: 0, hasGap: false });
+    seen.set(replica, { at: now(), number, ...place, missed: 0, hasGap: false });
     if (last === undefined) return;
     const { gen, index } = place;
     // After a loss of data a new owner can have a lower generation than one whose last frames are still under way. A gap precedes them.
@@ -73,5 +76,6 @@ export const createObserver = (now: () => number, hasLostHistory: () => boolean)
     violations,
     report,
     framesChecked: () => framesChecked,
+    lastFrameAt: (replica) => seen.get(replica)?.at ?? -Infinity,
   };
 };

@@ -8,6 +8,12 @@ export interface Client {
   readonly refused: () => void;
   readonly closed: (closeCode: 4001 | 1006) => void;
   readonly frame: (number: number) => void;
+  /** The generation in which a replica has sent its handshake; `undefined` for another program. */
+  readonly generation: () => number | undefined;
+  /** When a fault has concerned this client last, or when it ends, in ms. */
+  readonly disturbedAt: () => number;
+  /** When this owner first answered a question of another replica since then, in ms. `Infinity`: it has not. */
+  readonly answeredAt: (replica: string) => number;
   /** Whether the client still has its socket. The service notices a closed socket after the handshake. */
   readonly isThere: () => boolean;
 }
@@ -19,6 +25,10 @@ export interface Eviction {
   readonly by: Client;
   /** Whether the new client had left before its handshake arrived. */
   readonly isLate: boolean;
+  /** Whether the handshake was under way so long that another replica can have claimed in between. */
+  readonly isSlow: boolean;
+  readonly wasHealthy: boolean;
+  readonly generations: readonly [number | undefined, number | undefined];
   /** Whether the client had evicted another one itself. */
   readonly hasEvicted: boolean;
 }
@@ -33,9 +43,19 @@ export interface SimulatedService {
   readonly setUp: (isUp: boolean) => void;
   readonly push: () => void;
   readonly live: () => Client | undefined;
+  /** Whether a handshake has been sent and has not arrived yet. */
+  readonly isExpecting: () => boolean;
   /** How often each client was evicted, and when. */
   readonly evictions: readonly Eviction[];
 }
+
+/** A handshake that takes longer is a slow one. The margin of a lease is longer. */
+const slowMs = 100;
+
+/** How long after a fault an owner may lose the ownership because of it. */
+const healthyMs = 4_000;
+/** How long after the answer of an owner a claim that was already under way can replace it. */
+const answerMs = 500;
 
 /** Creates the service. `record` receives what happens, for the timeline. */
 export const createService = (schedule: Schedule, chance: Chance, record: (text: string) => void): SimulatedService => {
@@ -44,6 +64,7 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
   let hasEvicted = false;
   let isUp = true;
   let frames = 0;
+  let expected = 0;
 
   // Frames, and the close after them, arrive in order.
   const arrivals = new Map<Client, number>();
@@ -53,12 +74,23 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
     schedule.after(at - schedule.now(), action);
   };
 
-  const register = (client: Client): void => {
+  const isHealthy = (owner: Client, by: Client): boolean => {
+    const answeredAt = owner.answeredAt(by.name);
+    const isAnswered = by.disturbedAt() < answeredAt && schedule.now() - answeredAt > answerMs;
+    const disturbedAt = Math.max(owner.disturbedAt(), by.disturbedAt());
+    return schedule.now() - disturbedAt > healthyMs || (isAnswered && owner.disturbedAt() < answeredAt);
+  };
+
+  const register = (client: Client, isSlow: boolean): void => {
     record(`service: ${client.name} is connected${live ? `, ${live.name} is evicted` : ''}`);
     const evicted = live;
     live = client;
     if (evicted !== undefined) {
-      evictions.push({ at: schedule.now(), client: evicted, by: client, isLate: !client.isThere(), hasEvicted });
+      evictions.push({
+        ...{ at: schedule.now(), client: evicted, by: client, isLate: !client.isThere(), hasEvicted },
+        ...{ isSlow, wasHealthy: isHealthy(evicted, client) },
+        generations: [evicted.generation(), client.generation()],
+      });
       send(evicted, () => evicted.closed(4001));
     }
     hasEvicted = evicted !== undefined;
@@ -69,11 +101,14 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
   };
 
   return {
-    handshake: (client, delayMs, ticketUntil) =>
+    handshake: (client, delayMs, ticketUntil) => {
+      expected += 1;
       schedule.after(delayMs, () => {
-        if (isUp && schedule.now() < ticketUntil) register(client);
+        expected -= 1;
+        if (isUp && schedule.now() < ticketUntil) register(client, delayMs > slowMs);
         else send(client, client.refused);
-      }),
+      });
+    },
     leave: (client) =>
       schedule.after(chance.between(0.5, 5), () => {
         if (live === client) live = undefined;
@@ -93,6 +128,7 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
       if (client) send(client, () => client.frame(number));
     },
     live: () => live,
+    isExpecting: () => expected > 0,
     evictions,
   };
 };

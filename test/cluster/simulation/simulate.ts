@@ -1,12 +1,16 @@
 import { createChance } from './chance.js';
 import { createEngine } from './engine.js';
 import { faults } from './faults.js';
+import { isGood } from './network.js';
 import { createObserver } from './observer.js';
+import { createPlan, type Foreign, type RunOptions } from './plan.js';
 import { createSchedule } from './schedule.js';
 import { type Client, createService } from './service.js';
 import type { SimulatedReplica } from './simulated-replica.js';
 import { startReplica, type World } from './start-replica.js';
 import { createStore } from './store.js';
+
+export type { RunOptions } from './plan.js';
 
 /** The result of a run. */
 export interface Run {
@@ -19,45 +23,87 @@ export interface Run {
   readonly frames: number;
   /** How often a replica replaced the connection of another one. */
   readonly takeovers: number;
+  /** Whether the replicas stopped because the store lost a claim or a credit, and no replica could notice it. */
+  readonly isUnnoticedLoss: boolean;
+  /** The virtual time of the run, in ms. */
+  readonly durationMs: number;
   readonly timeline: readonly string[];
 }
 
-type Foreign = 'none' | 'polite' | 'stubborn';
-
-/** What happens in a run, unless the seed decides. */
-export interface RunOptions {
-  readonly faultNames?: readonly string[];
-  readonly foreign?: Foreign;
-}
+/** Faults with which the store loses writes. */
+const losses = ['store wiped', 'store rolled back', 'engine fails over'];
 
 /** How often in a minute the replicas may evict a foreign client that has evicted one of them. A store that loses data loses the count. */
 const maxEvictions = 3;
 /** With these faults a replica cannot see all others, so one with a bad key can give up although another one could own. */
-const hiding = ['pause', 'suspend', 'link refused', 'black hole', 'lost messages', 'engine away', 'slow store'];
+const hiding = [
+  'network fails',
+  'engine fails over',
+  'pause',
+  'suspend',
+  'link refused',
+  'black hole',
+  'lost messages',
+  'hand-over with losses',
+  'engine away',
+  'slow store',
+];
 
-const faultsUntilMs = 25_000;
-const endMs = 70_000;
 const frameEveryMs = 200;
+/** The longest time from the faults to the claims that they cause, and of a slow access to the store. */
+const takeoverMs = 3_100;
+/** How long the replicas have to agree after the faults: a late handshake, and the longest wait before a claim. */
+const maxSettleMs = 65_000;
+/** How long they must agree. */
+const settledMs = 1_100;
+const lookEveryMs = 250;
 
 /** Runs three replicas with random faults in virtual time. The same seed creates the same run. */
-export const simulate = (seed: number, options: RunOptions = {}): Run => {
+export const simulate = (seed: number, options: RunOptions = {}): Run => withoutStacks(() => run(seed, options));
+
+/** Errors are part of the gaps. To format their stacks would take a third of the time of a run. */
+const withoutStacks = <T>(action: () => T): T => {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return action();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+};
+
+const run = (seed: number, options: RunOptions): Run => {
   const schedule = createSchedule();
   const chance = createChance(seed);
   const timeline: string[] = [];
   const record = (text: string): void => void timeline.push(`${schedule.now().toFixed(1).padStart(9)}  ${text}`);
+  const plan = createPlan(chance, options);
   const store = createStore();
   const observer = createObserver(schedule.now, () => historyLosses() > 0);
   const service = createService(schedule, chance, record);
   const engine = createEngine(schedule, chance, store);
-  const foreignKind = options.foreign ?? chance.oneOf(['none', 'none', 'polite', 'stubborn'] as const);
   const replicas: SimulatedReplica[] = [];
   const counts: Record<string, number> = {};
+  const badKeys = new Set<string>();
   let hasForeignOpened = false;
   let isStopped = false;
+  let isUnnoticedLoss = false;
+  let uncounted = 0;
   let started = 0;
+  let starting = 0;
+  let lastTarget: SimulatedReplica | undefined;
 
   const world: World = {
     ...{ schedule, chance, engine, service, observer, record },
+    onStopWritten: (replica, isExact) => {
+      const eviction = service.evictions.filter(({ client }) => client.name === replica.id).at(-1);
+      const isSlow = eviction !== undefined && (eviction.isSlow || eviction.isLate);
+      const isUnnoticed = isExact || store.hasLostReason(eviction?.by.generation(), isSlow);
+      if (isUnnoticed && !hasForeignOpened) isUnnoticedLoss = true;
+    },
+    onUncounted: () => {
+      uncounted += 1;
+    },
     onFailed: (replica, isReplaced) => {
       if (!isReplaced) {
         if (
@@ -68,10 +114,10 @@ export const simulate = (seed: number, options: RunOptions = {}): Run => {
         return;
       }
       isStopped = true;
-      if (!hasForeignOpened) observer.report(`${replica.id} stops, although no other client has opened a connection`);
+      if (!hasForeignOpened && !isUnnoticedLoss)
+        observer.report(`${replica.id} stops, although no other client has opened a connection`);
     },
   };
-  const badKeys = new Set<string>();
   const start = (): void => {
     started += 1;
     const id = `r${started}`;
@@ -88,30 +134,38 @@ export const simulate = (seed: number, options: RunOptions = {}): Run => {
   pushFrames();
 
   const alive = (): SimulatedReplica[] => replicas.filter((each) => each.isAlive() && each.state().role !== 'stopped');
+  const ownerNow = (except?: SimulatedReplica): SimulatedReplica | undefined =>
+    alive().find((each) => each !== except && each.state().own !== undefined);
+  const target = (): SimulatedReplica | undefined => {
+    if (lastTarget?.isAlive() && chance.isTrue(0.5)) return lastTarget;
+    const owner = ownerNow();
+    lastTarget = owner && chance.isTrue(0.6) ? owner : chance.oneOf([...alive(), undefined]);
+    return lastTarget;
+  };
   const targets = {
-    ...{ schedule, chance, engine, service, store, record },
-    target: () => {
-      const owner = alive().find((each) => each.state().own !== undefined);
-      return owner && chance.isTrue(0.6) ? owner : chance.oneOf([...alive(), undefined]);
-    },
+    ...{ schedule, chance, engine, service, store, record, target, alive, owner: ownerNow },
+    disturbAll: (forMs: number) => replicas.forEach((each) => each.disturb(forMs)),
     replace: (replica: SimulatedReplica, how: 'kill' | 'hand-over') => {
       if (how === 'kill') replica.kill();
       else replica.run(() => replica.input({ type: 'hand-over' }));
-      schedule.after(chance.between(0, 5_000), start);
+      starting += 1;
+      schedule.after(chance.between(0, 5_000), () => {
+        starting -= 1;
+        start();
+      });
     },
   };
-  const historyLosses = (): number => (counts['store wiped'] ?? 0) + (counts['store rolled back'] ?? 0);
-  const names = options.faultNames ?? Object.keys(faults);
-  const faultCount = Math.ceil(chance.between(0, 12));
-  for (let n = 0; n < faultCount; n += 1) {
-    const name = chance.oneOf(names);
+  const historyLosses = (): number => losses.reduce((sum, name) => sum + (counts[name] ?? 0), 0);
+  for (const { name, beginMs, durationMs } of plan.faults) {
     counts[name] = (counts[name] ?? 0) + 1;
-    const beginMs = chance.between(500, faultsUntilMs);
-    schedule.after(beginMs, () => faults[name]!(targets, chance.between(20, Math.min(8_000, faultsUntilMs - beginMs))));
+    schedule.after(beginMs, () => faults[name]!(targets, durationMs));
   }
 
   const foreign: Client = {
     name: 'foreign client',
+    generation: () => undefined,
+    disturbedAt: () => Infinity,
+    answeredAt: () => Infinity,
     isThere: () => true,
     opened: () => void (hasForeignOpened = true),
     refused: () => reopenForeign(),
@@ -123,58 +177,82 @@ export const simulate = (seed: number, options: RunOptions = {}): Run => {
     service.handshake(foreign, chance.between(1, 50), Infinity);
   };
   const reopenForeign = (): void => {
-    if (foreignKind === 'stubborn') schedule.after(chance.between(100, 1_000), openForeign);
+    if (plan.foreign === 'stubborn') schedule.after(chance.between(100, 1_000), openForeign);
   };
-  if (foreignKind !== 'none') schedule.after(chance.between(1_000, faultsUntilMs), openForeign);
+  if (plan.foreign !== 'none') schedule.after(plan.foreignAtMs, openForeign);
 
-  schedule.runUntil(faultsUntilMs);
-  record('the faults are over');
-  for (const replica of replicas) {
-    if (replica.isPaused()) replica.resume(false);
-  }
-  const settledMs = endMs - 5_000;
-  schedule.runUntil(settledMs);
-  const ownerBefore = service.live();
-  schedule.runUntil(endMs);
-
-  checkEnd();
-  return {
-    ...{ seed, violations: observer.violations, faults: counts, isStopped, foreign: foreignKind, timeline },
-    frames: observer.framesChecked(),
-    takeovers: service.evictions.filter(({ client, by }) => client !== foreign && by !== foreign).length,
+  /** Returns what is wrong in the status of all parts, if it is the last one. */
+  const disagreements = (): readonly string[] => {
+    const running = alive();
+    // A store that has lost the stop cannot show it to the others.
+    if (isStopped && historyLosses() > 0) return [];
+    if (isStopped) return running.map(({ id }) => `stopped, but ${id} still runs`);
+    if (plan.foreign === 'stubborn') return ['there is a stubborn foreign client, and no replica has stopped'];
+    if (running.every(({ id }) => badKeys.has(id))) return [];
+    const owners = running.filter((each) => each.state().own !== undefined);
+    const [owner] = owners;
+    if (owners.length !== 1 || owner === undefined) return [`${owners.length} owners at the end`];
+    const { gen } = owner.state().own!;
+    return [
+      ...(owner.hasConnection() ? [] : [`${owner.id} owns, but has no connection`]),
+      ...(service.live()?.name === owner.id ? [] : [`the service is connected to ${service.live()?.name}`]),
+      ...running
+        .filter((each) => each.generation() !== gen)
+        .map((each) => `${each.id} follows generation ${each.generation()} instead of ${gen}`),
+      ...running
+        .filter(({ id }) => schedule.now() - observer.lastFrameAt(id) > 1_000)
+        .map(({ id }) => `${id} has received no frame for a second`),
+    ];
   };
 
-  function checkEnd(): void {
+  const settle = (): void => {
+    const endMs = schedule.now() + maxSettleMs;
+    schedule.runUntil(schedule.now() + takeoverMs);
+    while (schedule.now() < endMs && (starting > 0 || service.isExpecting() || disagreements().length > 0))
+      schedule.runUntil(schedule.now() + lookEveryMs);
+    const wasStopped = isStopped;
+    const connected = service.live();
+    schedule.runUntil(schedule.now() + settledMs);
+    disagreements().forEach(observer.report);
+    if (!wasStopped && service.live() !== connected) observer.report('the connection changed long after the faults');
+  };
+
+  const checkEvictions = (): void => {
     const evictions = service.evictions.filter(
       ({ client, by, isLate, hasEvicted }) => client === foreign && by !== foreign && !isLate && hasEvicted,
     );
-    const limit = maxEvictions * (1 + historyLosses());
-    for (const { at } of evictions)
-      if (evictions.filter((each) => each.at >= at && each.at < at + 60_000).length > limit)
-        return observer.report(`the foreign client was evicted more than ${limit} times in a minute`);
-    const running = alive();
-    if (isStopped) {
-      // A store that has lost the stop cannot show it to the others.
-      if (running.length > 0 && historyLosses() === 0)
-        observer.report(`stopped, but ${running.map(({ id }) => id).join(', ')} still run`);
-      return;
+    const limit = maxEvictions * (1 + historyLosses()) + uncounted;
+    if (evictions.some(({ at }) => evictions.filter((each) => each.at >= at && each.at < at + 60_000).length > limit))
+      observer.report(`the foreign client was evicted more than ${limit} times in a minute`);
+  };
+
+  const checkTakeovers = (): void => {
+    for (const {
+      at,
+      client,
+      by,
+      isSlow,
+      wasHealthy,
+      generations: [older, newer],
+    } of service.evictions) {
+      if (older === undefined || newer === undefined || isSlow) continue;
+      if (newer < older && historyLosses() === 0)
+        observer.report(`at ${at.toFixed(0)} ms ${by.name} connects in generation ${newer}, after generation ${older}`);
+      if (wasHealthy)
+        observer.report(`at ${at.toFixed(0)} ms ${by.name} replaces ${client.name}, which nothing disturbs`);
     }
-    if (foreignKind === 'stubborn' && service.live() === foreign)
-      return observer.report('a stubborn foreign client has the connection, and no replica has stopped');
-    const able = running.filter(({ id }) => !badKeys.has(id));
-    if (able.length === 0) return;
-    const owners = running.filter((each) => each.state().own !== undefined);
-    if (owners.length !== 1) return observer.report(`${owners.length} owners at the end`);
-    const [owner] = owners;
-    if (!owner!.hasConnection()) observer.report(`${owner!.id} owns, but has no connection`);
-    if (service.live()?.name !== owner!.id) observer.report(`the service is connected to ${service.live()?.name}`);
-    // A late handshake can arrive after the faults.
-    if (service.live() !== ownerBefore && !('late handshakes' in counts))
-      observer.report('the connection changed long after the faults');
-    for (const replica of running)
-      if (replica.generation() !== owner!.state().own!.gen)
-        observer.report(
-          `${replica.id} follows generation ${replica.generation()} instead of ${owner!.state().own!.gen}`,
-        );
-  }
+  };
+
+  schedule.runUntil(plan.faultsUntilMs);
+  while (alive().some(({ conditions }) => !isGood(conditions))) schedule.runUntil(schedule.now() + lookEveryMs);
+  record('the faults are over');
+  for (const replica of replicas) if (replica.isPaused()) replica.resume(false);
+  settle();
+  checkEvictions();
+  checkTakeovers();
+  return {
+    ...{ seed, violations: observer.violations, faults: counts, isStopped, foreign: plan.foreign, timeline },
+    ...{ frames: observer.framesChecked(), isUnnoticedLoss, durationMs: schedule.now() },
+    takeovers: service.evictions.filter(({ client, by }) => client !== foreign && by !== foreign).length,
+  };
 };

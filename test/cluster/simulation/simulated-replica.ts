@@ -13,6 +13,8 @@ export interface SimulatedReplica {
   readonly generation: () => number;
   readonly input: (input: Input) => void;
   readonly receive: (message: FeedMessage) => void;
+  /** Notes that a fault concerns this replica from now on. */
+  readonly disturb: (forMs?: number) => void;
   readonly pause: () => void;
   /** Continues. A suspended machine has a monotonic clock that stood still. */
   readonly resume: (wasSuspended: boolean) => void;

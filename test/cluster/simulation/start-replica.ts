@@ -15,7 +15,7 @@ import { createTradeFeedError } from '../../../src/protocol/failures/classify.js
 import { Frame } from '../../../src/protocol/frame.js';
 import type { Chance } from './chance.js';
 import type { SimulatedEngine } from './engine.js';
-import { delayUpTo, goodConditions } from './network.js';
+import { delayUpTo, goodConditions, handshakeDelay } from './network.js';
 import type { Observer } from './observer.js';
 import type { Schedule } from './schedule.js';
 import type { Client, SimulatedService } from './service.js';
@@ -29,16 +29,22 @@ export interface World {
   readonly service: SimulatedService;
   readonly observer: Observer;
   readonly record: (text: string) => void;
+  /** `isExact`: the store has lost a claim, and no replica can notice it. */
+  readonly onStopWritten: (replica: SimulatedReplica, isExact: boolean) => void;
+  /** The eviction of an owner is not counted, because another replica has claimed at the same time. */
+  readonly onUncounted: () => void;
   readonly onFailed: (replica: SimulatedReplica, isReplaced: boolean) => void;
 }
 
 interface Attempt extends Client {
   state: 'ticket' | 'waiting' | 'sent' | 'open' | 'over';
   ticketUntil: number;
+  sentIn: number | undefined;
 }
 
 const ticketMs = 60_000;
-const handshakeMs = 10_000;
+const handshakeMs = 3_000;
+const leaseMs = 2_000;
 const payload = Buffer.alloc(0);
 
 /** Starts a replica. `hasBadKey`: the service refuses its key. */
@@ -50,7 +56,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
   let state = createElection(
     {
       ...{ replica: id, since: schedule.now(), feed: 'market', canOwn },
-      ...{ leaseMs: 2_000, renewMs: 500, marginMs: 200, suspectMs: 600, handOverMs: 5_000 },
+      ...{ leaseMs, renewMs: 500, marginMs: 200, suspectMs: 600, handOverMs: 5_000 },
     },
     engine.isUp(),
   );
@@ -61,15 +67,28 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
   let inbox: (() => void)[] = [];
   let attempt: Attempt | undefined;
   let isFeedOpen = false;
-  let ticks = 0;
+  /** When the tick that is scheduled runs. */
+  let tickAt = Infinity;
+  let disturbedAt = schedule.now();
+  const answers = new Map<string, number>();
+  let sentAt = 0;
+  /** The last write with a result. */
+  let lastWrite: { readonly revision: number; readonly at: number } | undefined;
   let generation = 0;
   let answer: Report | undefined;
 
+  const monotonic = (): number => schedule.now() - suspendedMs;
+
   const clock = (): Clock => ({
-    now: schedule.now() - suspendedMs,
+    now: monotonic(),
     wall: schedule.now() + 1e12 + wallShift,
     random: chance.random(),
   });
+
+  const disturb = (forMs = 0): void => {
+    disturbedAt = Math.max(disturbedAt, schedule.now() + forMs);
+    answers.clear();
+  };
 
   const run = (action: () => void): void => {
     if (!isAlive) return;
@@ -81,9 +100,13 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
 
   const input = (each: Input): void => {
     if (!isAlive || state.role === 'stopped' || state.role === 'left') return;
+    if (each.type === 'call' && each.result.type === 'written')
+      lastWrite = { revision: each.result.revision, at: sentAt };
     const before = state;
     const { state: next, effects } = step(before, each, clock());
     state = next;
+    if (before.own?.isEvicted && !next.own && next.role === 'following' && next.evictions.length === 0)
+      world.onUncounted();
     if (next.role !== before.role)
       record(`${id}: ${before.role} -> ${next.role} (generation ${next.own?.gen ?? next.gen})`);
     if (next.own) publisher.report({ ...reportOf(next), revision: next.own.revision ?? 0 }, next.own.epoch);
@@ -98,26 +121,32 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     revision: own?.revision ?? 0,
   });
 
+  // A little later, because a rounding error must not make the tick too early.
+  const neededTick = (): number => Math.min(nextTick(state), follower.nextTick ?? Infinity) + suspendedMs + 0.001;
+
+  // Most ticks are put off before they are due. One that is too early schedules the next one.
   const scheduleTick = (): void => {
-    ticks += 1;
-    const mine = ticks;
-    const at = Math.min(nextTick(state), follower.nextTick ?? Infinity) + suspendedMs;
-    if (at === Infinity) return;
-    // A little later, because a rounding error must not make the tick too early.
-    schedule.after(at - schedule.now() + 0.001, () => {
-      run(() => {
-        if (mine !== ticks) return;
-        follower.tick(clock().now);
-        input({ type: 'tick' });
-      });
+    const at = neededTick();
+    if (at >= tickAt) return;
+    tickAt = at;
+    schedule.after(at - schedule.now(), () => {
+      if (tickAt !== at) return;
+      tickAt = Infinity;
+      run(tick);
     });
+  };
+
+  const tick = (): void => {
+    if (neededTick() > schedule.now()) return scheduleTick();
+    follower.tick(monotonic());
+    input({ type: 'tick' });
   };
 
   const publish = (message: FeedMessage | undefined): void => {
     if (message === undefined) return;
     if (message.kind === 'batch') observer.published(`${message.gen} of ${id}`, message.batch[0]!.receivedAt);
     if (state.isConnected) engine.publish(self, 'feed', copyOf(message));
-    follower.receive(message, clock().now);
+    follower.receive(message, monotonic());
     generation = Math.max(generation, message.gen);
   };
 
@@ -129,7 +158,13 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
         record(
           `${id}: writes generation ${effect.key.gen} ${effect.key.phase}, expects revision ${effect.expected}, ${effect.key.credits.length} credits`,
         );
-        return engine.access(self, effect.id, (store) => store.write(effect.key, effect.expected));
+        sentAt = schedule.now();
+        return engine.access(self, effect.id, (store) => {
+          const result = store.write(effect.key, effect.expected);
+          if (effect.key.phase === 'stopped' && result.type === 'written')
+            world.onStopWritten(self, isExact(effect, store.highest()));
+          return result;
+        });
       case 'ask':
         return engine.ask(self, effect.id, effect.question);
       case 'answer':
@@ -162,7 +197,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
       case 'end': {
         const message = publisher.end(effect.gen, clock().wall);
         if (message && state.isConnected) engine.publish(self, 'feed', message);
-        if (message) follower.receive(message, clock().now);
+        if (message) follower.receive(message, monotonic());
         return;
       }
       case 'fail':
@@ -173,6 +208,16 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
         isAlive = false;
         engine.leave(self);
     }
+  };
+
+  /** Returns whether the store has lost the claim of a newer owner exactly back to the last write of this one, before its lease has ended. */
+  const isExact = ({ key, expected }: Extract<Effect, { readonly type: 'write' }>, highest: number): boolean =>
+    highest > key.gen && expected === lastWrite?.revision && sentAt - (lastWrite?.at ?? 0) < leaseMs;
+
+  const takeAnswer = (): Report | undefined => {
+    const taken = answer;
+    answer = undefined;
+    return taken;
   };
 
   const endAttempt = (): void => {
@@ -186,7 +231,10 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     const current: Attempt = {
       name: id,
       state: 'ticket',
-      ticketUntil: 0,
+      ...{ ticketUntil: 0, sentIn: undefined },
+      generation: () => current.sentIn,
+      disturbedAt: () => (state.own === undefined || state.isLeaving ? Infinity : disturbedAt),
+      answeredAt: (replica) => answers.get(replica) ?? Infinity,
       isThere: () => isAlive && current.state !== 'over',
       opened: () => run(() => opened(current)),
       refused: () => run(() => lost(current)),
@@ -207,7 +255,8 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     const current = attempt;
     if (current?.state !== 'waiting') return;
     current.state = 'sent';
-    const delayMs = delayUpTo(chance, conditions.handshakeMs);
+    current.sentIn = state.own?.gen;
+    const delayMs = handshakeDelay(chance, conditions.handshakeMs);
     record(`${id}: sends a handshake, which arrives in ${delayMs.toFixed(0)} ms`);
     service.handshake(current, delayMs, current.ticketUntil);
     later(handshakeMs, () => {
@@ -218,6 +267,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
   const opened = (current: Attempt): void => {
     if (current !== attempt || current.state !== 'sent') return;
     current.state = 'open';
+    disturb();
     input({ type: 'opened' });
     publish(publisher.event({ type: 'opened', at: schedule.now(), feed: 'market', connection: 1 }));
     if (outageFrom !== undefined) {
@@ -231,6 +281,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
 
   const lost = (current: Attempt, isUnanswered = false): void => {
     if (current !== attempt || !isFeedOpen) return;
+    disturb();
     if (current.state === 'open') outageFrom = schedule.now();
     startAttempt(chance.between(1, 500));
     input({ type: 'disconnected', isUnanswered });
@@ -268,13 +319,14 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     run,
     receive: (message) => {
       if (message.owner === id && message.phase !== 'free') return;
-      follower.receive(message, clock().now);
+      follower.receive(message, monotonic());
       generation = Math.max(generation, message.gen);
       if (message.kind === 'beat') {
         const { gen, owner, phase, revision } = message;
         input({ type: 'heard', report: { gen, owner, phase, revision } });
       } else scheduleTick();
     },
+    disturb,
     pause: () => {
       pausedAt ??= schedule.now();
     },
@@ -305,10 +357,11 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
       input({ type: 'engine', isConnected: false });
       if (state.own === undefined && state.draining === undefined) follower.away(schedule.now());
     },
-    asked: (question) => {
-      answer = undefined;
+    asked: (question, from) => {
       input({ type: 'asked', question });
-      return answer;
+      const report = takeAnswer();
+      if (report && !answers.has(from)) answers.set(from, schedule.now());
+      return report;
     },
     isServing: () => isServing(state),
   });

@@ -13,28 +13,49 @@ export interface Store {
   readonly wipe: () => void;
   /** Removes the newest writes. The next writes have the same revisions again. */
   readonly rollBack: (writes: number) => void;
+  /** Removes the writes after a revision. */
+  readonly rollBackTo: (revision: number) => void;
   readonly current: () => ClusterKey | undefined;
+  /** The highest generation that the store has had, also in writes that it has lost. */
+  readonly highest: () => number;
+  /**
+   * Whether the store has lost what explains a handshake of this generation: the claim that ended the generation before its owner wrote again. For
+   * a slow handshake also the write with its credit, or the one that says that the owner was opening.
+   */
+  readonly hasLostReason: (gen: number | undefined, isSlow: boolean) => boolean;
 }
 
 /** Creates an empty store. */
 export const createStore = (): Store => {
-  let versions: Version[] = [{ key: undefined, revision: 0 }];
+  const versions: Version[] = [{ key: undefined, revision: 0 }];
+  const lostReasons = new Set<number>();
+  const continued = new Set<number>();
+  let highest = 0;
   const newest = (): Version => versions.at(-1)!;
   const revisionOf = ({ key, revision }: Version) => (key === undefined ? undefined : revision);
+  const keep = (count: number): void => {
+    const lost = versions.splice(Math.max(1, count));
+    for (const { key } of lost) {
+      // A claim after an owner that was opening issues a credit.
+      if (key?.phase === 'opening') lostReasons.add(key.gen);
+      for (const { gen } of key?.credits ?? []) lostReasons.add(gen);
+    }
+  };
   return {
     read: () => ({ type: 'entry', key: newest().key, revision: revisionOf(newest()) }),
     write: (key, expected) => {
       if (revisionOf(newest()) !== expected) return { type: 'conflict' };
       const revision = newest().revision + 1;
       versions.push({ key, revision });
+      if (key.gen < highest) continued.add(key.gen);
+      highest = Math.max(highest, key.gen);
       return { type: 'written', revision };
     },
-    wipe: () => {
-      versions = [{ key: undefined, revision: 0 }];
-    },
-    rollBack: (writes) => {
-      versions = versions.slice(0, Math.max(1, versions.length - writes));
-    },
+    wipe: () => keep(1),
+    rollBack: (writes) => keep(versions.length - writes),
+    rollBackTo: (revision) => keep(versions.filter((each) => each.revision <= revision).length),
+    highest: () => highest,
+    hasLostReason: (gen = 0, isSlow) => continued.has(gen) || (isSlow && lostReasons.has(gen)),
     current: () => newest().key,
   };
 };

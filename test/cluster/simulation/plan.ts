@@ -1,0 +1,58 @@
+import type { Chance } from './chance.js';
+import { faults } from './faults.js';
+
+/** Another client with the account. `polite`: it connects once. `stubborn`: it connects again after each eviction. */
+export type Foreign = 'none' | 'polite' | 'stubborn';
+
+/** What happens in a run, unless the seed decides. */
+export interface RunOptions {
+  readonly faultNames?: readonly string[];
+  readonly foreign?: Foreign;
+}
+
+/** What the seed of a run decides before the run begins. Times in ms. */
+export interface Plan {
+  readonly foreign: Foreign;
+  readonly foreignAtMs: number;
+  /** The end of the last fault. */
+  readonly faultsUntilMs: number;
+  readonly faults: readonly PlannedFault[];
+}
+
+interface PlannedFault {
+  readonly name: string;
+  readonly beginMs: number;
+  readonly durationMs: number;
+}
+
+const maxFaults = 12;
+const maxDurationMs = 8_000;
+/** A fault that the next one follows within this time. */
+const closeMs = 1_500;
+
+/** Decides what happens in a run. */
+export const createPlan = (chance: Chance, options: RunOptions): Plan => {
+  const foreign = options.foreign ?? chance.oneOf(['none', 'none', 'polite', 'stubborn'] as const);
+  const faultsUntilMs = chance.oneOf([4_000, 6_000, 12_000]);
+  const names = options.faultNames ?? kindsOf(chance);
+  const planned: PlannedFault[] = [];
+  const count = Math.ceil(chance.between(0, maxFaults));
+  for (let n = 0; n < count; n += 1) {
+    const earlier = planned.at(-1)?.beginMs;
+    const isClose = earlier !== undefined && earlier + closeMs < faultsUntilMs && chance.isTrue(0.5);
+    const beginMs = isClose ? chance.between(earlier, earlier + closeMs) : chance.between(500, faultsUntilMs);
+    const durationMs = chance.between(20, Math.max(20, Math.min(maxDurationMs, faultsUntilMs - beginMs)));
+    planned.push({ name: chance.oneOf(names), beginMs, durationMs });
+  }
+  return { foreign, foreignAtMs: chance.between(1_000, faultsUntilMs), faultsUntilMs, faults: planned };
+};
+
+/** With this fault a run takes several times as long, so few runs have it. */
+const slowKind = 'very late handshakes';
+
+// With few kinds in a run, each combination of some of them is frequent.
+const kindsOf = (chance: Chance): readonly string[] => {
+  const all = Object.keys(faults).filter((name) => name !== slowKind || chance.isTrue(0.1));
+  const count = Math.ceil(chance.between(0, 6));
+  return Array.from({ length: count }, () => chance.oneOf(all));
+};
