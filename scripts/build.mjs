@@ -81,12 +81,12 @@ const groups = [
   },
   {
     name: 'protocol',
-    test: /rx-trade-feed\/protocol\/(close-code|event-record|failures\/failure-of|feed-names|lazy-frame|gap\.|outage|printable)/,
+    test: /rx-trade-feed\/protocol\/(close-code|either|event-record|failures\/failure-of|feed-position|relayed-value|loopback|feed-names|lazy-frame|gap\.|outage|printable)/,
   },
-  { name: 'items', test: /rx-trade-feed\/operators\/(items|timing|bounded\/ring)/ },
+  { name: 'items', test: /rx-trade-feed\/operators\/(items|timing|frames|connection-status|bounded\/ring)/ },
   {
     name: 'command',
-    test: /rx-trade-feed\/cli\/(arguments|follow|output|view|cli-error|connection|context|exit-code|top\/source)/,
+    test: /rx-trade-feed\/cli\/(arguments|follow|output|view|cli-error|connection|context|exit-code|top\/source|cluster\/engine)/,
   },
 ];
 
@@ -128,7 +128,11 @@ const bundleWorker = async () => {
   return [...namesOf(files), license];
 };
 
-const bundleDeclarations = async () => namesOf(await bundle(rollup, declarations, '.d.ts', { plugins: [dts()] }, {}));
+/** The chunk of declarations that entry points share. Without this, each would be a file. */
+const chunkOf = (id) => /rx-trade-feed\/(protocol|reconnect|operators)\/(?!index|node\/)/.exec(id)?.[1];
+
+const bundleDeclarations = async () =>
+  namesOf(await bundle(rollup, declarations, '.d.ts', { plugins: [dts()] }, { manualChunks: chunkOf }));
 
 const copyCommonJs = () => {
   for (const file of commonJs) {

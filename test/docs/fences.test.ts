@@ -50,6 +50,7 @@ const documentOf = (at: string): string => at.replace(/:.*/, '');
 const readBy: Readonly<Record<string, string>> = {
   'docs/testing.md js': 'test/docs/commonjs-jest.test.ts',
   'docs/nestjs.md js': 'test/apps/nestjs-11.test.mjs',
+  'docs/replicas.md console': 'test/cli/commands/cluster.test.ts',
   'docs/angular.md json': 'test/apps/angular-22.test.mjs',
 };
 
