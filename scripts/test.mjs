@@ -81,6 +81,8 @@ const counted = (line) => async () => {
 };
 
 const build = ['build', command('node scripts/build.mjs')];
+// Before jest, which tests the engines of a cluster with these servers. It cannot run beside another check that installs packages.
+const debian = ['debian', command('node scripts/install-debian.mjs')];
 // The other checks take the CPU time that jest leaves, because some tests measure time.
 const beside = (line, env = {}) => command(line, { env, priority: constants.priority.PRIORITY_LOW });
 // The programs of `npm run reliability` run for seconds each, so only CI tests them.
@@ -100,7 +102,6 @@ const shared = [
 ];
 const nodeName = (version) => `node ${version.split('.')[0]}`;
 const appsInCi = [
-  ['debian', beside('node scripts/install-debian.mjs')],
   ['download', beside('node scripts/install-nodes.mjs')],
   ['peers', counted('node scripts/test-peers.mjs')],
   ['site', counted('node scripts/test-site.mjs')],
@@ -113,10 +114,10 @@ const measuringInCi = [
   ['speed', counted('node scripts/test-apps.mjs speed')],
   ['bench', command('node --expose-gc bench/check/index.mjs')],
 ];
-const inCi = [...appsInCi, ...nodesInCi, ...measuringInCi];
+const inCi = [debian, ...appsInCi, ...nodesInCi, ...measuringInCi];
 const all = [build, ...shared, ...(options.ci ? inCi : [])];
 const names = all.map(([name]) => name);
-const groups = { nodes: ['build', ...nodeVersions.map(nodeName)] };
+const groups = { nodes: ['build', 'debian', ...nodeVersions.map(nodeName)] };
 const only = options.only?.split(',').flatMap((name) => groups[name] ?? [name]) ?? names;
 const unknown = only.filter((name) => !names.includes(name));
 if (unknown.length > 0) {
@@ -150,6 +151,7 @@ const lane = async (checks) => {
   for (let next = checks.shift(); next; next = checks.shift()) await check(next);
 };
 await check(build);
+if (options.ci) await check(debian);
 // In CI only one jest runs at a time, because its tests measure time. The other checks and the apps run at the same time.
 const [jestCheck, ...otherChecks] = shared;
 const lanes = options.ci

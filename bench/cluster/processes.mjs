@@ -1,82 +1,76 @@
-// The processes of the benchmark: a NATS server, and replicas.
-import { fork, spawn } from 'node:child_process';
+// The processes of the benchmark: a NATS server, the sender, and replicas.
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { startBroker } from '../../test/peers/brokers.mjs';
+
+// In ns, unlike the ticks of 10 ms in `/proc/PID/stat`.
+const cpuNsOf = (pid) =>
+  readdirSync(`/proc/${pid}/task`)
+    .map((task) => Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]))
+    .reduce((sum, each) => sum + each, 0);
 
 /** Starts `nats-server` on a free port. */
 export const startNats = async () => {
   const folder = mkdtempSync(join(tmpdir(), 'bench-cluster-'));
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address();
-  probe.close();
-  const server = spawn('nats-server', ['-a', '127.0.0.1', '-p', `${port}`, '-js', '-sd', folder], { stdio: 'ignore' });
-  for (;;) {
-    const socket = connect(port, '127.0.0.1');
-    const isOpen = await once(socket, 'connect').then(
-      () => true,
-      () => false,
-    );
-    socket.destroy();
-    if (isOpen) break;
-    if (server.exitCode !== null) throw new Error('nats-server has ended');
-    await delay(20);
-  }
+  const broker = await startBroker('nats', folder);
   return {
-    port,
-    /** The CPU time of the server so far, in ns. The kernel counts in ticks of 10 ms. */
-    cpuNs: () => {
-      const fields = readFileSync(`/proc/${server.pid}/stat`, 'utf8').split(') ')[1].split(' ');
-      return (Number(fields[11]) + Number(fields[12])) * 1e7;
-    },
+    port: broker.port,
+    /** The CPU time of the server so far. */
+    cpuNs: () => cpuNsOf(broker.pid),
     stop: async () => {
-      const ended = once(server, 'close');
-      server.kill('SIGKILL');
-      await ended;
+      await broker.kill();
       rmSync(folder, { recursive: true, force: true });
     },
   };
 };
 
-/** Starts a replica. */
-export const startReplica = (port, name, env) => {
-  const child = fork(new URL('replica.mjs', import.meta.url), [`${port}`, name], { env: { ...process.env, ...env } });
+const startProcess = (file, args, env) => {
+  const child = fork(new URL(file, import.meta.url), args, { env: { ...process.env, ...env } });
   const messages = [];
-  let role;
-  let changed = () => undefined;
-  child.on('message', (message) => {
-    if (message.type === 'role') ({ role } = message);
-    messages.push(message);
-    changed();
-  });
-  const until = async (is) => {
-    for (let found = is(); ; found = is()) {
-      if (found) return found;
-      await new Promise((resolve) => (changed = resolve));
-    }
-  };
+  child.on('message', (message) => messages.push(message));
+  const exited = once(child, 'exit');
+  const of = (type) => messages.filter((message) => message.type === type);
   return {
-    name,
-    child,
-    isOwner: () => role === 'owning',
+    of,
     send: (message) => child.send(message),
-    /** Waits for the `opened` after the first `count`. */
-    opened: (count = 0) => until(() => messages.filter(({ type }) => type === 'opened')[count]),
-    openings: () => messages.filter(({ type }) => type === 'opened').length,
-    report: async () => {
-      const before = messages.filter(({ type }) => type === 'report').length;
-      child.send('report');
-      return until(() => messages.filter(({ type }) => type === 'report')[before]);
+    /** Waits for the message of a type after the first `count`. */
+    next: async (type, count = 0) => {
+      while (of(type).length <= count) {
+        if (child.exitCode !== null) throw new Error(`${file} has ended with ${child.exitCode}.`);
+        await Promise.race([once(child, 'message'), exited]);
+      }
+      return of(type)[count];
     },
-    kill: async (signal = 'SIGKILL') => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
-      child.kill(signal);
-      await ended;
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+};
+
+/** Starts the sender. */
+export const startSender = async () => {
+  const sender = startProcess('sender.mjs', [], {});
+  const { baseUrl } = await sender.next('listening');
+  return { ...sender, baseUrl };
+};
+
+/** Starts a replica. */
+export const startReplica = (options, env) => {
+  const replica = startProcess('replica.mjs', [JSON.stringify(options)], env);
+  const { of, next, send } = replica;
+  return {
+    ...replica,
+    isOwner: () => of('role').at(-1)?.role === 'owning',
+    /** Waits for the `opened` after the first `count`. */
+    opened: (count = 0) => next('opened', count),
+    openings: () => of('opened').length,
+    report: () => {
+      send('report');
+      return next('report', of('report').length);
     },
   };
 };

@@ -1,30 +1,46 @@
-// One replica in a process: measures its CPU time and the delay of frames. Each frame begins with the time when it was sent.
+// One replica in a process, or a feed without a cluster: measures its CPU time, and when frames arrive. Its argument is a JSON object.
 import { connect } from '@nats-io/transport-node';
+import { tradeFeedEvents$ } from 'rx-trade-feed';
 import { createFeedCluster } from 'rx-trade-feed/cluster';
 import { natsEngine } from 'rx-trade-feed/nats';
 
-const [port, replica] = process.argv.slice(2);
-const connection = await connect({ servers: `127.0.0.1:${port}`, maxReconnectAttempts: -1, reconnectTimeWait: 100 });
-const cluster = createFeedCluster('raw', { engine: natsEngine(connection), account: 'bench', replica });
+const { port, account, name, batchBytes, isAlone } = JSON.parse(process.argv[2]);
+const apiKey = process.env.TRADE_FEED_API_KEY ?? 'bench';
 
-const now = () => Number(process.hrtime.bigint()) / 1e6;
+const nowMs = () => Number(process.hrtime.bigint()) / 1e6;
+/** Every so many frames one time is noted. */
+const sampleEvery = 16;
 let frames = 0;
-let delays = [];
-let cpu = process.cpuUsage();
+let gaps = 0;
+let times = [];
+let begin = { cpu: process.cpuUsage(), frames };
 
-cluster.events$.subscribe((event) => {
+const receive = (event) => {
   if (event.type === 'frame') {
     frames += 1;
-    if (frames % 16 === 0) delays.push(now() - Number(event.text().slice(0, 16)));
-  } else if (event.type === 'opened') process.send({ type: 'opened', at: now() });
-});
-cluster.status$.subscribe(({ role }) => process.send({ type: 'role', role }));
+    if (frames % sampleEvery === 0) times.push([frames, nowMs()]);
+  } else if (event.type === 'opened') process.send({ type: 'opened', at: nowMs() });
+  else if (event.type === 'gap') gaps += 1;
+};
+
+const startCluster = async () => {
+  const connection = await connect({ servers: `127.0.0.1:${port}`, maxReconnectAttempts: -1, reconnectTimeWait: 100 });
+  const engine = natsEngine(connection);
+  const cluster = createFeedCluster('market', { apiKey, engine, account, replica: name, batchBytes });
+  cluster.events$.subscribe(receive);
+  cluster.status$.subscribe(({ role }) => process.send({ type: 'role', role }));
+  return cluster;
+};
+
+const cluster = isAlone ? undefined : await startCluster();
+if (isAlone) tradeFeedEvents$('market', { apiKey }).subscribe(receive);
 
 process.on('message', (message) => {
-  if (message === 'begin') [frames, delays, cpu] = [0, [], process.cpuUsage()];
+  if (message === 'begin') [times, begin] = [[], { cpu: process.cpuUsage(), frames }];
   if (message === 'report') {
-    const { user, system } = process.cpuUsage(cpu);
-    process.send({ type: 'report', frames, cpuNs: (user + system) * 1_000, delays });
+    const { user, system } = process.cpuUsage(begin.cpu);
+    process.send({ type: 'report', frames: frames - begin.frames, cpuNs: (user + system) * 1_000, times, gaps });
   }
   if (message === 'hand-over') void cluster.handOver();
 });
+process.once('disconnect', () => process.exit());

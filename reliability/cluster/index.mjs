@@ -106,7 +106,8 @@ await report({
       rows: rowsOf(['ms', 'outageMs', 'lost']),
     },
     {
-      title: 'Steps of a takeover, in ms since its cause, p50 / p95: the new owner decides to claim, has the key, has a connection',
+      title:
+        'Steps of a takeover, in ms since its cause, p50 / p95: the new owner decides to claim, has the key, has a connection',
       columns: ['scenario', 'rounds', 'claim', 'key', 'connection', 'frames at the slowest replica'],
       rows: rowsOf(['claimMs', 'keyMs', 'openMs', 'ms']).filter(([, , claim]) => claim !== '–'),
     },

@@ -1,4 +1,4 @@
-// A TCP proxy for the connections of one replica, or of all: it can refuse them, let them go silent, and hold handshakes.
+// A TCP proxy for the connections of one replica, or of all: it can refuse them, discard their bytes, and hold handshakes.
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 

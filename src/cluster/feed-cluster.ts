@@ -77,7 +77,8 @@ export const createFeedCluster = (feed: Feed, options: ClusterOptions): FeedClus
       error: (error) => subscriber.error(error),
       status: (next) => status.next(next),
     });
-    replica = started;
+    // The engine can refuse a subscription at once, and the error can start another replica.
+    if (!subscriber.closed) replica = started;
     return () => {
       if (replica === started) replica = undefined;
       if (status.value.role !== 'stopped') status.next({ ...status.value, role: 'left', owner: undefined });

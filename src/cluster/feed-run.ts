@@ -44,36 +44,25 @@ export const createFeedRun = (
     waiting = subscriber;
     input({ type: 'handshake' });
     return () => {
-      if (waiting === subscriber) waiting = undefined;
+      waiting = undefined;
     };
   });
 
   const receiveEvent = (each: LifecycleEvent): void => {
-    switch (each.type) {
-      // The election decides what the end of the feed means.
-      case 'stopped':
-      case 'watermark':
-        return;
-      case 'disconnected': {
-        const current = subscription;
-        const { stage, status } = each.failure;
-        input({ type: 'disconnected', isUnanswered: stage === 'handshake' && status === undefined });
-        // The election may have closed this feed.
-        if (current?.closed !== true) event(each);
-        return;
-      }
-      case 'opened':
-        input({ type: 'opened' });
-        event(each);
-        if (replaced) event(createGap(replaced.endedAt, each.at, replaced));
-        replaced = undefined;
-        return;
-      case 'ticket-requested':
-      case 'ticket-issued':
-      case 'reconnecting':
-      case 'gap':
-        return event(each);
+    // The election decides what the end of the feed means.
+    if (each.type === 'stopped') return;
+    const current = subscription;
+    if (each.type === 'disconnected') {
+      const { stage, status } = each.failure;
+      input({ type: 'disconnected', isUnanswered: stage === 'handshake' && status === undefined });
     }
+    if (each.type === 'opened') input({ type: 'opened' });
+    // The election may have closed this feed.
+    if (current?.closed === true) return;
+    event(each);
+    if (each.type !== 'opened' || replaced === undefined) return;
+    event(createGap(replaced.endedAt, each.at, replaced));
+    replaced = undefined;
   };
 
   const receiveError = (error: unknown): void => {

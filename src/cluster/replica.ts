@@ -135,7 +135,8 @@ export const startReplica = (
       ({ state } = result);
       if (state.own) publisher.report(reportOf(state, state.own), state.own.epoch);
       serve();
-      result.effects.forEach(perform);
+      // An effect, or the engine, can end the replica.
+      for (const effect of result.effects) if (!hasEnded()) perform(effect);
     }
     isBusy = false;
     if (hasEnded()) return;
@@ -256,13 +257,8 @@ export const startReplica = (
         return run.allow();
       case 'close':
         return run.close();
-      case 'end': {
-        const message = publisher.end(effect.gen, Date.now());
-        if (message === undefined) return;
-        outbox.add(message);
-        follower.receive(message, performance.now());
-        return;
-      }
+      case 'end':
+        return publishItem(publisher.end(effect.gen, Date.now()));
       case 'fail':
         return end(effect.isReplaced ? replacedByOther() : failure);
       case 'left':

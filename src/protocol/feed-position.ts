@@ -34,12 +34,13 @@ export const feedPositionOf = ({ epoch, seq, frames }: EventId): FeedPosition | 
 /**
  * Returns whether a position is after another one: in a later store, in a later generation, or later in the same run.
  *
- * @returns `undefined` if two owners have used the number of the generation, after a loss of data
+ * @returns `undefined` if two owners have used the number of the generation, after a loss of data, or if a position is of no owner
  */
 export const isAfterPosition = (one: FeedPosition, other: FeedPosition): boolean | undefined => {
   if (one.run === other.run) return one.sequence > other.sequence;
   const [ofOne, ofOther] = [generationIn(one.run), generationIn(other.run)];
-  const difference = (ofOne?.store ?? 0) - (ofOther?.store ?? 0) || (ofOne?.number ?? 0) - (ofOther?.number ?? 0);
+  if (ofOne === undefined || ofOther === undefined) return undefined;
+  const difference = ofOne.store - ofOther.store || ofOne.number - ofOther.number;
   return difference === 0 ? undefined : difference > 0;
 };
 

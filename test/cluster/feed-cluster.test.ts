@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { filter, throwError } from 'rxjs';
-import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
+import { concatMap, filter, from, type Observable, Subscription, throwError } from 'rxjs';
+import { type ClusterEngine, createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { kinds } from '../../src/cluster/messages/layout.js';
 import { tradeFeedEvents$ } from '../../src/index.js';
 import { waitFor } from '../support/wait-for.js';
@@ -267,6 +267,32 @@ describe('three replicas of an account', () => {
     await using test = await startTestCluster(memory);
     const replica = test.start('a', { engine });
     expect(await waitFor(() => replica.error())).toBe(refused);
+  });
+
+  it.each<[string, Observable<never>]>([
+    ['at once', throwError(() => new Error('no permission'))],
+    ['later', from(Promise.resolve()).pipe(concatMap(() => throwError(() => new Error('no permission'))))],
+  ])('give the ownership away after a subscriber has subscribed again because of an error: %s', async (_, refusal) => {
+    const memory = memoryEngine();
+    let isRefused = true;
+    const engine: ClusterEngine = {
+      ...memory,
+      subscribe: (subject) => (isRefused ? refusal : memory.subscribe(subject)),
+    };
+    await using test = await startTestCluster(memory);
+    const cluster = createFeedCluster('market', {
+      ...{ baseUrl: test.service.baseUrl, apiKey: test.apiKey, engine, account: 'main', replica: 'a' },
+    });
+    const subscriptions = new Subscription();
+    const subscribeAgain = (): void => {
+      isRefused = false;
+      subscriptions.add(cluster.events$.subscribe());
+    };
+    cluster.events$.subscribe({ error: subscribeAgain });
+    await waitFor(() => cluster.position !== undefined);
+    await cluster.handOver();
+    expect(cluster.status.role).toBe('left');
+    subscriptions.unsubscribe();
   });
 
   it('resolve a hand-over without a subscriber, and a resume without a stop', async () => {

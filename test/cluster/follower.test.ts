@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createFollower, type Follower } from '../../src/cluster/follower/follower.js';
 import type { FeedMessage, MessageHead } from '../../src/cluster/messages/feed-message.js';
+import { ReceivedFrame } from '../../src/transport/received-frame.js';
 import { createTradeFeedError, type FeedEvent, Frame, type OwnerChanged } from '../../src/index.js';
 
 const follower = (): {
@@ -159,6 +160,15 @@ describe('a follower', () => {
     ]);
   });
 
+  it('drops a message of a generation between the current one and the one that it holds', () => {
+    const { follower: one, words } = follower();
+    one.receive(batch(1, 0, 'a'), 0);
+    one.receive(batch(3, 0, 'c'), 10);
+    one.receive(batch(2, 0, 'b'), 20);
+    one.tick(110);
+    expect(words().slice(2)).toEqual(['owner r3 3', 'opened 2', 'gap owner-changed ?', 'c/2']);
+  });
+
   it('does not hold more than 10,000 messages, or 64 MiB of frames', () => {
     for (const [size, count] of [
       [1, 10_001],
@@ -183,6 +193,17 @@ describe('a follower', () => {
     const { data } = message.batch[0]!;
     one.receive(message, 10);
     expect(message.batch[0]!.data).not.toBe(data);
+  });
+
+  it('holds frames of its own connection beyond the next read', () => {
+    const { follower: one, words } = follower();
+    one.receive(batch(1, 0, 'a'), 0);
+    const memory = Buffer.from('onetwo');
+    const frame = new ReceivedFrame('market', memory, 0, 3, false, true, 5, 1, true);
+    one.receive({ ...head(2, 0), kind: 'batch', batch: [frame] }, 10);
+    memory.fill('x');
+    one.tick(110);
+    expect(words().at(-1)).toBe('one/2');
   });
 
   it('reports that the engine is away, and then a gap with the number of missed frames', () => {

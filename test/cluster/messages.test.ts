@@ -105,6 +105,12 @@ describe('the messages of an owner', () => {
     );
   });
 
+  it('are undefined for a part without bytes', () => {
+    const head = { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence: 0, frames: 0, at: 1 } as const;
+    const [part] = encodeParts(head, new Frame('market', Buffer.from('x'), false, 1, 0), 1_024);
+    expect(createDecoder('market', maxFrameBytes, 'self').decode(part!.subarray(0, -1))).toBeUndefined();
+  });
+
   it('of a frame without one of its parts are no frame, and the next frame is read', () => {
     const head = { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence: 7, frames: 7, at: 1 } as const;
     const frame = new Frame('market', Buffer.alloc(5_000, 'x'), false, 1, 0);

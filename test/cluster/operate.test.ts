@@ -2,15 +2,22 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { tradeFeed$ } from '../../src/index.js';
 import type { ClusterEngine } from '../../src/cluster/engine/cluster-engine.js';
 import { memoryEngine } from '../../src/cluster/index.js';
+import type { Presence } from '../../src/cluster/election/election.js';
+import { readPresence, writeControl } from '../../src/cluster/messages/control.js';
 import { readClusterState, requestHandOver, resumeCluster } from '../../src/cluster/operate.js';
+import { subjectsOf } from '../../src/cluster/subjects.js';
 import { waitFor } from '../support/wait-for.js';
 import { startTestCluster, type TestCluster, type TestReplica } from './support/replicas.js';
 
+const { standby } = subjectsOf('main');
 let engine: ClusterEngine;
 let cluster: TestCluster;
+let presences: Set<string | undefined>;
 
 beforeEach(async () => {
   engine = memoryEngine();
+  presences = new Set();
+  engine.subscribe(standby).subscribe((data) => presences.add(readPresence(data)?.replica));
   cluster = await startTestCluster(engine);
 });
 afterEach(async () => {
@@ -19,14 +26,22 @@ afterEach(async () => {
 
 const gapsOf = ({ events }: TestReplica): number => events.filter(({ type }) => type === 'gap').length;
 
-const standbysOf = async (count: number) => {
-  for (;;) {
-    const state = await readClusterState(engine, 'main');
-    if (state.standbys.length === count) return state;
-  }
-};
+/** Waits until a replica has reported that it could own the connection. */
+const reported = (replica: TestReplica) => waitFor(() => presences.has(replica.cluster.status.replica));
 
 describe('the operator of a cluster', () => {
+  it('reads the standbys that report themselves while it waits, the oldest first, and ignores other messages', async () => {
+    const state = readClusterState(engine, 'main', 1);
+    const messages: readonly Presence[] = [
+      { replica: 'young', since: 2 },
+      { replica: 'old', since: 1 },
+      { replica: 'young', since: 2 },
+    ];
+    for (const each of messages) engine.publish(standby, writeControl(each));
+    engine.publish(standby, Buffer.from('?'));
+    expect((await state).standbys).toEqual([messages[1], messages[0]]);
+  });
+
   it('reads no key before the first owner', async () => {
     expect(await readClusterState(engine, 'main', 1)).toEqual({ key: undefined, standbys: [] });
     expect(await requestHandOver(engine, 'main')).toBe(false);
@@ -37,12 +52,11 @@ describe('the operator of a cluster', () => {
     const [one, other] = [cluster.start('one'), cluster.start('other')];
     const owner = await cluster.owner(one, other);
     const rest = owner === one ? other : one;
-    const { key, standbys } = await standbysOf(1);
+    const { key } = await readClusterState(engine, 'main', 1);
     expect(key).toMatchObject({ owner: owner.cluster.status.replica, phase: 'open' });
-    expect(standbys[0]?.replica).toBe(rest.cluster.status.replica);
     let changes = 0;
     for (const next of [rest, owner]) {
-      await standbysOf(1);
+      await reported(next);
       expect(await requestHandOver(engine, 'main')).toBe(true);
       await waitFor(() => next.cluster.status.role === 'owning');
       changes += 1;
@@ -55,7 +69,14 @@ describe('the operator of a cluster', () => {
       [['a', 'b'], undefined],
     ]);
     // The old run of a replica has a separate id.
-    expect((await readClusterState(engine, 'main', 1)).key?.owner).toBe(owner.cluster.status.replica);
+    const after = (await readClusterState(engine, 'main', 1)).key;
+    expect(after?.owner).toBe(owner.cluster.status.replica);
+    const names = after?.changes.map((change) => [change.owner.replace(/-[^-]*$/, ''), change.cause]);
+    expect(names).toEqual([
+      [owner.name, 'first'],
+      [rest.name, 'hand-over'],
+      [owner.name, 'hand-over'],
+    ]);
   });
 
   it('lets the only replica connect again', async () => {

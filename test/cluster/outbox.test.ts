@@ -20,7 +20,7 @@ const batch = (sequence: number, frame: Frame, gen = 1): FeedMessage => ({
 });
 
 /** Creates an outbox that records its messages: the generation, the sequence and the texts of each. */
-const outboxOf = () => {
+const outboxOf = (limit = maxBytes) => {
   const sent: (readonly [number, number, ...string[]])[] = [];
   const sizes: number[] = [];
   const decoder = createDecoder('market', 1_000_000, 'self');
@@ -30,7 +30,7 @@ const outboxOf = () => {
     if (message === undefined) return;
     const texts = message.kind === 'batch' ? message.batch.map((frame) => frame.text()) : [message.kind];
     sent.push([message.gen, message.sequence, ...texts]);
-  }, maxBytes);
+  }, limit);
   return { outbox, sent, sizes };
 };
 
@@ -102,6 +102,15 @@ describe('the outbox of an owner', () => {
     expect(sent.flatMap(([, , ...each]) => each)).toEqual(texts);
     expect(sent.map(([, sequence]) => sequence)).toEqual([0, 3, 6, 9, 10]);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(maxBytes);
+  });
+
+  it('sends frames that are larger than its first memory in one message', async () => {
+    const { outbox, sent, sizes } = outboxOf(256 * 1024);
+    const texts = ['a', 'b', 'c'].map((letter) => letter.repeat(20_000));
+    texts.forEach((text, n) => outbox.add(batch(n, frameOf(text))));
+    await nextTurn();
+    expect(sent).toEqual([[1, 0, ...texts]]);
+    expect(sizes).toHaveLength(1);
   });
 
   it('sends nothing without frames', async () => {

@@ -58,6 +58,7 @@ const readBy: Readonly<Record<string, string>> = {
   'docs/how-to/proxies.md nginx': 'test/docs/proxies.test.ts',
   'docs/how-to/query-recordings.md sql': 'test/peers/recordings.test.mjs',
   'docs/nestjs.md js': 'test/apps/nestjs-11.test.mjs',
+  'docs/replicas.md console': 'test/cli/commands/cluster.test.ts',
   'docs/angular.md json': 'test/apps/angular-22.test.mjs',
 };
 

@@ -1,6 +1,6 @@
 import { Controller, Req, Sse } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { filter, firstValueFrom } from 'rxjs';
+import { BehaviorSubject, filter, firstValueFrom } from 'rxjs';
 import { tradeFeed$ } from '../../src/index.js';
 import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
 import {
@@ -34,13 +34,15 @@ interface Replica extends App {
 
 let local: Awaited<ReturnType<typeof startService>>;
 let engine: ClusterEngine;
+let connected$: BehaviorSubject<boolean>;
 let handshakes: ServiceEvent[];
 const replicas = new Set<Replica>();
 const pages: SseClient[] = [];
 
 beforeEach(async () => {
   local = await startService();
-  engine = memoryEngine();
+  connected$ = new BehaviorSubject(true);
+  engine = { ...memoryEngine(), connected$ };
   handshakes = [];
   local.service.events$
     .pipe(filter(({ type }) => type === 'handshake-accepted'))
@@ -49,6 +51,8 @@ beforeEach(async () => {
 
 afterEach(async () => {
   for (const page of pages.splice(0)) page.leave();
+  // Without the engine no replica waits for another one that ends, too.
+  connected$.next(false);
   await Promise.all([...replicas].map(close));
   await local.service.shutdown();
 });

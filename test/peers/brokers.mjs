@@ -23,8 +23,9 @@ const argumentsOf = {
  *
  * @param {'nats' | 'redis'} kind - the program
  * @param {string} folder - where it stores its data
+ * @param {readonly string[]} moreArgs - more arguments of the program
  */
-export const startBroker = async (kind, folder) => {
+export const startBroker = async (kind, folder, moreArgs = []) => {
   const data = join(folder, kind);
   const port = await freePort();
   let running;
@@ -32,7 +33,7 @@ export const startBroker = async (kind, folder) => {
   const start = async () => {
     mkdirSync(data, { recursive: true });
     const [command, args] = argumentsOf[kind](port, data);
-    const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: folder });
+    const child = spawn(command, [...args, ...moreArgs], { stdio: ['ignore', 'ignore', 'pipe'], cwd: folder });
     let stderr = '';
     child.stderr.on('data', (chunk) => (stderr += chunk));
     running = { child, ended: once(child, 'close').then(() => stderr) };
@@ -45,7 +46,13 @@ export const startBroker = async (kind, folder) => {
   };
 
   await start();
-  return { kind, port, start, kill, wipe: () => rmSync(data, { recursive: true, force: true }) };
+  return {
+    ...{ kind, port, start, kill },
+    get pid() {
+      return running.child.pid;
+    },
+    wipe: () => rmSync(data, { recursive: true, force: true }),
+  };
 };
 
 /**

@@ -228,7 +228,7 @@ export const commands = {
     }),
     summary: 'show or change which replica owns a connection',
     description: [
-      'status shows the owner, its generation and the replicas that could replace it. hand-over moves the ownership to another replica. resume allows the replicas to connect again after another client replaced their connection; the replicas that have stopped need a restart.',
+      'status shows the owner, its generation, the replicas that could replace it, and the last changes of the owner. hand-over moves the ownership to another replica. resume allows the replicas to connect again after another client replaced their connection; the replicas that have stopped need a restart.',
       'A user and a password in the address are visible in the list of processes. Use TRADE_FEED_CLUSTER for such an address.',
     ],
     options: [...cluster, new Option('--json', 'write the status as one JSON object')],

@@ -2,7 +2,7 @@ import { type ClusterState, readClusterState, requestHandOver, resumeCluster } f
 import { printable } from '../../protocol/printable.js';
 import type { ClusterCommand } from '../arguments/parsed-command.js';
 import { CliError, usageError } from '../cli-error.js';
-import { connectEngine, engineAddress } from '../cluster/engine.js';
+import { type ConnectedEngine, connectEngine, engineAddress } from '../cluster/engine.js';
 import { defaultAccount } from '../cluster/feed.js';
 import type { CliContext } from '../context.js';
 import { ExitCode } from '../exit-code.js';
@@ -11,15 +11,20 @@ import { counted, duration } from '../view/units.js';
 /**
  * Shows the state of a cluster, moves the ownership to another replica, or allows the replicas to connect again.
  *
+ * @param connect - connects to the engine at an address
  * @returns the exit code
  * @throws CliError if the engine cannot be reached, or if there is nothing to do
  */
-export const cluster = async ({ action, options }: ClusterCommand, context: CliContext): Promise<number> => {
+export const cluster = async (
+  { action, options }: ClusterCommand,
+  context: CliContext,
+  connect: (address: string) => Promise<ConnectedEngine> = connectEngine,
+): Promise<number> => {
   const address = engineAddress(options, context);
   if (address === undefined)
     throw usageError('The address of the engine is missing. Set TRADE_FEED_CLUSTER or use --cluster URL.');
   const account = options.account ?? defaultAccount;
-  const { engine, close } = await connectEngine(address);
+  const { engine, close } = await connect(address);
   try {
     const state = await readClusterState(engine, account);
     switch (action) {
@@ -50,11 +55,11 @@ const nothingToDo = (what: string): Error => new CliError(ExitCode.refused, what
 export const statusText = ({ key, standbys }: ClusterState, now: number): readonly string[] => {
   if (key === undefined) return ['no replica has owned the connection of this account yet'];
   const age = (at: number): string => duration(Math.max(0, now - at));
-  const { owner, phase, gen, since, feed, stop, evictions } = key;
+  const { owner, phase, gen, since, feed, stop, evictions, changes } = key;
   const state = {
     open: `${printable(owner)}, for ${age(since)}`,
     opening: `${printable(owner)}, which opens a connection, for ${age(since)}`,
-    free: 'none: the last one gave the ownership away',
+    free: stop ? 'none: the replicas may connect again' : 'none: the last one gave the ownership away',
     stopped: `none: another client replaced the connection${stop ? `, ${age(stop.at)} ago` : ''}; cluster resume allows the replicas to connect again`,
   }[phase];
   return [
@@ -63,5 +68,23 @@ export const statusText = ({ key, standbys }: ClusterState, now: number): readon
     `generation  ${gen}`,
     `standbys    ${standbys.length === 0 ? 'none' : standbys.map(({ replica }) => printable(replica)).join(', ')}`,
     `evictions   ${evictions.length === 0 ? 'none' : counted(evictions.length, 'connection')} in the last minute`,
+    ...changes
+      .map((change, n) => `${change.gen}, ${age(change.since)} ago: ${changeText(change, changes[n - 1])}`)
+      .reverse()
+      .map((line, n) => `${(n === 0 ? 'hand-overs' : '').padEnd(12)}generation ${line}`),
   ];
+};
+
+type OwnerChange = NonNullable<ClusterState['key']>['changes'][number];
+
+const changeText = ({ owner, cause }: OwnerChange, before: OwnerChange | undefined): string => {
+  const next = printable(owner);
+  const previous = before === undefined ? 'the previous owner' : printable(before.owner);
+  return {
+    first: `${next} is the first owner`,
+    'hand-over': `${previous} handed over to ${next}`,
+    released: `${next} claimed it after ${previous} had released it`,
+    silence: `${next} claimed it because ${previous} did not answer`,
+    resumed: `${next} claimed it after cluster resume`,
+  }[cause];
 };

@@ -14,7 +14,8 @@ export interface Broker {
   readonly close: () => Promise<void>;
 }
 
-interface BrokerProgram {
+/** A program that connects replicas. */
+export interface BrokerProgram {
   readonly command: string;
   readonly protocol: string;
   readonly args: (port: number, folder: string) => readonly string[];
@@ -33,9 +34,13 @@ const programs: readonly BrokerProgram[] = [
   },
 ];
 
-/** Starts `nats-server`, or `redis-server` without it, on a free port of 127.0.0.1. Resolves with `undefined` if none is installed. */
-export const startBroker = async (): Promise<Broker | undefined> => {
-  for (const program of programs) {
+/**
+ * Starts `nats-server`, or `redis-server` without it, on a free port of 127.0.0.1. Resolves with `undefined` if none is installed.
+ *
+ * @param candidates - the programs to try, in order
+ */
+export const startBroker = async (candidates: readonly BrokerProgram[] = programs): Promise<Broker | undefined> => {
+  for (const program of candidates) {
     const broker = await start(program);
     if (broker !== undefined) return broker;
   }

@@ -31,8 +31,7 @@ export const processCluster = async (
       const events = new ReplaySubject<ReplicaEvent>(1_000);
       const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
       createInterface({ input: child.stdout }).on('line', (line) => {
-        const event = eventOf(line);
-        if (event !== undefined) events.next(event);
+        for (const event of eventsIn(line)) events.next(event);
       });
       const end = async (): Promise<void> => {
         child.kill('SIGKILL');
@@ -60,10 +59,10 @@ const program = (): string =>
   join(dirname(createRequire(import.meta.url).resolve('rx-trade-feed/package.json')), 'dist/cli/main.js');
 
 // The last line of a killed process is incomplete.
-const eventOf = (line: string): ReplicaEvent | undefined => {
+const eventsIn = (line: string): readonly ReplicaEvent[] => {
   try {
-    return JSON.parse(line) as ReplicaEvent;
+    return [JSON.parse(line) as ReplicaEvent];
   } catch {
-    return undefined;
+    return [];
   }
 };

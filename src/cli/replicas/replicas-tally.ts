@@ -91,8 +91,8 @@ const noted = (tally: ReplicasTally, text: string): ReplicasTally => {
 const afterEvent = (replica: ReplicaTally, { type, missed, failure }: ReplicaEvent): ReplicaTally => {
   switch (type) {
     case 'frame': {
-      const [last = 0] = replica.perTick.slice(-1);
-      return { ...replica, frames: replica.frames + 1, perTick: [...replica.perTick.slice(0, -1), last + 1] };
+      const perTick = replica.perTick.map((frames, n, all) => (n === all.length - 1 ? frames + 1 : frames));
+      return { ...replica, frames: replica.frames + 1, perTick };
     }
     case 'gap': {
       const lost = missed === undefined ? '' : `, ${counted(missed, 'frame')} missed`;

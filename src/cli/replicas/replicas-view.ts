@@ -1,7 +1,7 @@
 import type { CliContext } from '../context.js';
 import { hasColors, isTerminal } from '../context.js';
 import { printed } from '../view/line.js';
-import { screen } from '../view/terminal.js';
+import { screen, sizeOf } from '../view/terminal.js';
 import { count, counted } from '../view/units.js';
 import { logLine } from '../view/views.js';
 import { replicasPanel } from './replicas-panel.js';
@@ -27,8 +27,9 @@ const panels = (context: CliContext, description: string): ReplicasView => {
   return {
     show: (event, tally) => {
       if (event.type === 'event' && event.event.type === 'frame') return;
-      const columns = Math.min(stdout.columns ?? 80, maxColumns);
-      const content = { description, columns, rows: stdout.rows ?? 24 };
+      const size = sizeOf(stdout);
+      const columns = Math.min(size.columns, maxColumns);
+      const content = { description, columns, rows: size.rows };
       terminal.draw(replicasPanel(tally, content).map((line) => printed(line, columns - 1, colors)));
     },
     close: () => terminal.close(),

@@ -1,4 +1,5 @@
-import { defer, filter, finalize, fromEvent, map, merge, NEVER, noop, type Observable } from 'rxjs';
+import { catchError, defer, filter, finalize, fromEvent, map, merge, mergeMap, NEVER, noop } from 'rxjs';
+import { type Observable, of, throwError } from 'rxjs';
 import type { CliContext, Interrupt } from '../context.js';
 
 const endKeys = /[q\x03]/i;
@@ -8,24 +9,33 @@ const endKeys = /[q\x03]/i;
  *
  * While they are read, Ctrl-C sends no signal. The signal would also end the shell between npm and the command (`npm start`, `npx`), and npm would
  * return 130.
+ *
+ * @param typed$ - the keys, if the command also reads others
  */
-export const withKeys = (context: CliContext): CliContext => ({
+export const withKeys = (context: CliContext, typed$ = keys$(context)): CliContext => ({
   ...context,
-  interrupt$: merge(context.interrupt$, keys$(context)),
+  interrupt$: merge(context.interrupt$, interruptsOf(typed$)),
 });
 
-const keys$ = ({ stdin }: CliContext): Observable<Interrupt> =>
+const interruptsOf = (typed$: Observable<string>): Observable<Interrupt> =>
+  typed$.pipe(
+    filter((key) => endKeys.test(key)),
+    map(() => 'SIGINT' as const),
+    catchError(() => of('SIGHUP' as const)),
+  );
+
+/**
+ * Emits each key of a terminal. Emits nothing if stdin is not a terminal. Errors when the terminal is gone, for example after an ssh session was
+ * lost.
+ */
+export const keys$ = ({ stdin }: Pick<CliContext, 'stdin'>): Observable<string> =>
   defer(() => {
     if (!stdin.isTTY) return NEVER;
     stdin.setRawMode?.(true);
-    const typed$ = fromEvent(stdin, 'data').pipe(
-      filter((typed) => endKeys.test(String(typed))),
-      map(() => 'SIGINT' as const),
-    );
-    // A terminal that is gone, for example after an ssh session was lost, causes errors, also at the end. Without a listener they would crash the
-    // process.
+    const typed$ = fromEvent(stdin, 'data').pipe(mergeMap((typed) => String(typed)));
+    // A terminal that is gone causes errors, also at the end. Without a listener they would crash the process.
     stdin.on('error', noop);
-    const gone$ = fromEvent(stdin, 'error').pipe(map(() => 'SIGHUP' as const));
+    const gone$ = fromEvent(stdin, 'error').pipe(mergeMap((error) => throwError(() => error)));
     return merge(typed$, gone$).pipe(
       finalize(() => {
         stdin.setRawMode?.(false);

@@ -1,6 +1,6 @@
-import { type ClusterKey, creditsAfter } from './cluster-key.js';
+import { type ChangeCause, type ClusterKey, creditsAfter, withChange } from './cluster-key.js';
 import type { Call, Offer, Revision } from './election.js';
-import { follow, isOutdated, mayOwn, noteKey, unwrittenEvictions } from './follow.js';
+import { isOutdated, mayOwn, noteKey, unwrittenEvictions } from './follow.js';
 import { orient } from './orient.js';
 import { own, release } from './own.js';
 import { change, read, recent, setTimers, type Turn, write } from './turn.js';
@@ -8,7 +8,6 @@ import { change, read, recent, setTimers, type Turn, write } from './turn.js';
 /** Reads the key for a claim that is due. */
 export const startClaim = (turn: Turn): void => {
   setTimers(turn, { claim: undefined });
-  if (!mayOwn(turn)) return follow(turn);
   if (turn.state.call) return change(turn, { wanted: 'claim' });
   read(turn, 'claim');
 };
@@ -20,14 +19,19 @@ export const claimRead = (turn: Turn, key: ClusterKey | undefined, revision: Rev
   if (state.role !== 'claiming' || !mayOwn(turn)) return orient(turn, key, revision);
   const isUnchanged = key?.gen === known.gen && revision === known.revision;
   const isLost = key === undefined || isOutdated(turn, key);
-  if (!isLost && !isUnchanged && key.phase !== 'free') return orient(turn, key, revision);
-  if (!isLost) {
-    if (key.phase === 'stopped') return orient(turn, key, revision);
-    noteKey(turn, key, revision);
-  }
+  if (!isLost && (key.phase === 'stopped' || (!isUnchanged && key.phase !== 'free')))
+    return orient(turn, key, revision);
+  if (!isLost) noteKey(turn, key, revision);
   const displaced = isLost ? known : key;
-  claim(turn, { key, revision, displaced });
+  claim(turn, { key, revision, displaced, cause: isLost ? causeOfLost(turn) : causeOf(key) });
 };
+
+const causeOf = ({ phase, stop }: ClusterKey): ChangeCause => {
+  if (phase !== 'free') return 'silence';
+  return stop === undefined ? 'released' : 'resumed';
+};
+
+const causeOfLost = ({ state }: Turn): ChangeCause => (state.gen === 0 ? 'first' : 'silence');
 
 /** Accepts the ownership that the owner offers. */
 export const accept = (turn: Turn, { key, revision }: Offer): void => {
@@ -37,29 +41,34 @@ export const accept = (turn: Turn, { key, revision }: Offer): void => {
   noteKey(turn, key, revision);
   change(turn, { role: 'claiming', wanted: undefined });
   setTimers(turn, { ask: undefined, 'ask-timeout': undefined, lease: undefined, claim: undefined });
-  claim(turn, { key, revision, displaced: key });
+  claim(turn, { key, revision, displaced: key, cause: 'hand-over' });
 };
 
 interface Claimable {
   readonly key: ClusterKey | undefined;
   readonly revision: Revision | undefined;
   readonly displaced: { readonly gen: number; readonly phase: ClusterKey['phase'] | undefined };
+  readonly cause: ChangeCause;
 }
 
-const claim = (turn: Turn, { key, revision, displaced }: Claimable): void => {
+const claim = (turn: Turn, { key, revision, displaced, cause }: Claimable): void => {
   const { state, clock } = turn;
   const { settings } = state;
   change(turn, { claims: [...recent(state.claims, clock.now), clock.now] });
+  const gen = state.gen + 1;
+  const owner = settings.replica;
+  const since = clock.wall;
   const claimed: ClusterKey = {
     v: 1,
     feed: settings.feed,
     epoch: state.epoch === 0 ? (key?.epoch ?? newEpoch(clock.random)) : state.epoch,
-    gen: state.gen + 1,
-    owner: settings.replica,
+    gen,
+    owner,
     phase: 'opening',
-    since: clock.wall,
+    since,
     credits: creditsAfter(key?.credits ?? [], displaced),
     evictions: [...(key?.evictions ?? []), ...unwrittenEvictions(turn)],
+    changes: withChange(key?.changes ?? [], { gen, owner, since, cause }),
   };
   write(turn, 'claim', claimed, revision);
 };

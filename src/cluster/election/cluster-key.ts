@@ -20,6 +20,20 @@ const Credit = t.readonly(t.type({ gen: count, leftMs: t.number }), 'Credit');
  */
 export type Credit = t.TypeOf<typeof Credit>;
 
+const ChangeCause = t.keyof({ first: null, 'hand-over': null, released: null, silence: null, resumed: null });
+/**
+ * Why the owner changed. `first`: there was no key. `hand-over`: the previous owner offered the ownership to this one. `released`: it gave the
+ * ownership away without a successor. `silence`: it did not answer. `resumed`: an operator allowed the replicas to connect again.
+ */
+export type ChangeCause = t.TypeOf<typeof ChangeCause>;
+
+const OwnerChange = t.readonly(
+  t.type({ gen: count, owner: t.string, since: t.number, cause: ChangeCause }),
+  'OwnerChange',
+);
+/** A change of the owner: the new owner, its generation, and when it claimed the key, in epoch ms by its clock. */
+export type OwnerChange = t.TypeOf<typeof OwnerChange>;
+
 const Stop = t.readonly(t.type({ by: t.string, at: t.number }));
 
 /** The codec of a key. */
@@ -39,6 +53,8 @@ export const KeyCodec = t.readonly(
       credits: t.readonlyArray(Credit),
       /** The evictions of owners in the last minute: how long each of them still counts. */
       evictions: t.readonlyArray(t.readonly(t.type({ leftMs: t.number }))),
+      /** The last changes of the owner, the oldest first. The election does not read them. */
+      changes: t.readonlyArray(OwnerChange),
     }),
     t.partial({ stop: Stop }),
   ]),
@@ -92,8 +108,22 @@ export const creditsAfter = (
 export const withCredit = (credits: readonly Credit[], gen: number): readonly Credit[] =>
   [...credits, { gen, leftMs: creditMs }].slice(-maxCredits);
 
-/** Returns a key that a replica can claim, after an operator allowed it. The higher generation shows that an old `stopped` is out of date. */
-export const resumedKey = (key: ClusterKey): ClusterKey => {
-  const { v, feed, epoch, gen, since } = key;
-  return { v, feed, epoch, gen: gen + 1, owner: '', phase: 'free', since, credits: [], evictions: [] };
-};
+/** How many changes of the owner the key contains. */
+const maxChanges = 6;
+
+/** Returns the changes with one more. Keeps the newest changes. */
+export const withChange = (changes: readonly OwnerChange[], change: OwnerChange): readonly OwnerChange[] =>
+  [...changes, change].slice(-maxChanges);
+
+/**
+ * Returns a key that a replica can claim, after an operator allowed it. It keeps `stop` as the reason of the next claim. The higher generation
+ * shows that an old `stopped` is out of date.
+ */
+export const resumedKey = (key: ClusterKey): ClusterKey => ({
+  ...key,
+  gen: key.gen + 1,
+  owner: '',
+  phase: 'free',
+  credits: [],
+  evictions: [],
+});

@@ -162,6 +162,7 @@ export interface Own {
   readonly written: { readonly phase: KeyPhase; readonly at: number; readonly wall: number } | undefined;
   readonly credits: readonly Credit[];
   readonly evictions: ClusterKey['evictions'];
+  readonly changes: ClusterKey['changes'];
   /** When the remaining times of credits and evictions were right. */
   readonly agedAt: number;
   /** Whether the key must be written without waiting for the next renewal. */

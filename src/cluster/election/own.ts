@@ -15,10 +15,10 @@ interface Claimed {
 /** Makes this replica the owner. It opens the feed; the handshake waits for a confirmed write. */
 export const own = (turn: Turn, { key, revision, call }: Claimed): void => {
   const { now } = turn.clock;
-  const { gen, epoch, since, credits, evictions } = key;
+  const { gen, epoch, since, credits, evictions, changes } = key;
   if (turn.state.draining !== undefined) endFeed(turn);
   const owner: Own = {
-    ...{ gen, epoch, since, credits, evictions, revision, agedAt: now },
+    ...{ gen, epoch, since, credits, evictions, changes, revision, agedAt: now },
     phase: 'opening',
     written: call && { phase: key.phase, at: call.sentAt, wall: call.sentWall },
     ...{ isDirty: call === undefined, mustRead: false, isWaiting: false, isSent: false, isEvicted: false },
@@ -53,7 +53,7 @@ export const pump = (turn: Turn): void => {
   if (owner.isReleasing) return write(turn, 'free', keyOf(turn, owner, { owner: '', phase: 'free' }), owner.revision);
   if (owner.isEvicted) return explain(turn, owner);
   if (owner.isDirty) return renew(turn, owner);
-  if (owner.offered !== undefined && !owner.isOffering) offerNext(turn, owner);
+  if (owner.offered !== undefined && !owner.isOffering) offerNext(turn, owner, owner.offered);
 };
 
 const renew = (turn: Turn, owner: Own): void => {
@@ -63,7 +63,7 @@ const renew = (turn: Turn, owner: Own): void => {
 
 const keyOf = (turn: Turn, owner: Own, fields: Partial<ClusterKey>): ClusterKey => {
   const { settings } = turn.state;
-  const { gen, epoch, since, phase } = owner;
+  const { gen, epoch, since, phase, changes } = owner;
   const credits = creditsOf(turn, owner);
   const evictions = evictionsOf(turn, owner);
   return {
@@ -76,6 +76,7 @@ const keyOf = (turn: Turn, owner: Own, fields: Partial<ClusterKey>): ClusterKey 
     since,
     credits,
     evictions,
+    changes,
     ...fields,
   };
 };
@@ -133,12 +134,14 @@ export const written = (turn: Turn, call: Call & { readonly key: ClusterKey }, r
 /** Handles the key that an owner has read, because it could not write. */
 export const confirmed = (turn: Turn, key: ClusterKey | undefined, revision: Revision | undefined): void => {
   const { own: owner, settings, gen } = turn.state;
+  const storedRevision = revision ?? 0;
   if (owner === undefined) return;
   changeOwn(turn, { mustRead: false });
   const isMine = key?.owner === settings.replica;
   if (key !== undefined && key.gen >= owner.gen && key.phase === 'stopped') return fail(turn, true);
-  if (key !== undefined && key.gen >= owner.gen && !isMine) return displaced(turn, { ...key, revision: revision ?? 0 });
-  const isOlder = key === undefined || key.gen < owner.gen || (revision ?? 0) < (owner.revision ?? 0);
+  if (key !== undefined && key.gen >= owner.gen && !isMine)
+    return displaced(turn, { ...key, revision: storedRevision });
+  const isOlder = key === undefined || key.gen < owner.gen || storedRevision < (owner.revision ?? 0);
   // The store has lost data, so it cannot explain an eviction.
   if (owner.isEvicted && (isOlder || gen > owner.gen)) return abandon(turn);
   changeOwn(turn, { revision, isDirty: true });
@@ -267,8 +270,8 @@ export const handOver = (turn: Turn): void => {
   pump(turn);
 };
 
-const offerNext = (turn: Turn, owner: Own): void => {
-  const { offered = [], revision } = owner;
+const offerNext = (turn: Turn, owner: Own, offered: readonly string[]): void => {
+  const { revision } = owner;
   const standby = standbysOf(turn).find(({ replica }) => !offered.includes(replica));
   if (standby === undefined || revision === undefined) return release(turn);
   changeOwn(turn, { offered: [...offered, standby.replica], isOffering: true });

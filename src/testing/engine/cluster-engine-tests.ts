@@ -71,13 +71,13 @@ const tests: Readonly<Record<string, (replicas: Replicas) => Promise<void>>> = {
     const results = await Promise.all([one, other].map((each, n) => each.compareAndSet(key, `v${n}`, undefined)));
     const revision = results.find((each) => each !== undefined);
     equal(results.filter((each) => each !== undefined).length, 1);
-    const value = results[0] === undefined ? 'v1' : 'v0';
+    const value = `v${results.findIndex((each) => each !== undefined)}`;
     for (const each of [one, other]) deepEqual(await each.read(key), { value, revision });
   },
 
   'replaces only the expected revision, and revisions grow': async ({ one, other, key }) => {
-    const first = (await one.compareAndSet(key, 'a', undefined)) ?? 0;
-    const second = (await other.compareAndSet(key, 'b', first)) ?? 0;
+    const first = Number(await one.compareAndSet(key, 'a', undefined));
+    const second = Number(await other.compareAndSet(key, 'b', first));
     ok(second > first);
     equal(await one.compareAndSet(key, 'c', first), undefined);
     equal(await one.compareAndSet(key, 'c', undefined), undefined);

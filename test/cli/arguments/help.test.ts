@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { noop } from 'rxjs';
-import { commandNames } from '../../../src/cli/arguments/commands.js';
+import { commandNames, commands } from '../../../src/cli/arguments/commands.js';
 import { helpText, parse } from '../../../src/cli/arguments/parse.js';
 import { createProgram } from '../../../src/cli/arguments/program.js';
 import {
@@ -27,9 +27,11 @@ describe('helpText', () => {
     expect(helpText(name)).toMatch(/\S\n$/);
   });
 
-  it.each(commandNames)('of %s names every option', (name) => {
-    expect(optionsOf(name).length).toBeGreaterThan(2);
-    for (const option of optionsOf(name)) expect(helpText(name)).toContain(` ${option}`);
+  it.each(commandNames)('of %s names every option of the command, in order, and no other one', (name) => {
+    const options = commands[name].options.map(({ long }) => long);
+    const named = [...helpText(name).matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option]) => option);
+    expect(named).toEqual([...options, '--help']);
+    expect(optionsOf(name)).toEqual(options);
   });
 
   it.each(commandNames)('of %s has examples that are valid command lines', (name) => {

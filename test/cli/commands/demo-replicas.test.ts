@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { demoReplicas } from '../../../src/cli/commands/demo-replicas.js';
+import type { Broker } from '../../../src/cli/replicas/broker.js';
 import { localCluster } from '../../../src/cli/replicas/local-cluster.js';
 import { run } from '../../../src/cli/run.js';
 import { startTradeFeedService } from '../../../src/testing/index.js';
@@ -12,11 +13,15 @@ afterEach(() => {
   for (const { interrupt$ } of contexts.splice(0)) interrupt$.next('SIGTERM');
 });
 
-const demo = (given: Parameters<typeof fakeContext>[0] = {}) => {
+const demo = (
+  given: Parameters<typeof fakeContext>[0] = {},
+  { broker, duration }: { readonly broker?: Broker; readonly duration?: number } = {},
+) => {
   const context = fakeContext(given);
   contexts.push(context);
-  const command = { command: 'demo', feed: 'market', options: { replicas: 2, rate: 200 } } as const;
-  return { context, exit: demoReplicas(command, context, () => Promise.resolve(undefined)) };
+  const options = { replicas: 2, rate: 200, ...(duration !== undefined && { duration }) };
+  const command = { command: 'demo', feed: 'market', options } as const;
+  return { context, exit: demoReplicas(command, context, () => Promise.resolve(broker)) };
 };
 
 describe('demo --replicas', () => {
@@ -38,6 +43,29 @@ describe('demo --replicas', () => {
     context.interrupt$.next('SIGTERM');
     expect(await exit).toBe(0);
     expect(context.stdout.text).not.toContain('\x1b');
+  });
+
+  it('runs in one process if it cannot connect to the server that it has started', async () => {
+    let isClosed = false;
+    const close = async () => {
+      isClosed = true;
+      return Promise.resolve();
+    };
+    const { context, exit } = demo({}, { broker: { name: 'a server', url: 'redis://127.0.0.1:1', close } });
+    await context.stdout.until(/Z replicas: in one process/);
+    expect(isClosed).toBe(true);
+    context.interrupt$.next('SIGTERM');
+    expect(await exit).toBe(0);
+  });
+
+  it('ends with the exit code of its duration, or of an output that cannot be written', async () => {
+    const timed = demo({}, { duration: 1 });
+    expect(await timed.exit).toBe(124);
+    const { context, exit } = demo();
+    const failed = expect(exit).rejects.toMatchObject({ exitCode: 8 });
+    await context.stdout.until(/Z replicas: in one process/);
+    context.stdout.destroy(Object.assign(new Error('full'), { code: 'ENOSPC' }));
+    await failed;
   });
 
   it('refuses another service', async () => {

@@ -27,6 +27,13 @@ describe('tallied', () => {
     });
   });
 
+  it('ignores a change of the owner of a cluster: the gap counts', () => {
+    const changed: CliEvent = { type: 'owner-changed', at: start + 50, owner: 'b-1', generation: 2 };
+    const before = tallyOf(...opening(0, 1));
+    const after = tallyOf(...opening(0, 1), changed);
+    expect({ ...after, log: before.log }).toEqual({ ...before, now: start + 50 });
+  });
+
   it('counts frames and bytes, and stores the last frame', () => {
     const last = frameAt(40, 'four');
     const tally = tallyOf(...opening(0, 1), frameAt(30, 'one'), last);

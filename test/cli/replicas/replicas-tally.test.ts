@@ -8,7 +8,7 @@ import { printed } from '../../../src/cli/view/line.js';
 const keyOf = (owner: string, gen: number): ClusterState => ({
   key: {
     ...{ v: 1, feed: 'market', epoch: 1, gen, owner, phase: owner === '' ? 'free' : 'open', since: 0 },
-    ...{ credits: [], evictions: [] },
+    ...{ credits: [], evictions: [], changes: [] },
   },
   standbys: [],
 });
@@ -43,6 +43,14 @@ describe('the panels of replicas', () => {
     expect(lines).toContain('     0.5 s  b owns the connection (generation 1)');
     expect(lines).toContain('     0.5 s  a has ended');
     expect(lines.at(-1)).toContain('h hand over');
+  });
+
+  it('count frames by tick', () => {
+    const { replicas } = after(frame(0), frame(0), { type: 'tick' }, frame(0));
+    expect(replicas.map(({ perTick }) => perTick)).toEqual([
+      [2, 1],
+      [0, 0],
+    ]);
   });
 
   it('show the gaps of each replica', () => {

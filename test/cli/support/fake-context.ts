@@ -12,7 +12,9 @@ export interface FakeContext extends CliContext {
 }
 
 /** Creates a context without terminals and with an empty environment by default. */
-export const fakeContext = (given: Partial<Pick<FakeContext, 'env' | 'stdout' | 'stderr'>> = {}): FakeContext => ({
+export const fakeContext = (
+  given: Partial<Pick<FakeContext, 'env' | 'stdin' | 'stdout' | 'stderr'>> = {},
+): FakeContext => ({
   env: {},
   stdin: new PassThrough(),
   stdout: new FakeOutput(),

@@ -6,7 +6,7 @@ import { driveElection, driveOwner, typesOf } from './driven-election.js';
 
 const keyOf = (fields: Partial<ClusterKey> = {}): ClusterKey => ({
   ...{ v: 1, feed: 'market', epoch: 9, gen: 3, owner: 'other', phase: 'open', since: 0 },
-  ...{ credits: [], evictions: [] },
+  ...{ credits: [], evictions: [], changes: [] },
   ...fields,
 });
 const storeWith = (fields: Partial<ClusterKey> = {}): Store => {
@@ -512,7 +512,8 @@ describe('a replica whose key the service refuses', () => {
 
 describe('the key', () => {
   it('is read as it was written', () => {
-    const key = keyOf({ credits: [credit], evictions: [{ leftMs: 1 }], stop: { by: 'x', at: 1 } });
+    const changes = [{ gen: 3, owner: 'other', since: 1, cause: 'silence' }] as const;
+    const key = keyOf({ credits: [credit], evictions: [{ leftMs: 1 }], changes, stop: { by: 'x', at: 1 } });
     expect(readKey(writeKey(key))).toEqual(key);
   });
 

@@ -59,6 +59,8 @@ export const startTestCluster = async (engine: ClusterEngine): Promise<TestClust
       error: () => error,
       unsubscribe: () => subscription.unsubscribe(),
       kill: () => {
+        // A replica that leaves still needs the engine.
+        if (subscription.closed) return;
         link.cut('refused');
         subscription.unsubscribe();
       },
@@ -88,7 +90,7 @@ export const startTestCluster = async (engine: ClusterEngine): Promise<TestClust
       ),
     push: (...texts) => texts.forEach((text) => service.push('market', text)),
     [Symbol.asyncDispose]: async () => {
-      for (const replica of replicas) replica.unsubscribe();
+      for (const replica of replicas) replica.kill();
       await service.shutdown();
     },
   };

@@ -1,0 +1,20 @@
+import type { ClusterEngine } from 'rx-trade-feed/cluster';
+
+export type BrokerKind = 'nats' | 'redis';
+
+/** A broker that runs. */
+export interface RunningBroker {
+  readonly kind: BrokerKind;
+  readonly port: number;
+  /** Starts it again, on the same port. */
+  readonly start: () => Promise<void>;
+  readonly kill: () => Promise<void>;
+  /** Deletes its data. */
+  readonly wipe: () => void;
+}
+
+export const startBroker: (kind: BrokerKind, folder: string, moreArgs?: readonly string[]) => Promise<RunningBroker>;
+export const connectEngine: (
+  kind: BrokerKind,
+  port: number,
+) => Promise<{ readonly engine: ClusterEngine; readonly close: () => unknown }>;

@@ -1,0 +1,2 @@
+export const natsServer: string;
+export const redisServer: string;
