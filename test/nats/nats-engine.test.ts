@@ -74,12 +74,14 @@ describeServer(
     });
 
     it('is away after a kill, publishes nothing meanwhile, and is back with its key after a restart', async () => {
-      const engine = await connectEngine();
+      const { connection, engine } = await open();
       const revision = await engine.compareAndSet('restart', 'before', undefined);
       const received = firstValueFrom(engine.subscribe('restart'));
       await broker().kill();
       await becomes(engine, false);
+      const { outMsgs } = connection.stats();
       engine.publish('restart', bytes('lost'));
+      expect(connection.stats()).toMatchObject({ outMsgs });
       await broker().start();
       await becomes(engine, true);
       engine.publish('restart', bytes('after'));
