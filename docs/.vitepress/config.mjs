@@ -99,8 +99,8 @@ export default defineConfig({
     nav: [
       { text: 'Start', link: '/start/first-frame', activeMatch: '^/(start/|project/overview)' },
       { text: 'How to', link: '/sharing' },
-      { text: 'Reference', link: '/failures/', activeMatch: '^/(failures|api|diagrams)/' },
-      { text: 'Explanation', link: '/architecture' },
+      { text: 'Reference', link: '/failures/', activeMatch: '^/(failures/|api/|diagrams/|live/|options|events|operators|command-line|limits)' },
+      { text: 'Explanation', link: '/how-it-works' },
       { text: manifest.version, link: '/project/changelog' },
     ],
     // The API has many pages. Its sidebar is only on them, so that other pages stay small.
