@@ -104,7 +104,7 @@ export const askOwner = (turn: Turn): void => {
     'ask-timeout': clock.now + timing.askMs,
     lease: timers.lease ?? Math.max(known.revisionAt + settings.leaseMs, precedenceUntil, clock.now),
   });
-  if (timers.lease === undefined && state.call === undefined) read(turn, 'look');
+  if (timers.lease === undefined && state.call === undefined && mayOwn(turn)) read(turn, 'look');
 };
 
 /** Handles the result of a question that the owner did not answer. */

@@ -508,6 +508,14 @@ describe('a replica whose key the service refuses', () => {
     return { election, effects: election.give({ type: 'failed', isReplaced: false }) };
   };
 
+  it('does not read the key of a silent owner, because it cannot claim', () => {
+    const { election } = barred({ type: 'standby', presence: { replica: 'other', since: 1 } });
+    election.give(heard({ gen: 5 }));
+    election.setStore('away');
+    election.pass(600);
+    expect(election.state()).toMatchObject({ unanswered: 1, call: undefined });
+  });
+
   it('releases the ownership, and does not claim again', () => {
     const { election, effects } = barred({ type: 'standby', presence: { replica: 'other', since: 1 } });
     expect(typesOf(effects)).toEqual(['close', 'end', 'beat']);
