@@ -288,6 +288,20 @@ describe('an owner', () => {
     expect(typesOf(election.give({ type: 'handshake' }))).toEqual(['allow']);
   });
 
+  it('sends no handshake after its connection was lost, if the write of `open` had no result', () => {
+    const election = driveElection();
+    election.give({ type: 'start' });
+    election.pass(1_000);
+    election.give({ type: 'handshake' });
+    election.setStore('lost');
+    election.give({ type: 'opened' });
+    election.give({ type: 'disconnected', isUnanswered: false });
+    expect(typesOf(election.give({ type: 'handshake' }))).not.toContain('allow');
+    election.setStore('good');
+    expect(typesOf(election.pass(2_000))).toContain('allow');
+    expect(election.writes().at(-1)).toBe('opening 1');
+  });
+
   it('keeps its connection while the engine is away, and its key afterwards', () => {
     const election = driveOwner();
     election.give({ type: 'engine', isConnected: false });

@@ -158,7 +158,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
         record(
           `${id}: writes generation ${effect.key.gen} ${effect.key.phase}, expects revision ${effect.expected}, ${effect.key.credits.length} credits`,
         );
-        sentAt = schedule.now();
+        sentAt = monotonic();
         return engine.access(self, effect.id, (store) => {
           const result = store.write(effect.key, effect.expected);
           if (effect.key.phase === 'stopped' && result.type === 'written')
