@@ -215,9 +215,8 @@ export const reopening = (turn: Turn, isUnanswered: boolean): void => {
   if (owner === undefined) return;
   changeOwn(turn, { phase: 'opening', isSent: owner.phase === 'opening' && owner.isSent && isUnanswered });
   if (isUnanswered) addCredit(turn, owner);
-  changeOwn(turn, { isDirty: true, isWaiting: false });
-  // A write of `open` can have happened although its result was lost. Then an earlier `opening` permits no handshake.
-  if (owner.phase === 'open' && owner.written) changeOwn(turn, { written: { ...owner.written, phase: 'open' } });
+  // An earlier write permits no handshake: it has not the new credit, and a write of `open` can have happened although its result was lost.
+  changeOwn(turn, { isDirty: true, isWaiting: false, written: owner.written && { ...owner.written, phase: 'open' } });
   pump(turn);
 };
 

@@ -241,9 +241,12 @@ const noteStandby = (turn: Turn, { replica, since }: { readonly replica: string;
   if (replica !== turn.state.settings.replica) change(turn, { standbys: [...others, { replica, since, at: now }] });
 };
 
+// The claim issued the newest credit of that generation. The others are for handshakes that were sent.
 const voidCredit = (turn: Turn, gen: number): void => {
   const { own } = turn.state;
-  if (own) changeOwn(turn, { credits: own.credits.filter((credit) => credit.gen !== gen) });
+  if (own === undefined) return;
+  const voided = own.credits.findLast((credit) => credit.gen === gen);
+  changeOwn(turn, { credits: own.credits.filter((credit) => credit !== voided) });
 };
 
 const noteEvictions = (turn: Turn, evictions: ClusterKey['evictions']): void => {

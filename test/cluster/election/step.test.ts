@@ -373,6 +373,29 @@ describe('an owner', () => {
     election.give({ type: 'disconnected', isUnanswered: true });
     expect(election.store.current()?.credits).toEqual([{ gen: 4, leftMs: 65_000 }]);
   });
+
+  it('sends no handshake after one that had no answer, before a write has its credit', () => {
+    const election = driveElection({}, storeWith({ owner: '', phase: 'free' }));
+    election.give({ type: 'start' });
+    election.pass(50);
+    election.give({ type: 'handshake' });
+    election.setStore('away');
+    election.give({ type: 'disconnected', isUnanswered: true });
+    expect(typesOf(election.give({ type: 'handshake' }))).not.toContain('allow');
+    election.setStore('good');
+    expect(typesOf(election.pass(1_000))).toContain('allow');
+    expect(election.store.current()?.credits).toHaveLength(1);
+  });
+
+  it('keeps the credit of a handshake that was sent, when its sender voids the one of its displacement', () => {
+    const credit = { gen: 4, leftMs: 60_000 };
+    const election = driveElection({}, storeWith({ owner: 'other', phase: 'opening', credits: [credit], gen: 4 }));
+    election.give({ type: 'start' });
+    election.pass(4_000);
+    expect(election.state().own?.credits).toHaveLength(2);
+    election.give({ type: 'voided', gen: 4 });
+    expect(election.state().own?.credits).toHaveLength(1);
+  });
 });
 
 describe('an owner whose connection was replaced', () => {

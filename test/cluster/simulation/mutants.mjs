@@ -133,13 +133,13 @@ export const mutants = [
     find: `if (last?.phase !== 'opening') return false;`,
     replacement: `if (clock.now >= 0) return last?.phase === 'opening';
       if (last === undefined) return false;`,
-    seed: 112,
+    seed: 264,
   },
   {
     name: 'claims without a wait after the owner has no responder',
     file: 'election/follow.ts',
     find: 'const isGone = count >= 2 &&',
     replacement: 'const isGone = count >= 1 &&',
-    seed: 118,
+    seed: 1217,
   },
 ];
