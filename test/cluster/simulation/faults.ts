@@ -1,14 +1,14 @@
 import type { Chance } from './chance.js';
 import type { SimulatedEngine } from './engine.js';
 import type { Conditions } from './network.js';
-import type { Schedule } from './schedule.js';
 import type { SimulatedService } from './service.js';
 import type { SimulatedReplica } from './simulated-replica.js';
 import type { Store } from './store.js';
 
 /** What a fault can change. */
 export interface FaultTargets {
-  readonly schedule: Schedule;
+  /** Runs a later part of a fault. The faults are over when no part is left. */
+  readonly later: (delayMs: number, action: () => void) => void;
   readonly chance: Chance;
   readonly engine: SimulatedEngine;
   readonly service: SimulatedService;
@@ -37,7 +37,7 @@ const onReplica =
     targets.record(`fault: ${name} of ${replica.id} for ${durationMs.toFixed(0)} ms`);
     replica.disturb(durationMs);
     begin(replica, targets);
-    if (end) targets.schedule.after(durationMs, () => end(replica, targets));
+    if (end) targets.later(durationMs, () => end(replica, targets));
   };
 
 const condition = <Name extends keyof Conditions>(
@@ -63,7 +63,7 @@ const attempts =
   };
 
 /** The owner loses the engine. Then another node of the engine takes over, which has the data of the owner, or older data, or none. */
-const failOver: Fault = ({ alive, chance, engine, owner, record, replace, schedule, store }) => {
+const failOver: Fault = ({ alive, chance, engine, later, owner, record, replace, store }) => {
   const replica = owner();
   if (replica === undefined) return;
   const durationMs = chance.isTrue(0.5) ? chance.between(800, 1_500) : chance.between(1_500, 4_000);
@@ -76,7 +76,7 @@ const failOver: Fault = ({ alive, chance, engine, owner, record, replace, schedu
   replica.disturb(durationMs);
   replica.conditions.link = chance.oneOf(['refused', 'black-hole']);
   engine.updateLink(replica);
-  schedule.after(durationMs, () => {
+  later(durationMs, () => {
     for (const { conditions } of slow) conditions.ticketMs = 20;
     if (!replica.isAlive()) return;
     store.rollBackTo((replica.state().own?.revision ?? 0) - lost);
@@ -88,7 +88,7 @@ const failOver: Fault = ({ alive, chance, engine, owner, record, replace, schedu
 };
 
 /** The network of the owner fails: its connection drops, its next handshake is under way for long, and the engine is out of reach. */
-const networkFails: Fault = ({ chance, engine, owner, record, replace, schedule, service }) => {
+const networkFails: Fault = ({ chance, engine, later, owner, record, replace, service }) => {
   const replica = owner();
   if (replica === undefined) return;
   const { conditions } = replica;
@@ -97,12 +97,12 @@ const networkFails: Fault = ({ chance, engine, owner, record, replace, schedule,
   replica.disturb(durationMs);
   conditions.handshakeMs = 8_000;
   service.drop();
-  schedule.after(chance.between(100, 1_500), () => {
+  later(chance.between(100, 1_500), () => {
     if (chance.isTrue(0.3)) return replace(replica, 'hand-over');
     conditions.link = chance.oneOf(['refused', 'black-hole']);
     engine.updateLink(replica);
   });
-  schedule.after(durationMs, () => {
+  later(durationMs, () => {
     conditions.handshakeMs = 20;
     conditions.link = 'good';
     engine.updateLink(replica);
@@ -131,11 +131,11 @@ export const faults: Readonly<Record<string, Fault>> = {
   kill: onReplica('kill', (replica, { replace }) => replace(replica, 'kill')),
   'hand-over': onReplica('hand-over', (replica, { replace }) => replace(replica, 'hand-over')),
   'clock jump': onReplica('clock jump', (replica, { chance }) => replica.jumpClock(chance.between(-60_000, 60_000))),
-  'engine away': ({ engine, schedule, record, disturbAll }, durationMs) => {
+  'engine away': ({ engine, later, record, disturbAll }, durationMs) => {
     record(`fault: engine away for ${durationMs.toFixed(0)} ms`);
     disturbAll(durationMs);
     engine.setUp(false);
-    schedule.after(durationMs, () => engine.setUp(true));
+    later(durationMs, () => engine.setUp(true));
   },
   'engine fails over': failOver,
   'network fails': networkFails,
@@ -162,10 +162,10 @@ export const faults: Readonly<Record<string, Fault>> = {
     record('fault: connection dropped');
     service.drop();
   },
-  'service away': ({ service, schedule, record }, durationMs) => {
+  'service away': ({ service, later, record }, durationMs) => {
     record(`fault: service away for ${durationMs.toFixed(0)} ms`);
     service.setUp(false);
     service.drop();
-    schedule.after(durationMs, () => service.setUp(true));
+    later(durationMs, () => service.setUp(true));
   },
 };

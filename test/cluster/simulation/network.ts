@@ -23,10 +23,6 @@ export const goodConditions = (): Conditions => ({
   ticketMs: 20,
 });
 
-/** Returns whether no fault concerns the links of a replica. */
-export const isGood = ({ link, loss, handshakeMs }: Conditions): boolean =>
-  link === 'good' && loss === 0 && handshakeMs === goodConditions().handshakeMs;
-
 /** Returns the delay of a handshake: with bad conditions mostly a long one. */
 export const handshakeDelay = (chance: Chance, mostMs: number): number => chance.between(0.2, mostMs);
 

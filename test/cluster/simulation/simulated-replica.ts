@@ -8,7 +8,6 @@ export interface SimulatedReplica {
   readonly state: () => Election;
   readonly conditions: Conditions;
   readonly isAlive: () => boolean;
-  readonly isPaused: () => boolean;
   readonly hasConnection: () => boolean;
   readonly generation: () => number;
   readonly input: (input: Input) => void;

@@ -312,7 +312,6 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     state: () => state,
     conditions,
     isAlive: () => isAlive,
-    isPaused: () => pausedAt !== undefined,
     hasConnection: () => attempt?.state === 'open',
     generation: () => generation,
     input,
