@@ -56,7 +56,7 @@ describe('the built package', () => {
     expect(classes).toEqual(expect.arrayContaining(['DecodeError', 'Frame', 'RecordingError', 'TradeFeedError']));
     // The worker is bundled alone. The checks above show that its values have the classes of the entry points.
     const files = (await builtFiles()).filter(([name]) => name !== worker);
-    const declaration = (name: string) => new RegExp(`(?:^|[;}])(?:class ${name}\\b|var ${name}=class\\b)`, 'm');
+    const declaration = (name: string) => new RegExp(`(?:^|[;},])(?:class ${name}\\b|(?:var )?${name}=class\\b)`, 'm');
     const declaredIn = (name: string) => files.filter(([, code]) => declaration(name).test(code));
     expect(classes.filter((name) => declaredIn(name).length !== 1)).toEqual([]);
   }, 60_000);
