@@ -1,3 +1,4 @@
+import { runOf } from '../../../src/protocol/feed-position.js';
 import { createChance } from './chance.js';
 import { createEngine } from './engine.js';
 import { faults } from './faults.js';
@@ -108,7 +109,8 @@ const run = (seed: number, options: RunOptions): Run => {
       if (!isReplaced) {
         if (
           Object.keys(counts).every((name) => !hiding.includes(name)) &&
-          replicas.some((each) => each !== replica && each.isAlive() && !badKeys.has(each.id))
+          // A replica that has stopped is no candidate, also if the store has lost the stop since.
+          alive().some((each) => each !== replica && !badKeys.has(each.id))
         )
           observer.report(`${replica.id} gives up although there are other candidates`);
         return;
@@ -192,13 +194,14 @@ const run = (seed: number, options: RunOptions): Run => {
     const owners = running.filter((each) => each.state().own !== undefined);
     const [owner] = owners;
     if (owners.length !== 1 || owner === undefined) return [`${owners.length} owners at the end`];
-    const { gen } = owner.state().own!;
+    const { epoch, gen } = owner.state().own!;
+    const run = runOf(epoch, gen, owner.id);
     return [
       ...(owner.hasConnection() ? [] : [`${owner.id} owns, but has no connection`]),
       ...(service.live()?.name === owner.id ? [] : [`the service is connected to ${service.live()?.name}`]),
       ...running
-        .filter((each) => each.generation() !== gen)
-        .map((each) => `${each.id} follows generation ${each.generation()} instead of ${gen}`),
+        .filter((each) => each.followed() !== run)
+        .map((each) => `${each.id} follows ${each.followed()} instead of ${run}`),
       ...running
         .filter(({ id }) => schedule.now() - observer.lastFrameAt(id) > 1_000)
         .map(({ id }) => `${id} has received no frame for a second`),
