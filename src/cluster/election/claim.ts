@@ -19,11 +19,18 @@ export const claimRead = (turn: Turn, key: ClusterKey | undefined, revision: Rev
   if (state.role !== 'claiming' || !mayOwn(turn)) return orient(turn, key, revision);
   const isUnchanged = key?.gen === known.gen && revision === known.revision;
   const isLost = key === undefined || isOutdated(turn, key);
+  if (isLost && key !== undefined && known.phase === 'free') return askAfterLoss(turn, key, revision);
   if (!isLost && (key.phase === 'stopped' || (!isUnchanged && key.phase !== 'free')))
     return orient(turn, key, revision);
   if (!isLost) noteKey(turn, key, revision);
   const displaced = isLost ? known : key;
   claim(turn, { key, revision, displaced, cause: isLost ? causeOfLost(turn) : causeOf(key) });
+};
+
+/** Asks the owner of a key that a store shows after it has lost a release. Only without an answer the claim is planned again. */
+const askAfterLoss = (turn: Turn, key: ClusterKey, revision: Revision | undefined): void => {
+  change(turn, { known: { ...turn.state.known, phase: undefined } });
+  orient(turn, key, revision);
 };
 
 const causeOf = ({ phase, stop }: ClusterKey): ChangeCause => {

@@ -52,14 +52,13 @@ export const noteKey = (turn: Turn, { gen, owner, phase, epoch }: ClusterKey, re
 
 /**
  * Returns whether a report or a key is of an earlier generation than this replica has seen. A store that has lost data can use the number of a
- * generation again, for another owner.
+ * generation again, for another owner, also after its release: the next owner has a higher one.
  */
 export const isOutdated = (
   { state: { gen, known } }: Turn,
   seen: { readonly gen: number; readonly owner: string },
 ): boolean =>
-  seen.gen < gen ||
-  (seen.gen === gen && known.gen === gen && known.owner !== '' && seen.owner !== '' && known.owner !== seen.owner);
+  seen.gen < gen || (seen.gen === gen && known.gen === gen && seen.owner !== '' && known.owner !== seen.owner);
 
 /** Handles a message of the owner in a replica that does not own. A message of an earlier generation changes nothing. */
 export const heardOwner = (turn: Turn, report: Report): void => {

@@ -52,6 +52,8 @@ export const pump = (turn: Turn): void => {
   if (owner.mustRead) return read(turn, 'confirm');
   if (owner.isReleasing) return write(turn, 'free', keyOf(turn, owner, { owner: '', phase: 'free' }), owner.revision);
   if (owner.isEvicted) return explain(turn, owner);
+  // An owner that leaves does not open again: its late handshake could replace the connection of the next owner.
+  if (owner.offered !== undefined && owner.phase !== 'open') return release(turn);
   if (owner.isDirty) return renew(turn, owner);
   if (owner.offered !== undefined && !owner.isOffering) offerNext(turn, owner, owner.offered);
 };

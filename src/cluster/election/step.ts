@@ -93,6 +93,8 @@ const handle = (turn: Turn, input: Input): void => {
 
 /** Announces this replica before it has read the key, so that an owner that leaves at this moment can choose it. */
 const join = (turn: Turn): void => {
+  // An owner without a key has a full lease to answer.
+  change(turn, { known: { ...turn.state.known, revisionAt: turn.clock.now } });
   if (turn.state.settings.canOwn) setTimers(turn, { presence: turn.clock.now });
   read(turn, 'orient');
 };
@@ -145,9 +147,8 @@ const engineBack = (turn: Turn): void => {
     beat(turn);
     return pump(turn);
   }
-  const { known } = turn.state;
-  change(turn, { known: { ...known, revisionAt: clock.now } });
   if (state.role === 'joining') return join(turn);
+  change(turn, { known: { ...turn.state.known, revisionAt: clock.now } });
   follow(turn);
   read(turn, 'orient');
 };
@@ -225,7 +226,7 @@ const asked = (turn: Turn, { gen, owner }: Question): void => {
   const { own, settings } = turn.state;
   if (own === undefined || own.isEvicted || own.isReleasing) return;
   turn.effects.push({ type: 'answer', report: reportOf(turn.state, own) });
-  const isNewest = gen < own.gen || (gen === own.gen && (owner === settings.replica || owner === ''));
+  const isNewest = gen < own.gen || (gen === own.gen && owner === settings.replica);
   if (isNewest) return;
   // The store has lost the later generation. Followers drop messages of an earlier one.
   change(turn, { gen: gen + 1 });

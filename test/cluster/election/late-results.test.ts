@@ -29,6 +29,33 @@ const claiming = (key: Parameters<typeof storeWith>[0] = { owner: '', phase: 'fr
   return election;
 };
 
+describe('a replica whose claim of a free key finds another owner of the same generation, after a loss of data', () => {
+  const found = () => {
+    const election = driveElection({}, storeWith({ owner: '', phase: 'free' }));
+    election.give({ type: 'start' });
+    passUntil(election, () => election.state().role === 'claiming');
+    election.store.wipe();
+    election.store.write(keyOf({ owner: 'third' }), undefined);
+    election.pass(50);
+    expect(election.writes()).toEqual([]);
+    return election;
+  };
+
+  it('follows that owner when it has a higher generation, because its follower drops the messages of this one', () => {
+    const election = found();
+    election.give(heard({ owner: 'third' }));
+    expect(election.state()).toMatchObject({ role: 'following', known: { gen: 3, owner: '' } });
+    election.give(heard({ owner: 'third', gen: 4 }));
+    expect(election.state()).toMatchObject({ role: 'following', known: { gen: 4, owner: 'third' } });
+  });
+
+  it('claims if that owner does not answer', () => {
+    const election = found();
+    election.pass(300);
+    expect(election.writes()).toEqual(['opening 4']);
+  });
+});
+
 describe('a replica that leaves while its claim has no result', () => {
   it('releases the key if the claim was written', () => {
     const election = claiming();
@@ -172,10 +199,13 @@ describe('an owner', () => {
     }
   });
 
-  it('does not change its generation for a replica that knows no owner', () => {
+  it('claims again in a higher generation for a replica that knows the release of its own: the store has lost that', () => {
     const election = driveOwner();
-    expect(typesOf(election.give({ type: 'asked', question: { gen: 1, owner: '' } }))).toEqual(['answer']);
-    expect(election.state().own?.gen).toBe(1);
+    expect(typesOf(election.give({ type: 'asked', question: { gen: 1, owner: '' } })).slice(0, 2)).toEqual([
+      ...['answer', 'beat'],
+    ]);
+    expect(election.state().own?.gen).toBe(2);
+    expect(election.store.current()).toMatchObject({ gen: 2, owner: 'me' });
   });
 
   it('writes its key again if it does not know whether the first write reached the wiped store', () => {

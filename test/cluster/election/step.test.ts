@@ -23,6 +23,14 @@ const revisionOf = (store: Store): number | undefined => {
   const result = store.read();
   return result.type === 'entry' ? result.revision : undefined;
 };
+/** An owner with an open connection, after a handshake without an answer. */
+const withCredit = () => {
+  const election = driveOwner();
+  election.give({ type: 'disconnected', isUnanswered: true });
+  election.give({ type: 'handshake' });
+  election.give({ type: 'opened' });
+  return election;
+};
 
 describe('a replica that joins', () => {
   it('claims a key that does not exist, after two questions without a responder', () => {
@@ -34,6 +42,17 @@ describe('a replica that joins', () => {
     expect(typesOf([...effects, ...election.pass(30)])).toEqual(['presence', 'beat', 'open']);
     expect(election.writes()).toEqual(['opening 1']);
     expect(election.state()).toMatchObject({ role: 'owning', own: { gen: 1, phase: 'opening' } });
+  });
+
+  it('waits a full lease for an owner that does not answer, also if its clock does not begin at 0', () => {
+    const election = driveElection();
+    election.setOwner({ type: 'no-answer' });
+    election.pass(10_000);
+    election.give({ type: 'start' });
+    election.pass(1_900);
+    expect(election.writes()).toEqual([]);
+    election.pass(200);
+    expect(election.writes()).toEqual(['opening 1']);
   });
 
   it('claims a free key at once, within 50 ms', () => {
@@ -400,13 +419,6 @@ describe('an owner', () => {
 
 describe('an owner whose connection was replaced', () => {
   const replaced: Input = { type: 'failed', isReplaced: true };
-  const withCredit = () => {
-    const election = driveOwner();
-    election.give({ type: 'disconnected', isUnanswered: true });
-    election.give({ type: 'handshake' });
-    election.give({ type: 'opened' });
-    return election;
-  };
 
   it('follows if another replica has claimed', () => {
     const election = driveOwner();
@@ -504,6 +516,19 @@ describe('a hand-over', () => {
     const election = driveOwner();
     expect(typesOf(election.give({ type: 'hand-over' }))).toEqual(['close', 'end', 'beat', 'left']);
     expect(election.store.current()).toMatchObject({ phase: 'free', owner: '', gen: 1 });
+  });
+
+  it.each<[string, Input]>([
+    ['has ended', { type: 'disconnected', isUnanswered: false }],
+    ['was replaced by a late handshake', { type: 'failed', isReplaced: true }],
+  ])('releases the key, and opens no other connection, if the connection %s', (_, end) => {
+    const election = withCredit();
+    election.give(standby('young', 3));
+    expect(typesOf(election.give({ type: 'hand-over' }))).toEqual(['offer']);
+    const effects = typesOf(election.give(end));
+    expect(effects).not.toContain('offer');
+    expect(effects.slice(-4)).toEqual(['close', 'end', 'beat', 'left']);
+    expect(election.store.current()).toMatchObject({ phase: 'free', owner: '' });
   });
 
   it('does not offer to a standby that is silent for 3 s', () => {

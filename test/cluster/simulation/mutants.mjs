@@ -74,9 +74,9 @@ export const mutants = [
   {
     name: 'a generation number that was used again is not noticed',
     file: 'election/follow.ts',
-    find: `(seen.gen === gen && known.gen === gen && known.owner !== '' && seen.owner !== '' && known.owner !== seen.owner)`,
+    find: `(seen.gen === gen && known.gen === gen && seen.owner !== '' && known.owner !== seen.owner)`,
     replacement: 'false',
-    seed: 127,
+    seed: 208,
   },
   {
     name: 'an owner does not claim again when it learns of a later generation',
@@ -125,7 +125,7 @@ export const mutants = [
     file: 'election/follow.ts',
     find: 'known.revisionAt + settings.leaseMs',
     replacement: 'known.revisionAt + settings.leaseMs / 2',
-    seed: 416,
+    seed: 14_071,
   },
   {
     name: 'no check of the lease before a handshake',

@@ -1,4 +1,5 @@
 import { creditMs } from '../../../src/cluster/election/cluster-key.js';
+import { runOf } from '../../../src/protocol/feed-position.js';
 import { createChance } from './chance.js';
 import { createEngine } from './engine.js';
 import { faults } from './faults.js';
@@ -203,15 +204,16 @@ const run = (seed: number, options: RunOptions): Run => {
     const owners = running.filter((each) => each.state().own !== undefined);
     const [owner] = owners;
     if (owners.length !== 1 || owner === undefined) return [`${owners.length} owners at the end`];
-    const { gen } = owner.state().own!;
+    const { epoch, gen } = owner.state().own!;
+    const run = runOf(epoch, gen, owner.id);
     const live = service.live();
     return [
       ...(owner.hasConnection() ? [] : [`${owner.id} owns, but has no connection`]),
       // A late handshake of the owner itself ends its connection, of which it learns a little later.
       ...(live?.name === owner.id && live.isThere() ? [] : [`the service is connected to ${live?.name}`]),
       ...running
-        .filter((each) => each.generation() !== gen)
-        .map((each) => `${each.id} follows generation ${each.generation()} instead of ${gen}`),
+        .filter((each) => each.followed() !== run)
+        .map((each) => `${each.id} follows ${each.followed()} instead of ${run}`),
       ...running
         .filter(({ id }) => schedule.now() - observer.lastFrameAt(id) > 1_000)
         .map(({ id }) => `${id} has received no frame for a second`),

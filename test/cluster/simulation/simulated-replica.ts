@@ -9,7 +9,8 @@ export interface SimulatedReplica {
   readonly conditions: Conditions;
   readonly isAlive: () => boolean;
   readonly hasConnection: () => boolean;
-  readonly generation: () => number;
+  /** The run of the owner whose frames it emits: an `end` of another owner, which its follower drops, does not change it. */
+  readonly followed: () => string | undefined;
   readonly input: (input: Input) => void;
   readonly receive: (message: FeedMessage) => void;
   /** Notes that a fault concerns this replica from now on. */

@@ -74,7 +74,6 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
   let sentAt = 0;
   /** The last write with a result. */
   let lastWrite: { readonly revision: number; readonly at: number } | undefined;
-  let generation = 0;
   let answer: Report | undefined;
 
   const monotonic = (): number => schedule.now() - suspendedMs;
@@ -147,7 +146,6 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     if (message.kind === 'batch') observer.published(`${message.gen} of ${id}`, message.batch[0]!.receivedAt);
     if (state.isConnected) engine.publish(self, 'feed', copyOf(message));
     follower.receive(message, monotonic());
-    generation = Math.max(generation, message.gen);
   };
 
   const perform = (effect: Effect): void => {
@@ -313,13 +311,12 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     conditions,
     isAlive: () => isAlive,
     hasConnection: () => attempt?.state === 'open',
-    generation: () => generation,
+    followed: () => follower.position?.run,
     input,
     run,
     receive: (message) => {
       if (message.owner === id && message.phase !== 'free') return;
       follower.receive(message, monotonic());
-      generation = Math.max(generation, message.gen);
       if (message.kind === 'beat') {
         const { gen, owner, phase, revision } = message;
         input({ type: 'heard', report: { gen, owner, phase, revision } });
