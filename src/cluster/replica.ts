@@ -131,7 +131,8 @@ export const startReplica = (
     if (isBusy) return;
     isBusy = true;
     for (let next = inputs.shift(); next !== undefined; next = inputs.shift()) {
-      const result = step(state, next, { now: performance.now(), wall: Date.now(), random: Math.random() });
+      const clock = { now: performance.now(), wall: Date.now(), random: Math.random(), followed: follower.generation };
+      const result = step(state, next, clock);
       ({ state } = result);
       if (state.own) publisher.report(reportOf(state, state.own), state.own.epoch);
       serve();

@@ -52,6 +52,16 @@ describe('a follower', () => {
     expect(words()).toEqual(['opened 1', 'a/1', 'b/1']);
   });
 
+  it('has the generation of its newest message, also of one that waits', () => {
+    const { follower: one } = follower();
+    expect(one.generation).toBe(0);
+    one.receive(batch(1, 0, 'a'), 0);
+    one.receive(batch(3, 0, 'b'), 0);
+    expect(one.generation).toBe(3);
+    one.tick(100);
+    expect(one.generation).toBe(3);
+  });
+
   it('reports the exact number of frames that did not arrive', () => {
     const { follower: one, words, events } = follower();
     one.receive(batch(1, 0, 'a'), 0);

@@ -62,7 +62,8 @@ const claim = (turn: Turn, { key, revision, displaced, cause }: Claimable): void
   const { state, clock } = turn;
   const { settings } = state;
   change(turn, { claims: [...recent(state.claims, clock.now), clock.now] });
-  const gen = state.gen + 1;
+  // After a loss of data the election can know less than the follower, which would drop the frames of an earlier generation.
+  const gen = Math.max(state.gen, clock.followed) + 1;
   const owner = settings.replica;
   const since = clock.wall;
   const claimed: ClusterKey = {

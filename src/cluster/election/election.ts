@@ -30,6 +30,8 @@ export interface Clock {
   readonly wall: number;
   /** From 0 up to 1. */
   readonly random: number;
+  /** The highest generation of the frames that this replica emits, or will emit; 0 without any. */
+  readonly followed: number;
 }
 
 /** What an owner reports about itself: in a beat, and in the answer to a question. */

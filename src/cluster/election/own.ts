@@ -147,6 +147,24 @@ export const confirmed = (turn: Turn, key: ClusterKey | undefined, revision: Rev
   // The store has lost data, so it cannot explain an eviction.
   if (owner.isEvicted && (isOlder || gen > owner.gen)) return abandon(turn);
   changeOwn(turn, { revision, isDirty: true });
+  if (turn.clock.followed > owner.gen) return claimAfter(turn, turn.clock.followed);
+  pump(turn);
+};
+
+/** Claims again in a higher generation than one that the store has lost. Followers drop messages of an earlier one. */
+export const claimAfter = (turn: Turn, gen: number): void => {
+  change(turn, { gen: gen + 1, lastOwned: gen + 1 });
+  changeOwn(turn, { gen: gen + 1, isDirty: true });
+  beat(turn);
+  pump(turn);
+};
+
+/** Publishes the state of the owner when it is due. Reads the key if this replica emits the frames of a later generation: it may have another owner. */
+export const beatAgain = (turn: Turn): void => {
+  const { own: owner } = turn.state;
+  beat(turn);
+  if (owner === undefined || owner.isEvicted || owner.isReleasing || turn.clock.followed <= owner.gen) return;
+  changeOwn(turn, { mustRead: true });
   pump(turn);
 };
 

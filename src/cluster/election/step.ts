@@ -19,6 +19,8 @@ import { looked, orient } from './orient.js';
 import {
   allow,
   beat,
+  beatAgain,
+  claimAfter,
   confirmed,
   drained,
   evicted,
@@ -120,7 +122,7 @@ const timers: Readonly<Record<TimerName, (turn: Turn) => void>> = {
     setTimers(turn, { renew: turn.clock.now + turn.state.settings.renewMs });
     pump(turn);
   },
-  beat,
+  beat: beatAgain,
   presence: (turn) => presence(turn),
   offer: offerEnded,
   drain: drained,
@@ -228,12 +230,7 @@ const asked = (turn: Turn, { gen, owner }: Question): void => {
   turn.effects.push({ type: 'answer', report: reportOf(turn.state, own) });
   const isNewest = gen < own.gen || (gen === own.gen && owner === settings.replica);
   if (isNewest) return;
-  // The store has lost the later generation. Followers drop messages of an earlier one.
-  change(turn, { gen: gen + 1 });
-  change(turn, { lastOwned: gen + 1 });
-  changeOwn(turn, { gen: gen + 1, isDirty: true });
-  beat(turn);
-  pump(turn);
+  claimAfter(turn, gen);
 };
 
 const noteStandby = (turn: Turn, { replica, since }: { readonly replica: string; readonly since: number }): void => {

@@ -21,6 +21,8 @@ export interface Follower extends PositionedFeed {
   tick(now: number): void;
   /** When the next `tick` is needed, in monotonic ms; `undefined` if none is. */
   readonly nextTick: number | undefined;
+  /** The highest generation of the messages that it has emitted, or that wait; 0 without any. */
+  readonly generation: number;
   /** Handles the loss of the connection to the engine. @param at - in epoch ms */
   away(at: number): void;
 }
@@ -156,6 +158,9 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
     },
     get nextTick() {
       return holdUntil;
+    },
+    get generation() {
+      return held.at(-1)?.gen ?? gen;
     },
     get position() {
       return beforeGap ?? positionNow();

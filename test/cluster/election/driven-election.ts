@@ -25,6 +25,8 @@ export interface DrivenElection {
   readonly setStore: (mode: 'good' | 'away' | 'lost') => void;
   /** Sets the result of the next questions to the owner. */
   readonly setOwner: (result: AskResult) => void;
+  /** Sets the highest generation of the frames that the replica emits. */
+  readonly setFollowed: (generation: number) => void;
   /** All writes so far, as texts. */
   readonly writes: () => readonly string[];
 }
@@ -43,6 +45,7 @@ export const driveElection = (settings: Partial<ElectionSettings> = {}, store = 
   let now = 0;
   let wallShift = 0;
   let mode: 'good' | 'away' | 'lost' = 'good';
+  let followed = 0;
   let asked: AskResult = { type: 'no-responders' };
 
   const perform = (effect: Effect): readonly Effect[] => {
@@ -58,7 +61,7 @@ export const driveElection = (settings: Partial<ElectionSettings> = {}, store = 
   };
 
   const give = (input: Input): readonly Effect[] => {
-    const result = step(state, input, { now, wall: 1e12 + now + wallShift, random: 0.5 });
+    const result = step(state, input, { now, wall: 1e12 + now + wallShift, random: 0.5, followed });
     ({ state } = result);
     return result.effects.flatMap(perform);
   };
@@ -86,6 +89,9 @@ export const driveElection = (settings: Partial<ElectionSettings> = {}, store = 
     },
     setOwner: (result) => {
       asked = result;
+    },
+    setFollowed: (generation) => {
+      followed = generation;
     },
     writes: () => writes,
   };

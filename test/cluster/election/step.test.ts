@@ -55,6 +55,14 @@ describe('a replica that joins', () => {
     expect(election.writes()).toEqual(['opening 1']);
   });
 
+  it('claims a higher generation than that of the frames that it emits: the store has lost the keys of these', () => {
+    const election = driveElection();
+    election.setFollowed(3);
+    election.give({ type: 'start' });
+    election.pass(1_000);
+    expect(election.state()).toMatchObject({ role: 'owning', own: { gen: 4 } });
+  });
+
   it('claims a free key at once, within 50 ms', () => {
     const election = driveElection({}, storeWith({ owner: '', phase: 'free' }));
     election.give({ type: 'start' });
@@ -382,6 +390,22 @@ describe('an owner', () => {
     election.pass(50);
     election.give({ type: 'handshake' });
     expect(typesOf(election.give(heard({ gen: 5 })))).toEqual(['close', 'end']);
+  });
+
+  it('claims again in a higher generation if it emits frames of a later one, whose key the store has lost', () => {
+    const election = driveOwner();
+    election.setFollowed(3);
+    election.pass(250);
+    expect(election.state().own).toMatchObject({ gen: 4, phase: 'open' });
+    expect(election.store.current()).toMatchObject({ gen: 4, owner: 'me' });
+  });
+
+  it('follows the owner of a later generation whose frames it emits', () => {
+    const election = driveOwner();
+    election.store.write(keyOf({ gen: 2 }), revisionOf(election.store));
+    election.setFollowed(2);
+    election.pass(250);
+    expect(election.state()).toMatchObject({ role: 'following', gen: 2 });
   });
 
   it('issues a credit for a handshake that had no answer', () => {

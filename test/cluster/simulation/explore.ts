@@ -90,7 +90,7 @@ const give = (before: Place, n: number, input: Input): Place => {
   const node = nodeAt(before, n);
   if (!node.isAlive) return before;
   if (node.isPaused) return withNode(before, n, { inbox: [...node.inbox, input] });
-  const clock = { now: before.now, wall: before.now + 1e6 + node.wallShift, random: n === 0 ? 0.2 : 0.8 };
+  const clock = { now: before.now, wall: before.now + 1e6 + node.wallShift, random: n === 0 ? 0.2 : 0.8, followed: 0 };
   const { state, effects } = step(node.election, input, clock);
   return effects.reduce((place, effect) => perform(place, n, effect), withNode(before, n, { election: state }));
 };

@@ -82,6 +82,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     now: monotonic(),
     wall: schedule.now() + 1e12 + wallShift,
     random: chance.random(),
+    followed: follower.generation,
   });
 
   const disturb = (forMs = 0): void => {
