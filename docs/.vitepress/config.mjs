@@ -99,7 +99,11 @@ export default defineConfig({
     nav: [
       { text: 'Start', link: '/start/first-frame', activeMatch: '^/(start/|project/overview)' },
       { text: 'How to', link: '/sharing' },
-      { text: 'Reference', link: '/failures/', activeMatch: '^/(failures/|api/|diagrams/|live/|options|events|operators|command-line|limits)' },
+      {
+        text: 'Reference',
+        link: '/failures/',
+        activeMatch: '^/(failures/|api/|diagrams/|live/|options|events|operators|command-line|limits)',
+      },
       { text: 'Explanation', link: '/how-it-works' },
       { text: manifest.version, link: '/project/changelog' },
     ],

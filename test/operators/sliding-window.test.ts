@@ -152,6 +152,7 @@ describe('slidingWindow', () => {
         slidingWindow({
           lengthMs: 10,
           everyMs: 5,
+          scheduler: stopped(),
           seed: (): string[] => [],
           add: (texts, frame) => {
             texts.push(frame.text());
