@@ -362,6 +362,7 @@ describe('tumblingWindow', () => {
         .pipe(
           tumblingWindow({
             lengthMs: 10,
+            scheduler: stopped(),
             seed: (): string[] => [],
             add: (texts, frame) => {
               texts.push(frame.text());
