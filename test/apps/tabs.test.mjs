@@ -222,8 +222,8 @@ describe('a tab', () => {
     await waitUntil('one stream', async () => streams() === 1 && (await isCurrent(leader)));
     for (const { numbers, types } of await finish(others)) {
       assert.deepEqual(numbers, inOrder(1));
-      // Both may take over, one from the other, if their random waits are about equal.
-      assert.match(types.join(), /^opened(,relay-stalled,reconnecting,opened){1,2}$/);
+      // Both may take over, one from the other, if their random waits are about equal. On a slow machine the new stream can stall before it opens.
+      assert.match(types.join(), /^opened((,relay-stalled,reconnecting)+,opened){1,2}$/);
     }
     await waitUntil('the last frame', () => hasAll(leader));
     const { numbers, missed, types } = await receivedBy(leader);
