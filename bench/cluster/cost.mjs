@@ -51,7 +51,7 @@ const measureReplicas = async (replicas, nats, seconds) => {
   return { serverNs, reports: await Promise.all(replicas.map((replica) => replica.report())) };
 };
 
-/** Lets a replica report which frames have arrived, so that the sender sends the next ones. */
+/** Tells the sender which frames have arrived at a replica, so that it sends the next ones. */
 export const reportFrom = (replica, sender) => {
   replica.on('received', ({ frames }) => sender.send({ received: frames }));
   replica.send({ reportEvery });

@@ -171,6 +171,8 @@ export interface Own {
   readonly isDirty: boolean;
   /** Whether the key must be read before it is written. */
   readonly mustRead: boolean;
+  /** The highest generation, this one or a later one, that another replica knows of another owner; `undefined` if there is none. */
+  readonly later: number | undefined;
   /** Whether a handshake waits for the permission. */
   readonly isWaiting: boolean;
   /** Whether a handshake may have been sent since the claim. */

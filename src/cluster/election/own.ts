@@ -22,7 +22,7 @@ export const own = (turn: Turn, { key, revision, call }: Claimed): void => {
     phase: 'opening',
     written: call && { phase: key.phase, at: call.sentAt, wall: call.sentWall },
     ...{ isDirty: call === undefined, mustRead: false, isWaiting: false, isSent: false, isEvicted: false },
-    ...{ isReleasing: false, offered: undefined, isOffering: false },
+    ...{ isReleasing: false, offered: undefined, isOffering: false, later: undefined },
   };
   change(turn, { role: 'owning', gen, epoch, own: owner, lastOwned: gen, evictions: [] });
   change(turn, { wanted: undefined, ask: undefined, unanswered: 0 });
@@ -138,34 +138,43 @@ export const confirmed = (turn: Turn, key: ClusterKey | undefined, revision: Rev
   const { own: owner, settings, gen } = turn.state;
   const storedRevision = revision ?? 0;
   if (owner === undefined) return;
-  changeOwn(turn, { mustRead: false });
+  changeOwn(turn, { mustRead: false, later: undefined });
   const isMine = key?.owner === settings.replica;
   if (key !== undefined && key.gen >= owner.gen && key.phase === 'stopped') return fail(turn, true);
   if (key !== undefined && key.gen >= owner.gen && !isMine)
     return displaced(turn, { ...key, revision: storedRevision });
   const isOlder = key === undefined || key.gen < owner.gen || storedRevision < (owner.revision ?? 0);
   // The store has lost data, so it cannot explain an eviction.
-  if (owner.isEvicted && (isOlder || gen > owner.gen)) return abandon(turn);
+  if (owner.isEvicted && (isOlder || gen > owner.gen || owner.later !== undefined)) return abandon(turn);
   changeOwn(turn, { revision, isDirty: true });
-  if (turn.clock.followed > owner.gen) return claimAfter(turn, turn.clock.followed);
+  if (owner.later !== undefined) return claimAfter(turn, owner.later);
   pump(turn);
 };
 
-/** Claims again in a higher generation than one that the store has lost. Followers drop messages of an earlier one. */
-export const claimAfter = (turn: Turn, gen: number): void => {
+// Followers drop messages of an earlier generation than the one that the store has lost.
+const claimAfter = (turn: Turn, gen: number): void => {
   change(turn, { gen: gen + 1, lastOwned: gen + 1 });
   changeOwn(turn, { gen: gen + 1, isDirty: true });
   beat(turn);
   pump(turn);
 };
 
-/** Publishes the state of the owner when it is due. Reads the key if this replica emits the frames of a later generation: it may have another owner. */
+/**
+ * Reads the key, because another replica knows this generation or a later one of another owner: either the key has that owner, or the store has
+ * lost it.
+ */
+export const suspectLater = (turn: Turn, gen: number): void => {
+  changeOwn(turn, { later: Math.max(gen, turn.state.own?.later ?? 0), mustRead: true });
+  pump(turn);
+};
+
+/** Publishes the state of the owner when it is due. */
 export const beatAgain = (turn: Turn): void => {
   const { own: owner } = turn.state;
+  const { followed } = turn.clock;
   beat(turn);
-  if (owner === undefined || owner.isEvicted || owner.isReleasing || turn.clock.followed <= owner.gen) return;
-  changeOwn(turn, { mustRead: true });
-  pump(turn);
+  // This replica emits the frames of a later generation.
+  if (owner && !owner.isEvicted && !owner.isReleasing && followed > owner.gen) suspectLater(turn, followed);
 };
 
 /** Handles a message of a replica that calls itself the owner. */

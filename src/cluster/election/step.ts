@@ -20,7 +20,6 @@ import {
   allow,
   beat,
   beatAgain,
-  claimAfter,
   confirmed,
   drained,
   evicted,
@@ -31,6 +30,7 @@ import {
   pump,
   release,
   reopening,
+  suspectLater,
   written,
 } from './own.js';
 import { change, changeOwn, read, reportOf, setTimers, timing, type Turn } from './turn.js';
@@ -230,7 +230,7 @@ const asked = (turn: Turn, { gen, owner }: Question): void => {
   turn.effects.push({ type: 'answer', report: reportOf(turn.state, own) });
   const isNewest = gen < own.gen || (gen === own.gen && owner === settings.replica);
   if (isNewest) return;
-  claimAfter(turn, gen);
+  suspectLater(turn, gen);
 };
 
 const noteStandby = (turn: Turn, { replica, since }: { readonly replica: string; readonly since: number }): void => {

@@ -400,6 +400,14 @@ describe('an owner', () => {
     expect(election.store.current()).toMatchObject({ gen: 4, owner: 'me' });
   });
 
+  it('stops, and does not write over the stop of a later generation, when a replica asks that knows that one', () => {
+    const election = driveOwner();
+    election.store.write(keyOf({ gen: 2, owner: '', phase: 'stopped' }), revisionOf(election.store));
+    expect(typesOf(election.give({ type: 'asked', question: { gen: 2, owner: 'third' } }))).toContain('fail');
+    expect(election.state()).toMatchObject({ role: 'stopped' });
+    expect(election.store.current()).toMatchObject({ gen: 2, phase: 'stopped' });
+  });
+
   it('follows the owner of a later generation whose frames it emits', () => {
     const election = driveOwner();
     election.store.write(keyOf({ gen: 2 }), revisionOf(election.store));

@@ -67,7 +67,7 @@ export const mutants = [
   {
     name: 'a store that has lost data explains an eviction',
     file: 'election/own.ts',
-    find: 'if (owner.isEvicted && (isOlder || gen > owner.gen)) return abandon(turn);',
+    find: 'if (owner.isEvicted && (isOlder || gen > owner.gen || owner.later !== undefined)) return abandon(turn);',
     replacement: '',
     seed: 165,
   },
