@@ -147,13 +147,14 @@ export const confirmed = (turn: Turn, key: ClusterKey | undefined, revision: Rev
   // The store has lost data, so it cannot explain an eviction.
   if (owner.isEvicted && (isOlder || gen > owner.gen || owner.later !== undefined)) return abandon(turn);
   changeOwn(turn, { revision, isDirty: true });
-  if (owner.later !== undefined) return claimAfter(turn, owner.later);
+  if (owner.later !== undefined) return claimAfter(turn, owner, owner.later);
   pump(turn);
 };
 
-// Followers drop messages of an earlier generation than the one that the store has lost.
-const claimAfter = (turn: Turn, gen: number): void => {
+// Followers drop messages of an earlier generation than the one that the store has lost. Its owner may not know of the loss yet, and open.
+const claimAfter = (turn: Turn, owner: Own, gen: number): void => {
   change(turn, { gen: gen + 1, lastOwned: gen + 1 });
+  addCredit(turn, owner, gen);
   changeOwn(turn, { gen: gen + 1, isDirty: true });
   beat(turn);
   pump(turn);
@@ -250,9 +251,9 @@ export const reopening = (turn: Turn, isUnanswered: boolean): void => {
 };
 
 // A handshake without an answer can still arrive and replace the next connection, whoever owns it then.
-const addCredit = (turn: Turn, owner: Own): void =>
+const addCredit = (turn: Turn, owner: Own, gen = owner.gen): void =>
   changeOwn(turn, {
-    credits: withCredit(creditsOf(turn, owner), owner.gen),
+    credits: withCredit(creditsOf(turn, owner), gen),
     evictions: evictionsOf(turn, owner),
     agedAt: turn.clock.now,
   });

@@ -88,7 +88,7 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
     if (evicted !== undefined) {
       evictions.push({
         ...{ at: schedule.now(), client: evicted, by: client, isLate: !client.isThere(), hasEvicted },
-        ...{ isSlow, wasHealthy: isHealthy(evicted, client) },
+        ...{ isSlow, wasHealthy: evicted.isThere() && isHealthy(evicted, client) },
         generations: [evicted.generation(), client.generation()],
       });
       send(evicted, () => evicted.closed(4001));

@@ -102,10 +102,13 @@ const run = (seed: number, options: RunOptions): Run => {
   const world: World = {
     ...{ schedule, chance, engine, service, observer, record },
     onStopWritten: (replica, isExact) => {
-      const eviction = service.evictions.filter(({ client }) => client.name === replica.id).at(-1);
-      const isSlow = eviction !== undefined && (eviction.isSlow || eviction.isLate);
-      const late = service.evictions.filter(({ isLate, at }) => isLate && schedule.now() - at < creditMs).length;
-      const isUnnoticed = isExact || late > maxCredits || store.hasLostReason(eviction?.by.generation(), isSlow);
+      const evictions = service.evictions.filter(({ at }) => schedule.now() - at < creditMs);
+      const late = evictions.filter(({ isLate }) => isLate).length;
+      // An eviction whose credit is lost uses the credit of the next one.
+      const hasLostReason = evictions.some((each) =>
+        store.hasLostReason(each.by.generation(), each.isSlow || each.isLate),
+      );
+      const isUnnoticed = isExact || late > maxCredits || hasLostReason;
       if (isUnnoticed && !hasForeignOpened) isUnnoticedLoss = true;
     },
     onUncounted: () => {
@@ -246,11 +249,12 @@ const run = (seed: number, options: RunOptions): Run => {
       at,
       client,
       by,
+      isLate,
       isSlow,
       wasHealthy,
       generations: [older, newer],
     } of service.evictions) {
-      if (older === undefined || newer === undefined || isSlow) continue;
+      if (older === undefined || newer === undefined || isSlow || isLate) continue;
       if (newer < older && historyLosses() === 0)
         observer.report(`at ${at.toFixed(0)} ms ${by.name} connects in generation ${newer}, after generation ${older}`);
       if (wasHealthy)

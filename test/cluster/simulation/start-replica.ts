@@ -5,6 +5,7 @@ import {
   type Election,
   type Input,
   nextTick,
+  type Own,
   type Report,
 } from '../../../src/cluster/election/election.js';
 import { isServing, step } from '../../../src/cluster/election/step.js';
@@ -71,8 +72,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
   let tickAt = Infinity;
   let disturbedAt = schedule.now();
   const answers = new Map<string, number>();
-  let sentAt = 0;
-  /** The last write with a result. */
+  /** The last write whose result has arrived in time. */
   let lastWrite: { readonly revision: number; readonly at: number } | undefined;
   let answer: Report | undefined;
 
@@ -100,13 +100,13 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
 
   const input = (each: Input): void => {
     if (!isAlive || state.role === 'stopped' || state.role === 'left') return;
-    if (each.type === 'call' && each.result.type === 'written')
-      lastWrite = { revision: each.result.revision, at: sentAt };
     const before = state;
+    const isWritten = each.type === 'call' && each.result.type === 'written' && before.call?.id === each.id;
+    if (isWritten) lastWrite = { revision: each.result.revision, at: before.call.sentAt };
     const { state: next, effects } = step(before, each, clock());
     state = next;
-    if (before.own?.isEvicted && !next.own && next.role === 'following' && next.evictions.length === 0)
-      world.onUncounted();
+    const isUncounted = next.evictions.length === 0 || next.role !== 'following';
+    if (before.own && hasEvictionToWrite(before.own) && !next.own && !isWritten && isUncounted) world.onUncounted();
     if (next.role !== before.role)
       record(`${id}: ${before.role} -> ${next.role} (generation ${next.own?.gen ?? next.gen})`);
     if (next.own) publisher.report({ ...reportOf(next), revision: next.own.revision ?? 0 }, next.own.epoch);
@@ -153,17 +153,18 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     switch (effect.type) {
       case 'read':
         return engine.access(self, effect.id, (store) => store.read());
-      case 'write':
+      case 'write': {
         record(
           `${id}: writes generation ${effect.key.gen} ${effect.key.phase}, expects revision ${effect.expected}, ${effect.key.credits.length} credits`,
         );
-        sentAt = monotonic();
+        const sentAt = monotonic();
         return engine.access(self, effect.id, (store) => {
           const result = store.write(effect.key, effect.expected);
           if (effect.key.phase === 'stopped' && result.type === 'written')
-            world.onStopWritten(self, isExact(effect, store.highest()));
+            world.onStopWritten(self, isExact(effect, sentAt, store.highest()));
           return result;
         });
+      }
       case 'ask':
         return engine.ask(self, effect.id, effect.question);
       case 'answer':
@@ -210,8 +211,11 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
   };
 
   /** Returns whether the store has lost the claim of a newer owner exactly back to the last write of this one, before its lease has ended. */
-  const isExact = ({ key, expected }: Extract<Effect, { readonly type: 'write' }>, highest: number): boolean =>
-    highest > key.gen && expected === lastWrite?.revision && sentAt - (lastWrite?.at ?? 0) < leaseMs;
+  const isExact = (
+    { key, expected }: Extract<Effect, { readonly type: 'write' }>,
+    sentAt: number,
+    highest: number,
+  ): boolean => highest > key.gen && expected === lastWrite?.revision && sentAt - lastWrite.at < leaseMs;
 
   const takeAnswer = (): Report | undefined => {
     const taken = answer;
@@ -366,6 +370,9 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
   input({ type: 'start' });
   return self;
 };
+
+const hasEvictionToWrite = ({ isEvicted, isReleasing, evictions }: Own): boolean =>
+  isEvicted || (isReleasing && evictions.length > 0);
 
 // Each replica decodes the bytes of a message, so it has separate frames.
 const copyOf = (message: FeedMessage): FeedMessage =>
