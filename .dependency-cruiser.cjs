@@ -14,10 +14,11 @@ const rows = {
   // The type of the Dispatcher that a user can pass.
   'options.ts': ['protocol/', 'reconnect/', 'node:', 'type undici'],
   'accounts/': ['protocol/', 'options.ts', 'node:'],
-  'transport/': ['protocol/', 'options.ts', 'rxjs', 'ws', 'undici', 'node:'],
+  'frames/': ['protocol/', 'node:'],
+  'transport/': ['protocol/', 'frames/', 'options.ts', 'rxjs', 'ws', 'undici', 'node:'],
   // Both threads run the attempts: the main thread, and a worker.
   'attempts.ts': ['protocol/', 'reconnect/', 'transport/', 'options.ts', 'rxjs'],
-  'worker/': ['protocol/', 'reconnect/', 'transport/', 'options.ts', 'rxjs', 'node:'],
+  'worker/': ['protocol/', 'frames/', 'reconnect/', 'transport/', 'options.ts', 'rxjs', 'node:'],
   'worker/inside/': ['protocol/', 'worker/', 'attempts.ts', 'options.ts', 'node:'],
   'diagnostics/': ['protocol/', 'reconnect/', 'node:'],
   'trade-feed.ts': [
@@ -35,7 +36,7 @@ const rows = {
   // Pure: the simulation runs it in virtual time.
   'cluster/election/': ['protocol/', 'io-ts'],
   // The type of a phase.
-  'cluster/messages/': ['protocol/', 'cluster/election/', 'io-ts'],
+  'cluster/messages/': ['protocol/', 'frames/', 'cluster/election/', 'io-ts'],
   'cluster/follower/': ['protocol/', 'cluster/messages/'],
   'cluster/engine/': ['rxjs'],
   'nats/': ['cluster/engine/', '@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'rxjs'],

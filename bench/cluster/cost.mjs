@@ -17,7 +17,6 @@ export const paced = { size: 200, framesPerSecond: 20_000 };
 
 /** Time in which the code is optimized. */
 const warmUpMs = 1_000;
-const reportEvery = 500;
 /** At least the head of a message, and the frames of 200 B with their heads. The smallest value that `batchBytes` can have is 1024. */
 const messageBytes = (frames) => Math.max(1_024, 150 + frames * 209);
 
@@ -51,10 +50,10 @@ const measureReplicas = async (replicas, nats, seconds) => {
   return { serverNs, reports: await Promise.all(replicas.map((replica) => replica.report())) };
 };
 
-/** Tells the sender which frames have arrived at a replica, so that it sends the next ones. */
-export const reportFrom = (replica, sender) => {
+/** Tells the sender which frames have arrived at a replica, so that it sends the next ones: four times in a window, because a report has a cost, too. */
+export const reportFrom = (replica, sender, { window }) => {
   replica.on('received', ({ frames }) => sender.send({ received: frames }));
-  replica.send({ reportEvery });
+  if (window) replica.send({ reportEvery: window / 4 });
 };
 
 /**
@@ -86,7 +85,7 @@ export const measurePair = async ({ nats, sender, pair: { owner, follower } }, p
 export const measureAlone = async ({ nats, sender }, plan, seconds) => {
   const alone = startReplica({ isAlone: true }, { TRADE_FEED_BASE_URL: sender.baseUrl });
   await alone.opened();
-  reportFrom(alone, sender);
+  reportFrom(alone, sender, plan);
   sender.send({ plan });
   await delay(warmUpMs);
   const { reports } = await measureReplicas([alone], nats, seconds);

@@ -32,7 +32,7 @@ const measureServer = async ({ nats, sender }, { burst, plan, count, seconds }) 
   const pair = await startPair(nats.port, sender, burst);
   const followers = await startFollowers(nats.port, pair.account, count, (frames) => sender.send({ received: frames }));
   // The slowest one decides how fast frames are sent.
-  if (count === 0) reportFrom(pair.follower, sender);
+  if (count === 0) reportFrom(pair.follower, sender, plan);
   const { server } = await measurePair({ nats, sender, pair }, plan, seconds);
   for (const connection of followers) await connection.close();
   await pair.kill();

@@ -17,17 +17,22 @@ export interface ClusterStatus {
   readonly since: number;
 }
 
-/** Returns the status of a state, without `since`. */
-export const statusOf = ({ role, settings, own, gen, known }: Election): Omit<ClusterStatus, 'since'> => ({
-  role: own?.isEvicted ? 'isolated' : role,
-  replica: settings.replica,
-  owner: own ? settings.replica : known.owner || undefined,
-  generation: own?.gen ?? gen,
-});
-
-/** Returns whether two statuses differ in more than `since`. */
-export const isChanged = (one: Omit<ClusterStatus, 'since'>, other: Omit<ClusterStatus, 'since'>): boolean =>
-  one.role !== other.role ||
-  one.owner !== other.owner ||
-  one.generation !== other.generation ||
-  one.replica !== other.replica;
+/** Returns the status of a state. It is the previous one if nothing but the time has changed. @param now - in epoch ms */
+export const nextStatus = (
+  before: ClusterStatus | undefined,
+  { role, settings, own, gen, known }: Election,
+  now: number,
+): ClusterStatus => {
+  const owner = own ? settings.replica : known.owner || undefined;
+  const generation = own?.gen ?? gen;
+  const isSameOwner = before?.owner === owner && before?.generation === generation;
+  const since = before && isSameOwner ? before.since : now;
+  const next = {
+    role: own?.isEvicted ? 'isolated' : role,
+    replica: settings.replica,
+    owner,
+    generation,
+    since,
+  } as const;
+  return before && isSameOwner && before.role === next.role && before.replica === next.replica ? before : next;
+};

@@ -1,12 +1,15 @@
+import type { Frame } from '../protocol/frame.js';
 import { encode, encodeParts } from './messages/encode.js';
-import type { FeedMessage } from './messages/feed-message.js';
+import type { MessageHead, PlainMessage } from './messages/feed-message.js';
 import { createOpenBatch } from './messages/open-batch.js';
 
 /** Sends the messages of an owner: the frames of one turn of the event loop together. */
 export interface Outbox {
-  /** Adds a message. The payloads of frames are copied at once. */
-  add(message: FeedMessage): void;
-  /** Sends what has been added. */
+  /** Adds a frame. Its payload is copied at once. `headOf` returns the head of a message that begins with this frame. */
+  frame(frame: Frame, headOf: (at: number) => MessageHead): void;
+  /** Sends a message after the frames that were added. */
+  message(message: PlainMessage): void;
+  /** Sends the frames that were added. */
   flush(): void;
 }
 
@@ -18,7 +21,6 @@ export interface Outbox {
  */
 export const createOutbox = (send: (bytes: Uint8Array) => void, maxBytes: number): Outbox => {
   const batch = createOpenBatch(maxBytes);
-  let gen: number | undefined;
   let isDue = false;
 
   const flush = (): void => {
@@ -27,7 +29,6 @@ export const createOutbox = (send: (bytes: Uint8Array) => void, maxBytes: number
   };
 
   const flushAfterTurn = (): void => {
-    if (isDue) return;
     isDue = true;
     setImmediate(() => {
       isDue = false;
@@ -35,21 +36,20 @@ export const createOutbox = (send: (bytes: Uint8Array) => void, maxBytes: number
     });
   };
 
+  const addToNext = (frame: Frame, headOf: (at: number) => MessageHead): void => {
+    flush();
+    if (batch.add(frame, headOf)) return;
+    for (const part of encodeParts(headOf(frame.receivedAt), frame, maxBytes)) send(part);
+  };
+
   return {
-    add: (message) => {
-      if (message.kind !== 'batch') {
-        flush();
-        return send(encode(message));
-      }
-      if (message.gen !== gen) flush();
-      ({ gen } = message);
-      for (const frame of message.batch) {
-        if (batch.add(message, frame)) continue;
-        flush();
-        if (batch.add(message, frame)) continue;
-        for (const part of encodeParts(message, frame, maxBytes)) send(part);
-      }
-      flushAfterTurn();
+    frame: (frame, headOf) => {
+      if (!batch.add(frame, headOf)) addToNext(frame, headOf);
+      if (!isDue) flushAfterTurn();
+    },
+    message: (message) => {
+      flush();
+      send(encode(message));
     },
     flush,
   };

@@ -1,7 +1,10 @@
 /** The names under which the replicas of an account exchange messages. */
 export interface Subjects {
   readonly key: string;
+  /** The frames and events of the owner, and its beats. */
   readonly feed: string;
+  /** The beats of owners once more: an owner does not receive the messages with its own frames. */
+  readonly beats: string;
   readonly owner: string;
   readonly standby: string;
   readonly voided: string;
@@ -19,6 +22,7 @@ export const subjectsOf = (account: string): Subjects => {
   return {
     key: `rtf.v1.${account}`,
     feed: of('feed'),
+    beats: of('beats'),
     owner: of('owner'),
     standby: of('standby'),
     voided: of('voided'),

@@ -6,6 +6,12 @@ export abstract class LazyFrame extends Frame {
   abstract get view(): Buffer;
   /** Copies the payload to another buffer. It does not decode, and creates no `data`. */
   abstract copyTo(target: Buffer, at: number): void;
+  /**
+   * Copies the payload to a block, and uses that memory from now on if the payload is only in memory that is used again.
+   *
+   * @returns the end of the payload in the block
+   */
+  abstract moveTo(block: Buffer, at: number): number;
   /** Moves the payload to memory that no other frame uses. */
   abstract own(): void;
 }
@@ -20,4 +26,10 @@ export const payloadOf = (frame: AnyFrame): Uint8Array => (frame instanceof Lazy
 export const copyPayload = (frame: AnyFrame, target: Buffer, at: number): void => {
   if (frame instanceof LazyFrame) frame.copyTo(target, at);
   else target.set(frame.data, at);
+};
+
+/** Copies the payload of a frame to a block, which a lazy frame then uses: see {@link LazyFrame.moveTo}. */
+export const movePayload = (frame: AnyFrame, block: Buffer, at: number): void => {
+  if (frame instanceof LazyFrame) frame.moveTo(block, at);
+  else block.set(frame.data, at);
 };

@@ -1,5 +1,5 @@
-import { allocateBytes } from './frame-memory.js';
-import type { ReceivedFrame } from './received-frame.js';
+import { allocateBytes } from '../frames/frame-memory.js';
+import type { ReceivedFrame } from '../frames/received-frame.js';
 
 /** Size limit of a block with more than one payload. A stored frame keeps its whole block. */
 const BLOCK_BYTES = 64 * 1024;

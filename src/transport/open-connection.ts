@@ -13,7 +13,7 @@ import { FrameSocket } from './frame-socket.js';
 import { handshake$, type OnClosing, type OpenSocket } from './handshake.js';
 import { stalled$ } from './liveness.js';
 import { createLease } from './lease.js';
-import { ReceivedFrame } from './received-frame.js';
+import { ReceivedFrame } from '../frames/received-frame.js';
 import { type AttemptSockets, freshSockets } from './reusable-sockets.js';
 import { loadWebSocketClient } from './network-clients.js';
 import type { FrameHandler } from './whole-frames.js';

@@ -2,7 +2,7 @@ import { markAsUntransferable } from 'node:worker_threads';
 import type { Subscriber } from 'rxjs';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
-import { ReceivedFrame } from '../transport/received-frame.js';
+import { ReceivedFrame } from '../frames/received-frame.js';
 
 /**
  * Frames of one connection in one buffer, which is transferred to another thread without a copy. It contains the payloads, and a row for each of

@@ -1,6 +1,6 @@
 import type { Frame } from '../protocol/frame.js';
 import { isSparse } from '../protocol/lazy-frame.js';
-import { ReceivedFrame } from '../transport/received-frame.js';
+import { ReceivedFrame } from '../frames/received-frame.js';
 import { type Block, PayloadKind, type Rows, rowBytes, rowsOf } from './block.js';
 
 /** Collects frames in the memory of a block. It copies their payloads at once, because the memory of a read is used again. Do not use a frame afterwards. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createFollower, type Follower } from '../../src/cluster/follower/follower.js';
 import type { FeedMessage, MessageHead } from '../../src/cluster/messages/feed-message.js';
-import { ReceivedFrame } from '../../src/transport/received-frame.js';
+import { ReceivedFrame } from '../../src/frames/received-frame.js';
 import { createTradeFeedError, type FeedEvent, Frame, type OwnerChanged } from '../../src/index.js';
 
 const follower = (): {

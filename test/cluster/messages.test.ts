@@ -52,7 +52,7 @@ const plain = (message: FeedMessage | undefined): unknown =>
 const bytesOf = (message: FeedMessage): Buffer => {
   if (message.kind !== 'batch') return encode(message);
   const open = createOpenBatch(Infinity);
-  for (const frame of message.batch) open.add(message, frame);
+  for (const frame of message.batch) open.add(frame, () => message);
   return open.seal()!;
 };
 
@@ -60,7 +60,7 @@ describe('the messages of an owner', () => {
   it('are read as they were written', () => {
     fc.assert(
       fc.property(fc.oneof(batches, others), (message) => {
-        const read = createDecoder('market', maxFrameBytes, 'self').decode(bytesOf(message));
+        const read = createDecoder('market', maxFrameBytes, () => 'self').decode(bytesOf(message));
         if (message.kind === 'event' && 'failure' in message.event) {
           expect(read).toMatchObject({
             kind: 'event',
@@ -95,7 +95,7 @@ describe('the messages of an owner', () => {
           const frame = new Frame('market', Buffer.alloc(size, 'x'), true, head.at, 0);
           const parts = encodeParts(head, frame, limit);
           expect(Math.max(...parts.map((part) => part.byteLength))).toBeLessThanOrEqual(limit);
-          const decoder = createDecoder('market', maxFrameBytes, 'self');
+          const decoder = createDecoder('market', maxFrameBytes, () => 'self');
           const read = parts.map((part) => decoder.decode(part));
           expect(read.slice(0, -1).every((each) => each === undefined)).toBe(true);
           expect(plain(read.at(-1))).toEqual(plain({ ...head, kind: 'batch', batch: [frame] }));
@@ -108,7 +108,7 @@ describe('the messages of an owner', () => {
   it('are undefined for a part without bytes', () => {
     const head = { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence: 0, frames: 0, at: 1 } as const;
     const [part] = encodeParts(head, new Frame('market', Buffer.from('x'), false, 1, 0), 1_024);
-    expect(createDecoder('market', maxFrameBytes, 'self').decode(part!.subarray(0, -1))).toBeUndefined();
+    expect(createDecoder('market', maxFrameBytes, () => 'self').decode(part!.subarray(0, -1))).toBeUndefined();
   });
 
   it('of a frame without one of its parts are no frame, and the next frame is read', () => {
@@ -117,7 +117,7 @@ describe('the messages of an owner', () => {
     const parts = encodeParts(head, frame, 1_024);
     const next = encodeParts({ ...head, sequence: 8, frames: 8 }, frame, 1_024);
     for (const missing of parts.keys()) {
-      const decoder = createDecoder('market', maxFrameBytes, 'self');
+      const decoder = createDecoder('market', maxFrameBytes, () => 'self');
       const read = [...parts.filter((_, n) => n !== missing), ...next].map((part) => decoder.decode(part));
       expect(read.filter((each) => each !== undefined)).toMatchObject([{ sequence: 8 }]);
     }
@@ -126,7 +126,7 @@ describe('the messages of an owner', () => {
   it('larger than the limit for frames are dropped', () => {
     const head = { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence: 7, frames: 7, at: 1 } as const;
     const parts = encodeParts(head, new Frame('market', Buffer.alloc(5_000), false, 1, 0), 1_024);
-    const decoder = createDecoder('market', 4_999, 'self');
+    const decoder = createDecoder('market', 4_999, () => 'self');
     expect(parts.map((part) => decoder.decode(part)).every((each) => each === undefined)).toBe(true);
   });
 
@@ -138,7 +138,7 @@ describe('the messages of an owner', () => {
         fc.nat(),
         fc.uint8Array({ maxLength: 200 }),
         (message, changes, cut, random) => {
-          const decoder = createDecoder('market', maxFrameBytes, 'self');
+          const decoder = createDecoder('market', maxFrameBytes, () => 'self');
           const bytes = bytesOf(message);
           for (const [at, byte] of changes) bytes[at % bytes.length] = byte;
           for (const hostile of [bytes, bytes.subarray(0, cut % (bytes.length + 1)), random]) {
@@ -154,13 +154,15 @@ describe('the messages of an owner', () => {
   });
 
   it('of the reader itself are dropped', () => {
-    expect(createDecoder('market', maxFrameBytes, 'a').decode(encode({ ...head0, kind: 'beat' }))).toBeUndefined();
+    expect(
+      createDecoder('market', maxFrameBytes, () => 'a').decode(encode({ ...head0, kind: 'beat' })),
+    ).toBeUndefined();
   });
 
   it('of another version are dropped', () => {
     const bytes = encode({ ...head0, kind: 'beat' });
     bytes[0] = 2;
-    expect(createDecoder('market', maxFrameBytes, 'self').decode(bytes)).toBeUndefined();
+    expect(createDecoder('market', maxFrameBytes, () => 'self').decode(bytes)).toBeUndefined();
   });
 
   it('have the size that is announced', () => {

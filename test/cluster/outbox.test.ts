@@ -1,29 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createDecoder } from '../../src/cluster/messages/decoder.js';
-import type { FeedMessage } from '../../src/cluster/messages/feed-message.js';
 import { createOutbox } from '../../src/cluster/outbox.js';
 import { Frame } from '../../src/index.js';
-import { ReceivedFrame } from '../../src/transport/received-frame.js';
+import { ReceivedFrame } from '../../src/frames/received-frame.js';
 
 const maxBytes = 1_024;
 
-const head = (sequence: number, gen = 1) =>
-  ({ epoch: 1, gen, owner: 'a', phase: 'open', revision: 1, sequence, frames: sequence, at: 5 }) as const;
+const head = (sequence: number) =>
+  ({ epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence, frames: sequence, at: 5 }) as const;
 
 const frameOf = (text: string): Frame => new Frame('market', Buffer.from(text), false, 5, 1);
-
-const batch = (sequence: number, frame: Frame, gen = 1): FeedMessage => ({
-  ...head(sequence, gen),
-  kind: 'batch',
-  batch: [frame],
-});
 
 /** Creates an outbox that records its messages: the generation, the sequence and the texts of each. */
 const outboxOf = (limit = maxBytes) => {
   const sent: (readonly [number, number, ...string[]])[] = [];
   const sizes: number[] = [];
-  const decoder = createDecoder('market', 1_000_000, 'self');
+  const decoder = createDecoder('market', 1_000_000, () => 'self');
   const outbox = createOutbox((bytes) => {
     sizes.push(bytes.byteLength);
     const message = decoder.decode(bytes);
@@ -37,10 +30,10 @@ const outboxOf = (limit = maxBytes) => {
 describe('the outbox of an owner', () => {
   it('sends the frames of a turn in one message, after the turn', async () => {
     const { outbox, sent } = outboxOf();
-    for (const n of [0, 1, 2]) outbox.add(batch(n, frameOf(`f${n}`)));
+    for (const n of [0, 1, 2]) outbox.frame(frameOf(`f${n}`), () => head(n));
     expect(sent).toEqual([]);
     await nextTurn();
-    outbox.add(batch(3, frameOf('f3')));
+    outbox.frame(frameOf('f3'), () => head(3));
     await nextTurn();
     expect(sent).toEqual([
       [1, 0, 'f0', 'f1', 'f2'],
@@ -51,8 +44,8 @@ describe('the outbox of an owner', () => {
   it('copies the bytes of a frame before the read buffer is used again', async () => {
     const { outbox, sent } = outboxOf();
     const memory = Buffer.from('onetwo');
-    outbox.add(batch(0, new ReceivedFrame('market', memory, 0, 3, false, true, 5, 1, true)));
-    outbox.add(batch(1, new ReceivedFrame('market', memory, 3, 6, true, false, 5, 1, true)));
+    outbox.frame(new ReceivedFrame('market', memory, 0, 3, false, true, 5, 1, true), () => head(0));
+    outbox.frame(new ReceivedFrame('market', memory, 3, 6, true, false, 5, 1, true), () => head(1));
     memory.fill('x');
     await nextTurn();
     expect(sent).toEqual([[1, 0, 'one', 'two']]);
@@ -62,18 +55,18 @@ describe('the outbox of an owner', () => {
     const { outbox, sent } = outboxOf();
     const frame = new ReceivedFrame('market', Buffer.from('naïve'), 0, 6, false, false, 5, 1, true);
     frame.text();
-    outbox.add(batch(0, frame));
+    outbox.frame(frame, () => head(0));
     await nextTurn();
     expect(sent).toEqual([[1, 0, 'naïve']]);
   });
 
   it('sends events in their place', async () => {
     const { outbox, sent } = outboxOf();
-    outbox.add(batch(0, frameOf('a')));
-    outbox.add({ ...head(1), kind: 'beat' });
-    outbox.add(batch(1, frameOf('b')));
+    outbox.frame(frameOf('a'), () => head(0));
+    outbox.message({ ...head(1), kind: 'beat' });
+    outbox.frame(frameOf('b'), () => head(1));
     outbox.flush();
-    outbox.add({ ...head(2), kind: 'end' });
+    outbox.message({ ...head(2), kind: 'end' });
     await nextTurn();
     expect(sent).toEqual([
       [1, 0, 'a'],
@@ -83,21 +76,10 @@ describe('the outbox of an owner', () => {
     ]);
   });
 
-  it('never mixes two generations in a message', async () => {
-    const { outbox, sent } = outboxOf();
-    outbox.add(batch(7, frameOf('a')));
-    outbox.add(batch(0, frameOf('b'), 2));
-    await nextTurn();
-    expect(sent).toEqual([
-      [1, 7, 'a'],
-      [2, 0, 'b'],
-    ]);
-  });
-
   it('keeps messages below the limit: more messages for small frames, parts for a large one', async () => {
     const { outbox, sent, sizes } = outboxOf();
     const texts = [...Array.from({ length: 9 }, (_, n) => String(n).repeat(300)), 'x'.repeat(5_000), 'end'];
-    texts.forEach((text, n) => outbox.add(batch(n, frameOf(text))));
+    texts.forEach((text, n) => outbox.frame(frameOf(text), () => head(n)));
     await nextTurn();
     expect(sent.flatMap(([, , ...each]) => each)).toEqual(texts);
     expect(sent.map(([, sequence]) => sequence)).toEqual([0, 3, 6, 9, 10]);
@@ -107,7 +89,7 @@ describe('the outbox of an owner', () => {
   it('sends frames that are larger than its first memory in one message', async () => {
     const { outbox, sent, sizes } = outboxOf(256 * 1024);
     const texts = ['a', 'b', 'c'].map((letter) => letter.repeat(20_000));
-    texts.forEach((text, n) => outbox.add(batch(n, frameOf(text))));
+    texts.forEach((text, n) => outbox.frame(frameOf(text), () => head(n)));
     await nextTurn();
     expect(sent).toEqual([[1, 0, ...texts]]);
     expect(sizes).toHaveLength(1);

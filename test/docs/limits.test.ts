@@ -49,7 +49,7 @@ const files: Readonly<Record<string, readonly string[]>> = {
   NestJS: ['nestjs/health-indicator.ts', 'nestjs/sse-response.ts'],
   createFeedCluster: ['cluster/cluster-options.ts'],
   election: ['cluster/election/turn.ts', 'cluster/election/cluster-key.ts'],
-  replica: ['cluster/follower/follower.ts', 'cluster/replica.ts'],
+  replica: ['cluster/follower/follower.ts', 'cluster/feed-channel.ts', 'cluster/engine-calls.ts'],
   'local service': ['testing/options/service-settings.ts'],
   command: [
     ...['commands/demo-service', 'serve/line-source', 'doctor/service-checks', 'doctor/network-checks'],
@@ -60,7 +60,9 @@ const files: Readonly<Record<string, readonly string[]>> = {
 /** Constants that a user cannot notice, by file: sizes of the first buffer, parts of a format, codes. */
 const internal: Readonly<Record<string, readonly string[]>> = {
   'cluster/messages/layout.ts': ['version', 'frameHeadBytes', 'partHeadBytes'],
-  'cluster/messages/open-batch.ts': ['firstBytes'],
+  'cluster/messages/open-batch.ts': ['chunkBytes'],
+  'frames/frame-memory.ts': ['CHUNK_BYTES'],
+  'frames/received-frame.ts': ['STRING_BELOW_BYTES'],
   'operators/bounded/ring.ts': ['firstSlots'],
   'operators/node/recording/claim-recording.ts': ['maxAttempts'],
   'operators/node/recording/line-buffer.ts': ['initialBytes', 'maxReusedBytes'],
@@ -72,12 +74,10 @@ const internal: Readonly<Record<string, readonly string[]>> = {
   'testing/engine/cluster-engine-tests.ts': ['timeoutMs'],
   'testing/options/service-settings.ts': ['longestMs'],
   'testing/sources/paced.ts': ['shortestTickMs'],
-  'transport/frame-memory.ts': ['CHUNK_BYTES'],
   'transport/frame-socket.ts': ['LINE_FEED'],
   'transport/open-connection.ts': ['NO_STATUS'],
   'transport/read-buffer.ts': ['FIRST_BYTES', 'SIZE_BYTES', 'LEAST_FREE_BYTES'],
   'transport/read-frames.ts': ['PIECE_BYTES'],
-  'transport/received-frame.ts': ['STRING_BELOW_BYTES'],
   'transport/renew-idle.ts': ['ACCEPTED_MS'],
   'worker/block.ts': ['rowBytes'],
   'worker/open-block.ts': ['ROW_ALIGNMENT', 'firstRows', 'firstBytes'],

@@ -4,7 +4,7 @@ import { from, lastValueFrom, of, toArray } from 'rxjs';
 import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { whereBytes } from '../../src/operators/where-bytes.js';
-import { ReceivedFrame } from '../../src/transport/received-frame.js';
+import { ReceivedFrame } from '../../src/frames/received-frame.js';
 import { binaryFrame, disconnected, frameOf, gapOf, marbles, opened } from './stream.js';
 
 describe('whereBytes', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createLease } from '../../src/transport/lease.js';
-import { ReceivedFrame } from '../../src/transport/received-frame.js';
+import { ReceivedFrame } from '../../src/frames/received-frame.js';
 
 /** Creates frames that are next to each other in memory that is used again. */
 const readOf = (words: readonly string[]) => {

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { config, lastValueFrom, of, share, take, toArray } from 'rxjs';
 import { WebSocket } from 'ws';
 import { conflate, type Frame, tradeFeed$, type TradeFeedOptions } from '../../src/index.js';
-import { ReceivedFrame } from '../../src/transport/received-frame.js';
+import { ReceivedFrame } from '../../src/frames/received-frame.js';
 import { cases } from '../support/cases.js';
 import { type Certificate, certificateFor } from '../support/certificate.js';
 import { optionsFor } from '../support/feed.js';

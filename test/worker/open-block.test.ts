@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { Observable, take } from 'rxjs';
 import { Frame } from '../../src/protocol/frame.js';
 import { type Block, emitFrames, rowBytes } from '../../src/worker/block.js';
-import { ReceivedFrame } from '../../src/transport/received-frame.js';
+import { ReceivedFrame } from '../../src/frames/received-frame.js';
 import { createOpenBlock } from '../../src/worker/open-block.js';
 import { cases } from '../support/cases.js';
 

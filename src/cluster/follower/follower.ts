@@ -1,4 +1,4 @@
-import type { FeedEvent } from '../../protocol/event.js';
+import type { FeedEvent, OwnerChanged } from '../../protocol/event.js';
 import { clusterMeanings } from '../../protocol/failures/cluster-meanings.js';
 import { createFailure, type Meaning } from '../../protocol/failures/meaning.js';
 import { type FeedPosition, type PositionedFeed, runOf } from '../../protocol/feed-position.js';
@@ -7,7 +7,7 @@ import type { Frame } from '../../protocol/frame.js';
 import { gapOfMissed } from '../../protocol/gap.js';
 import { LazyFrame } from '../../protocol/lazy-frame.js';
 import type { FeedMessage } from '../messages/feed-message.js';
-import type { OwnerChanged } from '../../protocol/event.js';
+import type { Place } from '../messages/publisher.js';
 
 /** Emits the frames and events of the current owner, in order and once, with a `gap` in place of those that did not arrive. */
 export interface Follower extends PositionedFeed {
@@ -17,12 +17,18 @@ export interface Follower extends PositionedFeed {
    * @param now - monotonic time in ms
    */
   receive(message: FeedMessage, now: number): void;
+  /** Whether it emits the frames of this owner, and the next one is the one at this place. */
+  expects(place: Place): boolean;
+  /** Emits the frame that it expects. */
+  next(frame: Frame): void;
   /** Emits messages of a new generation that have waited long enough. */
   tick(now: number): void;
   /** When the next `tick` is needed, in monotonic ms; `undefined` if none is. */
   readonly nextTick: number | undefined;
   /** The highest generation of the messages that it has emitted, or that wait; 0 without any. */
   readonly generation: number;
+  /** Whether it emits the frames of this owner, and no earlier ones are left. */
+  follows(gen: number, owner: string): boolean;
   /** Handles the loss of the connection to the engine. @param at - in epoch ms */
   away(at: number): void;
 }
@@ -81,17 +87,18 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
     if (!isFirst) emitGap(from, message.at, undefined, clusterMeanings.ownerChanged);
   };
 
+  const emitFrame = (frame: Frame): void => {
+    sequence += 1;
+    frames += 1;
+    // A frame has the number of its connection in this replica.
+    (frame as { connection: number }).connection = connection;
+    emit(frame);
+  };
+
   const emitItems = (message: FeedMessage): void => {
     switch (message.kind) {
       case 'batch':
-        for (const frame of message.batch) {
-          sequence += 1;
-          frames += 1;
-          // A frame has the number of its connection in this replica.
-          (frame as { connection: number }).connection = connection;
-          emit(frame);
-        }
-        return;
+        return message.batch.forEach(emitFrame);
       case 'event':
         sequence += 1;
         // `begin` has emitted the first `opened` of a generation.
@@ -153,6 +160,12 @@ export const createFollower = (feed: Feed, emit: (event: FeedEvent | OwnerChange
       const isSilent = now - heardAt > silentMs;
       if (gen === 0 || hasEnded || isSilent || held.length > maxHeld || heldBytes > maxHeldBytes) release(now);
     },
+    expects: (place) => place.sequence === sequence && place.gen === gen && place.owner === owner && !isAway,
+    next: (frame) => {
+      lastAt = frame.receivedAt;
+      emitFrame(frame);
+    },
+    follows: (ofGen, ofOwner) => gen === ofGen && owner === ofOwner,
     tick: (now) => {
       if (holdUntil !== undefined && now >= holdUntil) release(now);
     },

@@ -1,12 +1,13 @@
 import type { LifecycleEvent } from '../../protocol/event.js';
+import { ReceivedFrame } from '../../frames/received-frame.js';
 import type { Frame } from '../../protocol/frame.js';
 import { writeEventLine } from '../../protocol/event-line.js';
 import { payloadOf } from '../../protocol/lazy-frame.js';
-import type { FeedMessage, MessageHead } from './feed-message.js';
+import type { MessageHead, PlainMessage } from './feed-message.js';
 import { flag, headBytes, kinds, partHeadBytes, phases, version } from './layout.js';
 
 /** Returns the bytes of a message without frames. */
-export const encode = (message: Exclude<FeedMessage, { readonly kind: 'batch' }>): Buffer => {
+export const encode = (message: PlainMessage): Buffer => {
   switch (message.kind) {
     case 'event':
       return encodeText(message, writeEventLine(publicEvent(message.event)));
@@ -51,7 +52,10 @@ const encodeText = (head: MessageHead, text: string): Buffer => {
 };
 
 /** Returns the flags of a frame. */
-export const flagsOf = ({ isBinary }: Frame): number => (isBinary ? flag.binary : 0);
+export const flagsOf = (frame: Frame): number => {
+  if (frame.isBinary) return flag.binary;
+  return frame instanceof ReceivedFrame && frame.isAscii ? flag.ascii : 0;
+};
 
 /** Returns when a frame was received, in ms after the time of its message. */
 // The range of 32 bits is 24 days. A clock that was set by more than that must not make the message unreadable.

@@ -20,10 +20,12 @@ export interface MessageHead {
   readonly at: number;
 }
 
+/** A message with frames. */
+export type BatchMessage = MessageHead & { readonly kind: 'batch'; readonly batch: readonly Frame[] };
+
+/** A message without frames. */
+export type PlainMessage = MessageHead &
+  ({ readonly kind: 'event'; readonly event: LifecycleEvent } | { readonly kind: 'beat' | 'end' });
+
 /** A message of an owner to all replicas. */
-export type FeedMessage = MessageHead &
-  (
-    | { readonly kind: 'batch'; readonly batch: readonly Frame[] }
-    | { readonly kind: 'event'; readonly event: LifecycleEvent }
-    | { readonly kind: 'beat' | 'end' }
-  );
+export type FeedMessage = BatchMessage | PlainMessage;

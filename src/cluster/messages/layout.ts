@@ -23,5 +23,5 @@ export const kinds = Object.freeze({ batch: 1, event: 2, beat: 3, end: 4, part: 
 /** The phases, at their numbers. */
 export const phases: readonly KeyPhase[] = ['opening', 'open', 'free', 'stopped'];
 
-/** Flags of a frame. */
-export const flag = Object.freeze({ binary: 1 });
+/** Flags of a frame. `ascii`: all bytes of a text frame are known to be ASCII, so it can be decoded faster. */
+export const flag = Object.freeze({ binary: 1, ascii: 2 });

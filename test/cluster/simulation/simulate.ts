@@ -101,7 +101,7 @@ const run = (seed: number, options: RunOptions): Run => {
 
   const world: World = {
     ...{ schedule, chance, engine, service, observer, record },
-    onStopWritten: (replica, isExact) => {
+    onStopWritten: (isExact) => {
       const evictions = service.evictions.filter(({ at }) => schedule.now() - at < creditMs);
       const late = evictions.filter(({ isLate }) => isLate).length;
       // An eviction whose credit is lost uses the credit of the next one.

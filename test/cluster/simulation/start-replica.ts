@@ -31,7 +31,7 @@ export interface World {
   readonly observer: Observer;
   readonly record: (text: string) => void;
   /** `isExact`: the store has lost a claim, and no replica can notice it. */
-  readonly onStopWritten: (replica: SimulatedReplica, isExact: boolean) => void;
+  readonly onStopWritten: (isExact: boolean) => void;
   /** The eviction of an owner is not counted, because another replica has claimed at the same time. */
   readonly onUncounted: () => void;
   readonly onFailed: (replica: SimulatedReplica, isReplaced: boolean) => void;
@@ -161,7 +161,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
         return engine.access(self, effect.id, (store) => {
           const result = store.write(effect.key, effect.expected);
           if (effect.key.phase === 'stopped' && result.type === 'written')
-            world.onStopWritten(self, isExact(effect, sentAt, store.highest()));
+            world.onStopWritten(isExact(effect, sentAt, store.highest()));
           return result;
         });
       }
@@ -215,7 +215,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     { key, expected }: Extract<Effect, { readonly type: 'write' }>,
     sentAt: number,
     highest: number,
-  ): boolean => highest > key.gen && expected === lastWrite?.revision && sentAt - lastWrite.at < leaseMs;
+  ): boolean => highest > key.gen && expected === lastWrite?.revision && sentAt - (lastWrite?.at ?? 0) < leaseMs;
 
   const takeAnswer = (): Report | undefined => {
     const taken = answer;
@@ -321,6 +321,8 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     run,
     receive: (message) => {
       if (message.owner === id && message.phase !== 'free') return;
+      // An owner that emits its own frames receives only the beats of others.
+      if (message.kind !== 'beat' && state.own && follower.follows(state.own.gen, id)) return;
       follower.receive(message, monotonic());
       if (message.kind === 'beat') {
         const { gen, owner, phase, revision } = message;

@@ -5,7 +5,7 @@ import { Conflated } from '../../../src/operators/items/conflated.js';
 import { Decoded } from '../../../src/operators/items/decoded.js';
 import { withOwnBytes } from '../../../src/operators/own-bytes.js';
 import { ReplayedFrame } from '../../../src/operators/items/replayed.js';
-import { ReceivedFrame } from '../../../src/transport/received-frame.js';
+import { ReceivedFrame } from '../../../src/frames/received-frame.js';
 import { bufferSizes, chunk } from './views.js';
 
 describe('withOwnBytes', () => {

@@ -74,16 +74,14 @@ export class ReceivedFrame extends LazyFrame {
     return this.#isReused ? this.#toString(memory) : this.#decode(memory);
   }
 
-  /**
-   * Copies the payload to a block, and uses that memory from now on.
-   *
-   * @returns the end of the payload in the block
-   */
-  moveTo(block: Buffer, at: number): number {
+  override moveTo(block: Buffer, at: number): number {
+    const { isLeased } = this;
     this.copyTo(block, at);
-    this.#memory = block;
-    this.#start = at;
-    this.#isReused = false;
+    if (isLeased) {
+      this.#memory = block;
+      this.#start = at;
+      this.#isReused = false;
+    }
     return at + this.#length;
   }
 

@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { MessageChannel } from 'node:worker_threads';
 import { Frame } from '../../src/protocol/frame.js';
-import { ReceivedFrame } from '../../src/transport/received-frame.js';
+import { ReceivedFrame } from '../../src/frames/received-frame.js';
 
 const before = 'before';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { allocateBytes, allocateSeparately } from '../../src/transport/frame-memory.js';
+import { allocateBytes, allocateSeparately } from '../../src/frames/frame-memory.js';
 
 describe('allocateBytes', () => {
   it('returns memory that no other payload uses', () => {

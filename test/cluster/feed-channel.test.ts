@@ -1,0 +1,167 @@
+import { describe, expect, it } from '@jest/globals';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Observable } from 'rxjs';
+import { resolveClusterOptions } from '../../src/cluster/cluster-options.js';
+import type { Report } from '../../src/cluster/election/election.js';
+import { createFeedChannel } from '../../src/cluster/feed-channel.js';
+import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
+import { subjectsOf } from '../../src/cluster/subjects.js';
+import { type FeedEvent, Frame, type OwnerChanged } from '../../src/index.js';
+import { ReceivedFrame } from '../../src/frames/received-frame.js';
+import { waitFor } from '../support/wait-for.js';
+
+const subjects = subjectsOf('main');
+
+/** An engine that records how many bytes of frames arrive at a replica, and to what it subscribes. */
+const watched = (engine: ClusterEngine) => {
+  const subscribed = new Set<string>();
+  let received = 0;
+  return {
+    subscribed: () => [...subscribed],
+    received: () => received,
+    engine: {
+      ...engine,
+      subscribe: (subject: string) =>
+        new Observable<Uint8Array>((subscriber) => {
+          subscribed.add(subject);
+          const subscription = engine.subscribe(subject).subscribe((data) => {
+            received += data.byteLength;
+            subscriber.next(data);
+          });
+          return () => {
+            subscribed.delete(subject);
+            subscription.unsubscribe();
+          };
+        }),
+    },
+  };
+};
+
+const settingsOf = (engine: ClusterEngine) =>
+  resolveClusterOptions({ engine, account: 'main', baseUrl: 'http://127.0.0.1:1', apiKey: 'key' });
+
+const replicaOf = (memory: ClusterEngine, id: string) => {
+  const { engine, subscribed, received } = watched(memory);
+  const events: (FeedEvent | OwnerChanged)[] = [];
+  const heard: Report[] = [];
+  const channel = createFeedChannel('market', settingsOf(engine), {
+    self: () => id,
+    publish: engine.publish,
+    event: (event) => events.push(event),
+    heard: (report) => heard.push(report),
+    error: (error) => {
+      throw error;
+    },
+  });
+  channel.report(undefined, 0);
+  const texts = () => events.filter((event) => event.type === 'frame').map((frame) => frame.text());
+  const codes = () => events.flatMap((event) => (event.type === 'gap' ? [[event.failure.code, event.missed]] : []));
+  return {
+    ...{ channel, events, heard, texts, codes, subscribed, received },
+    own: (gen: number, phase: Report['phase'] = 'open') => channel.report({ gen, owner: id, phase, revision: 1 }, 1),
+    beat: (gen: number, phase: Report['phase'] = 'open') => channel.beat({ gen, owner: id, phase, revision: 1 }, 1),
+    opened: () => channel.event({ type: 'opened', at: 1, feed: 'market', connection: 1 }),
+    push: (...payloads: readonly string[]) => {
+      for (const text of payloads) channel.frame(new Frame('market', Buffer.from(text), false, 1, 1));
+    },
+  };
+};
+
+/** A replica that owns generation 1, and one that follows. */
+const start = async () => {
+  const memory = memoryEngine();
+  const [owner, follower] = [replicaOf(memory, 'a'), replicaOf(memory, 'b')];
+  owner.own(1);
+  owner.opened();
+  owner.beat(1);
+  await nextTurn();
+  owner.own(1);
+  return {
+    ...{ owner, follower },
+    [Symbol.dispose]: () => {
+      owner.channel.close();
+      follower.channel.close();
+    },
+  };
+};
+
+describe('the channel of a replica', () => {
+  it('emits the frames of the owner in both replicas, and the owner does not receive them from the engine', async () => {
+    using replicas = await start();
+    const { owner, follower } = replicas;
+    expect(owner.subscribed()).toEqual([subjects.beats]);
+    const before = owner.received();
+    const texts = Array.from({ length: 100 }, (_, n) => `frame ${n}`);
+    owner.push(...texts);
+    expect(owner.texts()).toEqual(texts);
+    await nextTurn();
+    expect(owner.received()).toBe(before);
+    expect(follower.texts()).toEqual(texts);
+    expect(follower.codes()).toEqual([]);
+  });
+
+  it('hears another owner, and receives its frames when it does not own any more', async () => {
+    using replicas = await start();
+    const { owner, follower } = replicas;
+    owner.push('1');
+    await nextTurn();
+    follower.own(2, 'opening');
+    follower.beat(2, 'opening');
+    await nextTurn();
+    expect(owner.heard).toContainEqual(expect.objectContaining({ gen: 2, owner: 'b' }));
+    owner.channel.report(undefined, 1);
+    expect(owner.subscribed()).toEqual([subjects.feed]);
+    owner.push('2');
+    owner.channel.end(1);
+    await nextTurn();
+    follower.own(2);
+    follower.opened();
+    follower.push('3');
+    await nextTurn();
+    for (const { texts, codes } of [owner, follower]) {
+      expect(texts()).toEqual(['1', '2', '3']);
+      expect(codes()).toEqual([['owner-changed', undefined]]);
+    }
+  });
+
+  it('receives the last frames of the previous owner before it emits its own', async () => {
+    using replicas = await start();
+    const { owner, follower } = replicas;
+    follower.own(2);
+    follower.opened();
+    follower.push('new');
+    expect(follower.subscribed()).toEqual([subjects.feed]);
+    owner.push('last');
+    owner.channel.end(1);
+    await nextTurn();
+    follower.own(2);
+    expect(follower.texts()).toEqual(['last', 'new']);
+    expect(follower.subscribed()).toEqual([subjects.beats]);
+  });
+
+  it('never mixes two generations in a message', async () => {
+    using replicas = await start();
+    const { owner, follower } = replicas;
+    owner.push('1', '2');
+    owner.own(2);
+    owner.push('3');
+    await waitFor(() => [owner, follower].every(({ texts }) => texts().length === 3));
+    for (const { texts, codes } of [owner, follower]) {
+      expect(texts()).toEqual(['1', '2', '3']);
+      expect(codes()).toEqual([['owner-changed', undefined]]);
+    }
+  });
+
+  it('sends frames of a read buffer before it is used again, and keeps none of it', async () => {
+    using replicas = await start();
+    const { owner, follower } = replicas;
+    const memory = Buffer.from('onetwo');
+    const frames = [0, 3].map((at) => new ReceivedFrame('market', memory, at, at + 3, false, true, 1, 1, true));
+    frames.forEach(owner.channel.frame);
+    expect(frames.map(({ isLeased }) => isLeased)).toEqual([false, false]);
+    memory.fill('x');
+    await nextTurn();
+    for (const { texts } of [owner, follower]) expect(texts()).toEqual(['one', 'two']);
+    expect(frames.map(({ data }) => data.toString())).toEqual(['one', 'two']);
+  });
+});
