@@ -6,7 +6,14 @@ import type { PositionedFeed } from '../protocol/feed-position.js';
 import type { Feed } from '../protocol/feed.js';
 import { type ClusterSettings, replicaId } from './cluster-options.js';
 import { type ClusterStatus, nextStatus } from './cluster-status.js';
-import { createElection, type Effect, type Election, type ElectionSettings, type Input } from './election/election.js';
+import {
+  type CallResult,
+  createElection,
+  type Effect,
+  type Election,
+  type ElectionSettings,
+  type Input,
+} from './election/election.js';
 import { isServing } from './election/step.js';
 import { reportOf } from './election/turn.js';
 import { createElectionRun, type ElectionRun } from './election-run.js';
@@ -167,13 +174,12 @@ export const startReplica = (
     });
 
     const call = async (effect: Parameters<typeof access>[2]): Promise<void> => {
-      try {
-        election.input({ type: 'call', id: effect.id, result: await access(engine, subjects, effect) });
-      } catch (error) {
-        // This version cannot read the key, so it can never own it.
-        if (error instanceof TradeFeedError) end(error);
-        else election.input({ type: 'call', id: effect.id, result: { type: 'unknown' } });
-      }
+      const result = await access(engine, subjects, effect).catch((error: unknown): CallResult | TradeFeedError =>
+        error instanceof TradeFeedError ? error : { type: 'unknown' },
+      );
+      // This version cannot read the key, so it can never own it.
+      if (result instanceof TradeFeedError) end(result);
+      else election.input({ type: 'call', id: effect.id, result });
     };
 
     const answers$ = engine.respond(subjects.owner, (data) => {
