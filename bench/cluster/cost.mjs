@@ -1,7 +1,7 @@
 // What frames cost: the CPU time of each process, and the delay between the owner and a follower.
 import { setTimeout as delay } from 'node:timers/promises';
 import { quantile } from './quantile.mjs';
-import { startReplica } from './processes.mjs';
+import { startBare, startReplica } from './processes.mjs';
 
 /**
  * At full rate, by frames a message: no process waits, so the figures contain no idle time and no wake-ups. Two frames of 900 B do not fit into the
@@ -92,6 +92,32 @@ export const measureAlone = async ({ nats, sender }, plan, seconds) => {
   sender.send({});
   await alone.kill();
   return reports[0].cpuNs / reports[0].frames;
+};
+
+/**
+ * Measures messages of the same size between two clients of NATS without a cluster.
+ *
+ * @returns the CPU time of so many bytes as a frame has, in each process in ns
+ */
+export const measureBare = async (nats, frames, seconds) => {
+  const { window } = fullRates[frames];
+  const options = { port: nats.port, bytes: messageBytes(frames), window: Math.ceil(window / frames / 4) * 4 };
+  const receiver = await startBare({ ...options, isSender: false });
+  const sender = await startBare({ ...options, isSender: true });
+  receiver.on('received', ({ count }) => sender.send({ received: count }));
+  sender.send({ received: 0 });
+  await delay(warmUpMs);
+  const { serverNs, reports } = await measureReplicas([sender, receiver], nats, seconds);
+  await receiver.kill();
+  await sender.kill();
+  const [ofSender, ofReceiver] = reports;
+  const arrived = ofReceiver.count * frames;
+  return {
+    owner: ofSender.cpuNs / ofSender.count / frames,
+    server: serverNs / arrived,
+    follower: ofReceiver.cpuNs / arrived,
+    rate: arrived / seconds,
+  };
 };
 
 /** Measures a pair without frames. Returns the CPU time of each process in ms a second. */

@@ -1,7 +1,8 @@
 // A cluster over nats-server: the CPU time of a frame in the owner, the server and a follower, the added delay, and takeovers.
 import { install } from '../../test/peers/packages.mjs';
 import { goal, interleaved, median, report, ROUNDS, summary } from '../lib/bench.mjs';
-import { fullRates, measureAlone, measureIdle, measurePair, paced, reportFrom, startPair } from './cost.mjs';
+import { fullRates, measureAlone, measureBare, measureIdle, measurePair, paced } from './cost.mjs';
+import { reportFrom, startPair } from './cost.mjs';
 import { startNats, startSender } from './processes.mjs';
 import { quantile } from './quantile.mjs';
 import { ownedBy } from './rendezvous.mjs';
@@ -36,6 +37,7 @@ const samples = await interleaved({
     ...Object.fromEntries(
       Object.entries(fullRates).map(([frames, plan]) => [frames, atFullRate(Number(frames), plan)]),
     ),
+    bare: () => measureBare(nats, 64, seconds),
     paced: () => withPair(1, (running) => measurePair(running, paced, seconds)),
     ...Object.fromEntries(
       all.map(([name, plan]) => [`alone ${name}`, () => measureAlone({ nats, sender }, plan, seconds)]),
@@ -43,10 +45,8 @@ const samples = await interleaved({
   },
 });
 const medianOf = (name, what) => median(samples[name].map((sample) => sample[what]));
-const rowOf = (title, name) => [
-  ...[title, medianOf(name, 'rate'), median(samples[`alone ${name}`])],
-  ...['owner', 'server', 'follower'].map((what) => medianOf(name, what)),
-];
+const costsOf = (name) => ['owner', 'server', 'follower'].map((what) => medianOf(name, what));
+const rowOf = (title, name) => [...[title, medianOf(name, 'rate'), median(samples[`alone ${name}`])], ...costsOf(name)];
 const idle = await withPair(1, (running) => measureIdle(running, 5));
 const slopes = await measureSlopes({ nats, sender }, 1, seconds);
 await sender.kill();
@@ -90,12 +90,13 @@ await report({
   tables: [
     {
       title:
-        'CPU time of a frame in ns. The owner also receives it from the service, as a process without a cluster does. In the last row each frame wakes each process',
+        'CPU time of a frame in ns. The owner also receives it from the service, as a process without a cluster does. The row before the last one has messages of the same size, without frames. In the last row each frame wakes each process',
       columns: ['frames a message', 'frames a second', 'no cluster', 'owner', 'server', 'follower'],
       rows: [
         rowOf('1, of 900 B, at full rate', 1),
         rowOf('8, of 200 B, at full rate', 8),
         rowOf('64, of 200 B, at full rate', 64),
+        ['64, as bytes between two clients of NATS', medianOf('bare', 'rate'), '–', ...costsOf('bare')],
         rowOf('1, of 200 B, at a fixed rate', 'paced'),
       ],
     },

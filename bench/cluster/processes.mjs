@@ -76,3 +76,16 @@ export const startReplica = (options, env) => {
     },
   };
 };
+
+/** Starts a client of NATS without a cluster. */
+export const startBare = async (options) => {
+  const bare = startProcess('bare.mjs', [JSON.stringify(options)], {});
+  await bare.next('ready');
+  return {
+    ...bare,
+    report: () => {
+      bare.send('report');
+      return bare.next('report', bare.of('report').length);
+    },
+  };
+};

@@ -118,7 +118,7 @@ export const createFeedChannel = (
     },
     report: (report, epoch) => {
       if (report !== undefined) {
-        if (report.gen !== publisher.gen) outbox.flush();
+        if (report.gen !== publisher.place.gen) outbox.flush();
         publisher.report(report, epoch);
       }
       // An owner that emits its own frames needs only the beats of another owner.
@@ -127,7 +127,7 @@ export const createFeedChannel = (
     },
     frame: (frame) => {
       if (!isSilent) outbox.frame(frame, publisher.head);
-      if (!follower.expects(publisher)) return follow(publisher.frame(frame));
+      if (!follower.expects(publisher.place)) return follow(publisher.frame(frame));
       publisher.count();
       follower.next(frame);
     },

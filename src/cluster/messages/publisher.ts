@@ -11,7 +11,9 @@ export interface Place {
 }
 
 /** Numbers the frames and events of an owner, and creates the messages for its followers. */
-export interface Publisher extends Place {
+export interface Publisher {
+  /** The place of the next frame or event. The same object changes with each of them. */
+  readonly place: Place;
   /** Sets what the next messages report. A new generation starts again at 0. */
   report(report: Report, epoch: number): void;
   /** Returns the head of a message that begins with the next frame. */
@@ -29,39 +31,33 @@ export interface Publisher extends Place {
 
 /** Creates a {@link Publisher}. */
 export const createPublisher = (): Publisher => {
-  let current: Report & { readonly epoch: number } = { gen: 0, owner: '', phase: 'opening', revision: 0, epoch: 0 };
-  let sequence = 0;
-  let frames = 0;
+  // One object with plain fields: they are read for each frame.
+  const place = { gen: 0, owner: '', sequence: 0, frames: 0 };
+  let reported: Pick<MessageHead, 'epoch' | 'phase' | 'revision'> = { epoch: 0, phase: 'opening', revision: 0 };
   let hasOpened = false;
 
-  // A spread of `current` takes longer than the rest of the work for a message.
+  // A spread takes longer than the rest of the work for a message.
   const head = (at: number): MessageHead => {
-    const { epoch, gen, owner, phase, revision } = current;
+    const { gen, owner, sequence, frames } = place;
+    const { epoch, phase, revision } = reported;
     return { epoch, gen, owner, phase, revision, sequence, frames, at };
   };
 
   const count = (): void => {
-    sequence += 1;
-    frames += 1;
+    place.sequence += 1;
+    place.frames += 1;
   };
 
   return {
-    get gen() {
-      return current.gen;
-    },
-    get owner() {
-      return current.owner;
-    },
-    get sequence() {
-      return sequence;
-    },
-    report: (report, epoch) => {
-      if (report.gen !== current.gen) {
+    place,
+    report: ({ gen, owner, phase, revision }, epoch) => {
+      if (gen !== place.gen) {
         // An open connection continues in the new generation.
-        hasOpened = hasOpened && report.phase === 'open';
-        [sequence, frames] = [0, 0];
+        hasOpened = hasOpened && phase === 'open';
+        [place.sequence, place.frames] = [0, 0];
       }
-      current = { ...report, epoch };
+      [place.gen, place.owner] = [gen, owner];
+      reported = { epoch, phase, revision };
     },
     head,
     count,
@@ -74,10 +70,10 @@ export const createPublisher = (): Publisher => {
       if (event.type === 'opened') hasOpened = true;
       if (!hasOpened) return undefined;
       const message: PlainMessage = { ...head(event.type === 'gap' ? event.to : event.at), kind: 'event', event };
-      sequence += 1;
+      place.sequence += 1;
       return message;
     },
     beat: (at) => ({ ...head(at), kind: 'beat' }),
-    end: (gen, at) => (gen === current.gen ? { ...head(at), kind: 'end' } : undefined),
+    end: (gen, at) => (gen === place.gen ? { ...head(at), kind: 'end' } : undefined),
   };
 };
