@@ -97,13 +97,14 @@ export const measureAlone = async ({ nats, sender }, plan, seconds) => {
 /**
  * Measures messages of the same size between two clients of NATS without a cluster.
  *
+ * @param workUs - how long the sender and the receiver work for each message
  * @returns the CPU time of so many bytes as a frame has, in each process in ns
  */
-export const measureBare = async (nats, frames, seconds) => {
+export const measureBare = async (nats, frames, workUs, seconds) => {
   const { window } = fullRates[frames];
   const options = { port: nats.port, bytes: messageBytes(frames), window: Math.ceil(window / frames / 4) * 4 };
-  const receiver = await startBare({ ...options, isSender: false });
-  const sender = await startBare({ ...options, isSender: true });
+  const receiver = await startBare({ ...options, isSender: false, workUs: workUs.receiver });
+  const sender = await startBare({ ...options, isSender: true, workUs: workUs.sender });
   receiver.on('received', ({ count }) => sender.send({ received: count }));
   sender.send({ received: 0 });
   await delay(warmUpMs);

@@ -10,6 +10,8 @@ import { measureSlopes } from './slope.mjs';
 import { measureTakeovers } from './takeovers.mjs';
 
 const seconds = 1;
+/** About the CPU time of an owner and of a follower for 64 frames, in µs, without that of their clients of NATS. */
+const workUs = { sender: 40, receiver: 17 };
 /** The calculation for many followers: 200 frames a second of 400 B. */
 const paper = { followers: 10_000, framesPerSecond: 200, frameBytes: 400 };
 
@@ -37,7 +39,8 @@ const samples = await interleaved({
     ...Object.fromEntries(
       Object.entries(fullRates).map(([frames, plan]) => [frames, atFullRate(Number(frames), plan)]),
     ),
-    bare: () => measureBare(nats, 64, seconds),
+    bare: () => measureBare(nats, 64, { sender: 0, receiver: 0 }, seconds),
+    'bare with work': () => measureBare(nats, 64, workUs, seconds),
     paced: () => withPair(1, (running) => measurePair(running, paced, seconds)),
     ...Object.fromEntries(
       all.map(([name, plan]) => [`alone ${name}`, () => measureAlone({ nats, sender }, plan, seconds)]),
@@ -67,6 +70,7 @@ await report({
         what: `CPU time of a frame at 64 a message: ${what}, in ns`,
         atMost: 500,
         ratio: summary(samples[64].map((sample) => sample[what])),
+        note: `Two clients of NATS without a cluster, which send the same bytes and use the CPU as long for each message, cost it ${Math.round(medianOf('bare with work', what))} ns in the same run.`,
       }),
     ),
     goal({
@@ -90,13 +94,17 @@ await report({
   tables: [
     {
       title:
-        'CPU time of a frame in ns. The owner also receives it from the service, as a process without a cluster does. The row before the last one has messages of the same size, without frames. In the last row each frame wakes each process',
+        'CPU time of a frame in ns. The owner also receives it from the service, as a process without a cluster does. Two rows have messages of the same size without a cluster. In the last row each frame wakes each process',
       columns: ['frames a message', 'frames a second', 'no cluster', 'owner', 'server', 'follower'],
       rows: [
         rowOf('1, of 900 B, at full rate', 1),
         rowOf('8, of 200 B, at full rate', 8),
         rowOf('64, of 200 B, at full rate', 64),
         ['64, as bytes between two clients of NATS', medianOf('bare', 'rate'), '–', ...costsOf('bare')],
+        [
+          ...['the same, with as much work as replicas have', medianOf('bare with work', 'rate'), '–'],
+          ...costsOf('bare with work'),
+        ],
         rowOf('1, of 200 B, at a fixed rate', 'paced'),
       ],
     },

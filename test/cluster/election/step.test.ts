@@ -370,6 +370,14 @@ describe('an owner', () => {
     expect(election.store.current()).toMatchObject({ gen: 8, owner: 'me' });
   });
 
+  it('issues a credit when it claims after an owner whose key the store has lost: that one may still open', () => {
+    const election = driveOwner();
+    election.give({ type: 'asked', question: { gen: 7, owner: 'gone' } });
+    expect(election.store.current()?.credits).toEqual([{ gen: 7, leftMs: 65_000 }]);
+    election.give({ type: 'failed', isReplaced: true });
+    expect(election.state()).toMatchObject({ role: 'owning', own: { gen: 8, phase: 'opening', credits: [] } });
+  });
+
   it('keeps its connection until it is replaced, when another replica has claimed', () => {
     const election = driveOwner();
     expect(election.give(heard({ gen: 2, phase: 'opening' }))).toEqual([]);
