@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { MessageChannel } from 'node:worker_threads';
 import { createDecoder } from '../../src/cluster/messages/decoder.js';
 import { encode, encodeParts, headBytesOf } from '../../src/cluster/messages/encode.js';
 import type { FeedMessage, MessageHead } from '../../src/cluster/messages/feed-message.js';
@@ -151,6 +152,24 @@ describe('the messages of an owner', () => {
       ),
       { numRuns: cases(10_000) },
     );
+  });
+
+  it('cannot be transferred to another thread: that would empty the other frames of the message', () => {
+    const frames = ['one', 'two', 'three'].map((text) => new Frame('market', Buffer.from(text), false, 1, 0));
+    const received = Uint8Array.from(bytesOf({ ...head0, kind: 'batch', batch: frames }));
+    const message = createDecoder('market', maxFrameBytes, () => 'self').decode(received);
+    const batch = message?.kind === 'batch' ? message.batch : [];
+    const { port1, port2 } = new MessageChannel();
+    for (const { data } of batch) {
+      try {
+        port1.postMessage(data, [data.buffer as ArrayBuffer]);
+      } catch (error) {
+        expect((error as Error).name).toBe('DataCloneError');
+      }
+    }
+    port1.close();
+    port2.close();
+    expect(batch.map((frame) => frame.text())).toEqual(['one', 'two', 'three']);
   });
 
   it('of the reader itself are dropped', () => {

@@ -1,6 +1,8 @@
+import { markAsUntransferable } from 'node:worker_threads';
 import { readEventLine } from '../../protocol/event-line.js';
 import type { LifecycleEvent } from '../../protocol/event.js';
 import type { Feed } from '../../protocol/feed.js';
+import { allocateSeparately } from '../../frames/frame-memory.js';
 import { ReceivedFrame } from '../../frames/received-frame.js';
 import type { Frame } from '../../protocol/frame.js';
 import type { FeedMessage, MessageHead } from './feed-message.js';
@@ -34,7 +36,7 @@ export const createDecoder = (feed: Feed, maxFrameBytes: number, self: () => str
     const offset = body.readUInt32BE(9);
     const part = body.subarray(partHeadBytes);
     if (length > maxFrameBytes || offset + part.byteLength > length) return undefined;
-    if (offset === 0) incomplete = { head, data: Buffer.allocUnsafe(length), received: 0 };
+    if (offset === 0) incomplete = { head, data: allocateSeparately(length), received: 0 };
     const isNext =
       incomplete?.received === offset && incomplete.data.byteLength === length && isSamePlace(incomplete.head, head);
     if (incomplete === undefined || !isNext) {
@@ -61,6 +63,8 @@ export const createDecoder = (feed: Feed, maxFrameBytes: number, self: () => str
       switch (kind) {
         case kinds.batch: {
           const batch = readBatch(feed, head, count, body);
+          // A transfer to another thread would detach the bytes of the other frames, and those of the client of the engine.
+          markAsUntransferable(body.buffer);
           // A spread of the head takes longer than the rest of the work for a message.
           return batch && Object.assign(head, { kind: 'batch', batch } as const);
         }
