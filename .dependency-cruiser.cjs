@@ -36,7 +36,7 @@ const rows = {
   // Pure: the simulation runs it in virtual time.
   'cluster/election/': ['protocol/', 'io-ts'],
   // The type of a phase.
-  'cluster/messages/': ['protocol/', 'frames/', 'cluster/election/', 'io-ts', 'node:'],
+  'cluster/messages/': ['protocol/', 'frames/', 'cluster/election/', 'io-ts'],
   'cluster/follower/': ['protocol/', 'cluster/messages/'],
   'cluster/engine/': ['rxjs'],
   'nats/': ['cluster/engine/', '@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'rxjs'],

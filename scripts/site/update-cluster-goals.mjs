@@ -5,4 +5,4 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { withClusterGoals } from './cluster-goals.mjs';
 
 const page = 'docs/reliability.md';
-writeFileSync(page, await withClusterGoals(readFileSync(page, 'utf8')));
+writeFileSync(page, withClusterGoals(readFileSync(page, 'utf8')));

@@ -7,9 +7,9 @@ import { allocateBytes, allocateSeparately } from './frame-memory.js';
 const STRING_BELOW_BYTES = 4 * 1024;
 
 /**
- * A frame whose payload is in a part of a larger memory: the read buffer of a connection, or a block.
+ * A frame whose payload is in a part of a larger memory: the read buffer of a connection, a block, or a message between replicas.
  *
- * `text()` decodes from that memory. A read buffer is used again: then `data` copies from it, and {@link ReceivedFrame.moveTo} or
+ * `text()` decodes from that memory. If others use its bytes, too, `data` copies from it. A read buffer is used again, so {@link ReceivedFrame.moveTo} or
  * {@link ReceivedFrame.own} must be called before. The memory is released when the frame has its payload in another form: a string or
  * a Buffer. It then creates the other one when it is needed. A text frame is valid UTF-8 (RFC 6455, 8.1), so its string gives the same bytes.
  */
@@ -19,6 +19,9 @@ export class ReceivedFrame extends LazyFrame {
   #start: number;
   readonly #length: number;
   readonly #encoding: 'latin1' | 'utf8';
+  /** Whether others use the bytes of the memory, too: the payload of `data` must be a copy. */
+  #isShared: boolean;
+  /** Whether the memory may be a read buffer. */
   #isReused: boolean;
   /** The payload in `#encoding`: the text, or a character for each byte of a binary frame. */
   #string: string | undefined = undefined;
@@ -27,7 +30,7 @@ export class ReceivedFrame extends LazyFrame {
   /**
    * @param memory - contains the payload from `start` to `end`
    * @param isAscii - whether all bytes of the payload are known to be ASCII
-   * @param isReused - whether `memory` is used again
+   * @param isShared - whether others use these bytes, too, or will use them again
    */
   constructor(
     feed: Feed,
@@ -38,14 +41,15 @@ export class ReceivedFrame extends LazyFrame {
     isAscii: boolean,
     receivedAt: number,
     connection: number,
-    isReused: boolean,
+    isShared: boolean,
   ) {
     super(feed, undefined as never, isBinary, receivedAt, connection);
     this.#memory = memory;
     this.#start = start;
     this.#length = end - start;
     this.#encoding = isBinary || isAscii ? 'latin1' : 'utf8';
-    this.#isReused = isReused;
+    this.#isShared = isShared;
+    this.#isReused = isShared;
     // A structured clone contains only own properties, so it would lose the payload. An own function makes it throw instead.
     this.text = textOf;
   }
@@ -71,16 +75,17 @@ export class ReceivedFrame extends LazyFrame {
     if (this.#string !== undefined) return this.#string;
     const memory = this.#memory as Buffer;
     // A frame that was stored must not keep it: V8 would copy the string to the memory of old objects.
-    return this.#isReused ? this.#toString(memory) : this.#decode(memory);
+    return this.#isShared ? this.#toString(memory) : this.#decode(memory);
   }
 
-  override moveTo(block: Buffer, at: number): number {
+  override moveTo(block: Buffer, at: number, isShared = false): number {
     const { isLeased } = this;
     this.copyTo(block, at);
     if (isLeased) {
       this.#memory = block;
       this.#start = at;
       this.#isReused = false;
+      this.#isShared = isShared;
     }
     return at + this.#length;
   }
@@ -93,7 +98,7 @@ export class ReceivedFrame extends LazyFrame {
   override own(): void {
     const memory = this.#memory;
     if (this.#string !== undefined) this.#release();
-    else if (memory === undefined || !(this.#isReused || isSparse(this.#length, memory.buffer))) return;
+    else if (memory === undefined || !(this.#isShared || isSparse(this.#length, memory.buffer))) return;
     else if (this.#length >= STRING_BELOW_BYTES) this.#copyTo(allocateSeparately(this.#length), memory);
     else {
       this.#string = this.#decode(memory);
@@ -142,7 +147,7 @@ export class ReceivedFrame extends LazyFrame {
   #toBuffer(): Buffer {
     const memory = this.#memory;
     if (memory !== undefined)
-      return this.#isReused ? this.#copyTo(allocateBytes(this.#length), memory) : this.#adopt(this.view);
+      return this.#isShared ? this.#copyTo(allocateBytes(this.#length), memory) : this.#adopt(this.view);
     const data = allocateBytes(this.#length);
     data.write(this.#string as string, this.#encoding);
     return this.#adopt(data);
@@ -156,6 +161,7 @@ export class ReceivedFrame extends LazyFrame {
   /** Uses a Buffer of exactly the payload from now on. */
   #adopt(data: Buffer): Buffer {
     this.#start = 0;
+    this.#isShared = false;
     this.#isReused = false;
     return (this.#memory = this.#data = data);
   }

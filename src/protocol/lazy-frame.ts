@@ -9,9 +9,10 @@ export abstract class LazyFrame extends Frame {
   /**
    * Copies the payload to a block, and uses that memory from now on if the payload is only in memory that is used again.
    *
+   * @param isShared - whether others use the bytes of the block, too: then `data` is a copy
    * @returns the end of the payload in the block
    */
-  abstract moveTo(block: Buffer, at: number): number;
+  abstract moveTo(block: Buffer, at: number, isShared?: boolean): number;
   /** Moves the payload to memory that no other frame uses. */
   abstract own(): void;
 }
@@ -28,8 +29,8 @@ export const copyPayload = (frame: AnyFrame, target: Buffer, at: number): void =
   else target.set(frame.data, at);
 };
 
-/** Copies the payload of a frame to a block, which a lazy frame then uses: see {@link LazyFrame.moveTo}. */
+/** Copies the payload of a frame to a block that others use, too. A lazy frame then uses that memory: see {@link LazyFrame.moveTo}. */
 export const movePayload = (frame: AnyFrame, block: Buffer, at: number): void => {
-  if (frame instanceof LazyFrame) frame.moveTo(block, at);
+  if (frame instanceof LazyFrame) frame.moveTo(block, at, true);
   else block.set(frame.data, at);
 };

@@ -77,7 +77,7 @@ const start = async () => {
   await nextTurn();
   owner.own(1);
   return {
-    ...{ owner, follower },
+    ...{ owner, follower, engine: memory },
     [Symbol.dispose]: () => {
       owner.channel.close();
       follower.channel.close();
@@ -150,6 +150,24 @@ describe('the channel of a replica', () => {
       expect(texts()).toEqual(['1', '2', '3']);
       expect(codes()).toEqual([['owner-changed', undefined]]);
     }
+  });
+
+  it('sends the bytes that the service sent, also if a subscriber changes those of its frame', async () => {
+    using replicas = await start();
+    const { owner, follower } = replicas;
+    const other = replicaOf(replicas.engine, 'c');
+    const change = ({ data }: Frame): void => void data.fill('x');
+    const memory = Buffer.from('onetwo');
+    for (const at of [0, 3]) {
+      const frame = new ReceivedFrame('market', memory, at, at + 3, false, true, 1, 1, true);
+      owner.channel.frame(frame);
+      change(frame);
+    }
+    await nextTurn();
+    expect(follower.texts()).toEqual(['one', 'two']);
+    follower.events.filter((event) => event.type === 'frame').forEach(change);
+    expect(other.texts()).toEqual(['one', 'two']);
+    other.channel.close();
   });
 
   it('sends frames of a read buffer before it is used again, and keeps none of it', async () => {

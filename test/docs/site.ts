@@ -34,7 +34,7 @@ export interface SiteLibrary {
   readonly failurePage: (text: string, code: string, meanings: readonly Meaning[]) => string;
   readonly failureIndex: (text: string, tables: Tables) => string;
   readonly commandLinePage: (text: string, commands: Readonly<Record<string, CommandSpec>>) => string;
-  readonly withClusterGoals: (page: string) => Promise<string>;
+  readonly withClusterGoals: (page: string) => string;
   readonly withPart: (text: string, mark: string, part: string) => string;
   readonly promises: (
     performance?: string,

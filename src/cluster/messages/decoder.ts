@@ -1,8 +1,6 @@
-import { markAsUntransferable } from 'node:worker_threads';
 import { readEventLine } from '../../protocol/event-line.js';
 import type { LifecycleEvent } from '../../protocol/event.js';
 import type { Feed } from '../../protocol/feed.js';
-import { allocateSeparately } from '../../frames/frame-memory.js';
 import { ReceivedFrame } from '../../frames/received-frame.js';
 import type { Frame } from '../../protocol/frame.js';
 import type { FeedMessage, MessageHead } from './feed-message.js';
@@ -36,7 +34,7 @@ export const createDecoder = (feed: Feed, maxFrameBytes: number, self: () => str
     const offset = body.readUInt32BE(9);
     const part = body.subarray(partHeadBytes);
     if (length > maxFrameBytes || offset + part.byteLength > length) return undefined;
-    if (offset === 0) incomplete = { head, data: allocateSeparately(length), received: 0 };
+    if (offset === 0) incomplete = { head, data: Buffer.allocUnsafeSlow(length), received: 0 };
     const isNext =
       incomplete?.received === offset && incomplete.data.byteLength === length && isSamePlace(incomplete.head, head);
     if (incomplete === undefined || !isNext) {
@@ -63,8 +61,6 @@ export const createDecoder = (feed: Feed, maxFrameBytes: number, self: () => str
       switch (kind) {
         case kinds.batch: {
           const batch = readBatch(feed, head, count, body);
-          // A transfer to another thread would detach the bytes of the other frames, and those of the client of the engine.
-          markAsUntransferable(body.buffer);
           // A spread of the head takes longer than the rest of the work for a message.
           return batch && Object.assign(head, { kind: 'batch', batch } as const);
         }
@@ -134,7 +130,7 @@ const readBatch = (feed: Feed, head: MessageHead, count: number, body: Buffer): 
 
 const viewOf = ({ buffer, byteOffset, byteLength }: Buffer): DataView => new DataView(buffer, byteOffset, byteLength);
 
-/** Creates a frame from its head at a position of the body. Its payload is in `memory`. */
+/** Creates a frame from its head at a position of the body. Its payload is in `memory`, which other replicas of the process can use, too. */
 const frameOf = (
   feed: Feed,
   head: MessageHead,
@@ -147,7 +143,7 @@ const frameOf = (
   const flags = body.getUint8(position);
   const receivedAt = head.at + body.getInt32(position + 1);
   const isBinary = (flags & flag.binary) !== 0;
-  return new ReceivedFrame(feed, memory, start, end, isBinary, (flags & flag.ascii) !== 0, receivedAt, 0, false);
+  return new ReceivedFrame(feed, memory, start, end, isBinary, (flags & flag.ascii) !== 0, receivedAt, 0, true);
 };
 
 const readEvent = (body: Buffer): LifecycleEvent | undefined => {
