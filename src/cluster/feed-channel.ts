@@ -18,8 +18,8 @@ import { subjectsOf } from './subjects.js';
 export interface FeedChannel extends PositionedFeed {
   /** The highest generation of the frames that it emits, or will emit; 0 without any. */
   readonly generation: number;
-  /** Sets what the next messages report. `undefined`: this replica does not own. */
-  report(report: Report | undefined, epoch: number): void;
+  /** Sets what the next messages report; `undefined` if this replica does not own. `isServing`: it owns, and no other replica is known to. */
+  report(report: Report | undefined, epoch: number, isServing: boolean): void;
   readonly frame: (frame: Frame) => void;
   readonly event: (event: LifecycleEvent) => void;
   beat(report: Report, epoch: number): void;
@@ -76,6 +76,8 @@ export const createFeedChannel = (
 
   const schedule = (): void => {
     clearTimeout(timer);
+    // A subscriber can end the replica.
+    if (source.subscription.closed) return;
     const at = follower.nextTick;
     if (at !== undefined) timer = setTimeout(tick, clampMs(Math.max(0, Math.ceil(at - performance.now()))));
   };
@@ -87,7 +89,7 @@ export const createFeedChannel = (
 
   const send = (message: PlainMessage | undefined): void => {
     if (message === undefined) return;
-    outbox.message(message);
+    if (!isSilent) outbox.message(message);
     follow(message);
   };
 
@@ -116,18 +118,20 @@ export const createFeedChannel = (
     get generation() {
       return follower.generation;
     },
-    report: (report, epoch) => {
+    report: (report, epoch, isServing) => {
       if (report !== undefined) {
         if (report.gen !== publisher.place.gen) outbox.flush();
         publisher.report(report, epoch);
       }
       // An owner that emits its own frames needs only the beats of another owner.
-      const isSource = report !== undefined && follower.follows(report.gen, report.owner);
+      const isSource = isServing && report !== undefined && follower.follows(report.gen, report.owner);
       listen(isSource ? subjects.beats : subjects.feed);
     },
     frame: (frame) => {
       if (!isSilent) outbox.frame(frame, publisher.head);
-      if (!follower.expects(publisher.place)) return follow(publisher.frame(frame));
+      // Without its own beats, the follower must see that frames of this replica still arrive.
+      const isSource = source.subject === subjects.beats;
+      if (!isSource || !follower.expects(publisher.place)) return follow(publisher.frame(frame));
       publisher.count();
       follower.next(frame);
     },

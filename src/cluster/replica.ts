@@ -61,6 +61,8 @@ export const startReplica = (
   let status: ClusterStatus | undefined;
   let failure: unknown;
   let isClosed = false;
+  /** Whether the application has given the ownership away. */
+  let isLeaving = false;
   let isRejoining = false;
   let left: () => void;
   const hasLeft = new Promise<void>((resolve) => {
@@ -166,7 +168,7 @@ export const startReplica = (
     const election = createElectionRun(initial, {
       followed: () => channel.generation,
       changed: (state) => {
-        channel.report(state.own && reportOf(state, state.own), state.epoch);
+        channel.report(state.own && reportOf(state, state.own), state.epoch, isServing(state));
         states$.next(state);
       },
       perform,
@@ -210,7 +212,7 @@ export const startReplica = (
   const leave = (): void => {
     channel.flush();
     // The follower continues, so the application notices the change of the owner only.
-    if (isRejoining && !isClosed) {
+    if (isRejoining && !isLeaving) {
       isRejoining = false;
       candidate.running.unsubscribe();
       return startCandidate();
@@ -247,13 +249,13 @@ export const startReplica = (
       return channel.position;
     },
     handOver: () => {
-      isRejoining = false;
+      isLeaving = true;
       input({ type: 'hand-over' });
       return hasLeft;
     },
     close: () => {
       isClosed = true;
-      isRejoining = false;
+      isLeaving = true;
       const { role } = candidate.election.state;
       if (role === 'stopped' || role === 'left') running.unsubscribe();
       else input({ type: 'hand-over' });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Observable } from 'rxjs';
 import { resolveClusterOptions } from '../../src/cluster/cluster-options.js';
@@ -8,6 +8,7 @@ import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
 import { subjectsOf } from '../../src/cluster/subjects.js';
 import { type FeedEvent, Frame, type OwnerChanged } from '../../src/index.js';
 import { ReceivedFrame } from '../../src/frames/received-frame.js';
+import { fakeTimers } from '../support/fake-timers.js';
 import { waitFor } from '../support/wait-for.js';
 
 const subjects = subjectsOf('main');
@@ -53,12 +54,13 @@ const replicaOf = (memory: ClusterEngine, id: string) => {
       throw error;
     },
   });
-  channel.report(undefined, 0);
+  channel.report(undefined, 0, false);
   const texts = () => events.filter((event) => event.type === 'frame').map((frame) => frame.text());
   const codes = () => events.flatMap((event) => (event.type === 'gap' ? [[event.failure.code, event.missed]] : []));
   return {
     ...{ channel, events, heard, texts, codes, subscribed, received },
-    own: (gen: number, phase: Report['phase'] = 'open') => channel.report({ gen, owner: id, phase, revision: 1 }, 1),
+    own: (gen: number, phase: Report['phase'] = 'open', isServing = true) =>
+      channel.report({ gen, owner: id, phase, revision: 1 }, 1, isServing),
     beat: (gen: number, phase: Report['phase'] = 'open') => channel.beat({ gen, owner: id, phase, revision: 1 }, 1),
     opened: () => channel.event({ type: 'opened', at: 1, feed: 'market', connection: 1 }),
     push: (...payloads: readonly string[]) => {
@@ -66,6 +68,8 @@ const replicaOf = (memory: ClusterEngine, id: string) => {
     },
   };
 };
+
+const advance = (ms: number) => jest.advanceTimersByTimeAsync(ms);
 
 /** A replica that owns generation 1, and one that follows. */
 const start = async () => {
@@ -109,7 +113,7 @@ describe('the channel of a replica', () => {
     follower.beat(2, 'opening');
     await nextTurn();
     expect(owner.heard).toContainEqual(expect.objectContaining({ gen: 2, owner: 'b' }));
-    owner.channel.report(undefined, 1);
+    owner.channel.report(undefined, 1, false);
     expect(owner.subscribed()).toEqual([subjects.feed]);
     owner.push('2');
     owner.channel.end(1);
@@ -122,6 +126,31 @@ describe('the channel of a replica', () => {
       expect(texts()).toEqual(['1', '2', '3']);
       expect(codes()).toEqual([['owner-changed', undefined]]);
     }
+  });
+
+  it('receives the frames of other owners when it was replaced, before it knows by whom', async () => {
+    using replicas = await start();
+    const { owner } = replicas;
+    owner.own(1, 'opening', false);
+    expect(owner.subscribed()).toEqual([subjects.feed]);
+  });
+
+  it('emits its own last frames before those of the next owner, also if that one needs long to open', async () => {
+    using _timers = fakeTimers();
+    using replicas = await start();
+    const { owner, follower } = replicas;
+    owner.channel.report(undefined, 1, false);
+    for (let n = 1; n <= 10; n += 1) {
+      owner.push(`old ${n}`);
+      await advance(50);
+    }
+    follower.own(2);
+    follower.opened();
+    follower.push('new');
+    await nextTurn();
+    owner.push('last');
+    owner.channel.end(1);
+    expect(owner.texts().slice(-3)).toEqual(['old 10', 'last', 'new']);
   });
 
   it('receives the last frames of the previous owner before it emits its own', async () => {

@@ -255,6 +255,22 @@ describe('a replica that joins again after a hand-over', () => {
   });
 });
 
+describe('a replica that gives the ownership away for a shutdown', () => {
+  it('does not own again because an operator asks for a hand-over at the same time', async () => {
+    const engine = memoryEngine();
+    await using test = await startTestCluster(engine);
+    const replica = test.start('a');
+    await test.owner(replica);
+    // This standby never accepts.
+    engine.publish(names.standby, writeControl({ replica: 'b', since: Date.now() }));
+    await nextTurn();
+    const leaves = replica.cluster.handOver();
+    expect(await requestHandOver(engine, 'main')).toBe(true);
+    await leaves;
+    expect(replica.cluster.status.role).toBe('left');
+  });
+});
+
 describe('a replica without subscribers', () => {
   it('ends without an event if the key cannot be read while it gives the ownership away', async () => {
     const engine = memoryEngine();

@@ -132,7 +132,7 @@ export const mutants = [
     file: 'election/follow.ts',
     find: 'known.revisionAt + settings.leaseMs',
     replacement: 'known.revisionAt',
-    seed: 3897,
+    seed: 911,
   },
   {
     name: 'no check of the lease before a handshake',
@@ -140,7 +140,7 @@ export const mutants = [
     find: `if (last?.phase !== 'opening') return false;`,
     replacement: `if (clock.now >= 0) return last?.phase === 'opening';
       if (last === undefined) return false;`,
-    seed: 5596,
+    seed: 264,
   },
   {
     name: 'claims without a wait after the owner has no responder',

@@ -16,6 +16,8 @@ export interface Client {
   readonly answeredAt: (replica: string) => number;
   /** Whether the client still has its socket. The service notices a closed socket after the handshake. */
   readonly isThere: () => boolean;
+  /** Whether the client was killed, or leaves for a shutdown. */
+  readonly hasLeft: () => boolean;
 }
 
 /** A connection that was replaced. */
@@ -25,6 +27,8 @@ export interface Eviction {
   readonly by: Client;
   /** Whether the new client had left before its handshake arrived. */
   readonly isLate: boolean;
+  /** Whether the new client had ended when its handshake arrived: it was killed, or has left for a shutdown. */
+  readonly hasLeft: boolean;
   /** Whether the handshake was under way so long that another replica can have claimed in between. */
   readonly isSlow: boolean;
   readonly wasHealthy: boolean;
@@ -87,7 +91,14 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
     live = client;
     if (evicted !== undefined) {
       evictions.push({
-        ...{ at: schedule.now(), client: evicted, by: client, isLate: !client.isThere(), hasEvicted },
+        ...{
+          at: schedule.now(),
+          client: evicted,
+          by: client,
+          isLate: !client.isThere(),
+          hasLeft: client.hasLeft(),
+          hasEvicted,
+        },
         ...{ isSlow, wasHealthy: evicted.isThere() && isHealthy(evicted, client) },
         generations: [evicted.generation(), client.generation()],
       });

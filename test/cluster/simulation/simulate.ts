@@ -182,6 +182,7 @@ const run = (seed: number, options: RunOptions): Run => {
     disturbedAt: () => Infinity,
     answeredAt: () => Infinity,
     isThere: () => true,
+    hasLeft: () => false,
     opened: () => void (hasForeignOpened = true),
     refused: () => reopenForeign(),
     closed: () => reopenForeign(),
@@ -249,12 +250,12 @@ const run = (seed: number, options: RunOptions): Run => {
       at,
       client,
       by,
-      isLate,
+      hasLeft,
       isSlow,
       wasHealthy,
       generations: [older, newer],
     } of service.evictions) {
-      if (older === undefined || newer === undefined || isSlow || isLate) continue;
+      if (older === undefined || newer === undefined || isSlow || hasLeft) continue;
       if (newer < older && historyLosses() === 0)
         observer.report(`at ${at.toFixed(0)} ms ${by.name} connects in generation ${newer}, after generation ${older}`);
       if (wasHealthy)

@@ -73,7 +73,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
   let disturbedAt = schedule.now();
   const answers = new Map<string, number>();
   /** The last write whose result has arrived in time. */
-  let lastWrite: { readonly revision: number; readonly at: number } | undefined;
+  let lastWrite: { readonly revision: number; readonly at: number; readonly evictions: number } | undefined;
   let answer: Report | undefined;
 
   const monotonic = (): number => schedule.now() - suspendedMs;
@@ -102,11 +102,16 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     if (!isAlive || state.role === 'stopped' || state.role === 'left') return;
     const before = state;
     const isWritten = each.type === 'call' && each.result.type === 'written' && before.call?.id === each.id;
-    if (isWritten) lastWrite = { revision: each.result.revision, at: before.call.sentAt };
+    if (isWritten)
+      lastWrite = {
+        ...{ revision: each.result.revision, at: before.call.sentAt },
+        evictions: before.call.key?.evictions.length ?? 0,
+      };
     const { state: next, effects } = step(before, each, clock());
     state = next;
     const isUncounted = next.evictions.length === 0 || next.role !== 'following';
-    if (before.own && hasEvictionToWrite(before.own) && !next.own && !isWritten && isUncounted) world.onUncounted();
+    if (before.own && hasEvictionToWrite(before.own, lastWrite?.evictions) && !next.own && !isWritten && isUncounted)
+      world.onUncounted();
     if (next.role !== before.role)
       record(`${id}: ${before.role} -> ${next.role} (generation ${next.own?.gen ?? next.gen})`);
     if (next.own) publisher.report({ ...reportOf(next), revision: next.own.revision ?? 0 }, next.own.epoch);
@@ -239,6 +244,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
       disturbedAt: () => (state.own === undefined || state.isLeaving ? Infinity : disturbedAt),
       answeredAt: (replica) => answers.get(replica) ?? Infinity,
       isThere: () => isAlive && current.state !== 'over',
+      hasLeft: () => !isAlive || state.isLeaving,
       opened: () => run(() => opened(current)),
       refused: () => run(() => lost(current)),
       closed: (closeCode) => run(() => (closeCode === 4001 ? replaced(current) : lost(current))),
@@ -322,7 +328,7 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
     receive: (message) => {
       if (message.owner === id && message.phase !== 'free') return;
       // An owner that emits its own frames receives only the beats of others.
-      if (message.kind !== 'beat' && state.own && follower.follows(state.own.gen, id)) return;
+      if (message.kind !== 'beat' && isServing(state) && follower.follows(state.own!.gen, id)) return;
       follower.receive(message, monotonic());
       if (message.kind === 'beat') {
         const { gen, owner, phase, revision } = message;
@@ -373,8 +379,8 @@ export const startReplica = (world: World, id: string, canOwn: boolean, hasBadKe
   return self;
 };
 
-const hasEvictionToWrite = ({ isEvicted, isReleasing, evictions }: Own): boolean =>
-  isEvicted || (isReleasing && evictions.length > 0);
+const hasEvictionToWrite = ({ isEvicted, isReleasing, evictions }: Own, written = 0): boolean =>
+  isEvicted || (isReleasing && evictions.length > written);
 
 // Each replica decodes the bytes of a message, so it has separate frames.
 const copyOf = (message: FeedMessage): FeedMessage =>
