@@ -277,12 +277,14 @@ describe('freshness of real sources', () => {
   };
 
   it.each(['main', 'worker'] as const)('a connection that is open and silent, received in %s', async (receiveIn) => {
+    // A frame that needs longer to arrive does not end the silence, so a busy machine needs time.
+    const maxAgeMs = 500;
     await using wire = await startWire({ handshake: [accept(text('one'))] });
-    const { states, subscription } = follow(tradeFeed$('market', optionsFor(wire, { receiveIn })), 100);
+    const { states, subscription } = follow(tradeFeed$('market', optionsFor(wire, { receiveIn })), maxAgeMs);
     // A slow machine reports silence before the first frame, too.
     const afterFrame = ({ newestAt }: Stale): boolean => newestAt !== undefined;
     const { since, newestAt } = await waitFor(() => states.filter(isStale).find(afterFrame));
-    expect(since).toBe((newestAt as number) + 100);
+    expect(since).toBe((newestAt as number) + maxAgeMs);
     subscription.unsubscribe();
   });
 
